@@ -1,0 +1,3 @@
+"""Evaluate vision models that look at people."""
+
+__version__ = "0.1.0"

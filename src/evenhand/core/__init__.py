@@ -1,0 +1,1 @@
+"""The idea: rows, metrics over them, and the types that travel between rooms."""

@@ -1,0 +1,142 @@
+"""Where work runs, and how states are added.
+
+An engine has one method. The protocol decides the parts (a part is a description: ids,
+a file, a range of rows), the engine decides where they run. Results come back in the
+order of the parts; a part that failed comes as `Failed`, beside the finished ones.
+
+`total` adds along a binary tree whose shape depends on the number of parts only, so one
+worker and sixty-four give the same bits.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+
+from evenhand.core.errors import PartError
+from evenhand.core.records import Array
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+class Workplace(NamedTuple):
+    """What a worker keeps between parts: what `setup` returned, and the shared arrays."""
+
+    kept: Any = None
+    shared: tuple[Array, ...] = ()
+
+
+@dataclass(frozen=True)
+class Done(Generic[Out]):
+    """A finished part."""
+
+    part: int
+    value: Out
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A part that raised, ran out of time or lost its worker; with the cause in words."""
+
+    part: int
+    cause: str
+    detail: str = ""  # the traceback, where there is one
+
+
+class Engine(Protocol):
+    """Runs a function over parts."""
+
+    @property
+    def name(self) -> str: ...
+
+    def map(
+        self,
+        fn: Callable[[In, Workplace], Out],
+        parts: Iterable[In],
+        *,
+        setup: Callable[[], Any] | None = None,
+        shared: Sequence[Array] = (),
+        time_limit: float | None = None,
+    ) -> Iterator[Done[Out] | Failed]:
+        """Run `fn(part, workplace)` for every part, in any order; yield in the order of parts.
+
+        `setup` runs once per worker and may load a model; `shared` arrays are placed once.
+        `time_limit` (seconds) bounds a part that may hang in a decoder; engines that can't
+        interrupt a part ignore it.
+        """
+
+
+@dataclass(frozen=True)
+class Serial:
+    """One part after the other, here."""
+
+    @property
+    def name(self) -> str:
+        return "serial"
+
+    def map(
+        self,
+        fn: Callable[[In, Workplace], Out],
+        parts: Iterable[In],
+        *,
+        setup: Callable[[], Any] | None = None,
+        shared: Sequence[Array] = (),
+        time_limit: float | None = None,
+    ) -> Iterator[Done[Out] | Failed]:
+        place = Workplace(setup() if setup is not None else None, tuple(shared))
+        for number, part in enumerate(parts):
+            try:
+                value = fn(part, place)
+            except Exception as error:  # a part that raises must not take the others with it
+                yield Failed(number, f"{type(error).__name__}: {error}", traceback.format_exc())
+            else:
+                yield Done(number, value)
+
+
+def finished(outcomes: Iterable[Done[Out] | Failed], what: str = "part") -> Iterator[Out]:
+    """The values of all parts, in order; raises at the end when some failed, naming them."""
+    failures: list[Failed] = []
+    for outcome in outcomes:
+        if isinstance(outcome, Failed):
+            failures.append(outcome)
+        else:
+            yield outcome.value
+    if failures:
+        shown = "; ".join(f"{what} {failure.part}: {failure.cause}" for failure in failures[:5])
+        more = f"; and {len(failures) - 5} more" if len(failures) > 5 else ""
+        raise PartError(f"{len(failures)} {what}s failed, the others were finished. {shown}{more}.")
+
+
+class Addable(Protocol):
+    """Anything with `+`."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+
+
+A = TypeVar("A", bound=Addable)
+
+
+def total(states: Iterable[A]) -> A | None:
+    """The sum of all states along a fixed binary tree; None when there are none.
+
+    Holds at most one partial sum per level of the tree, so a long stream is added in little memory.
+
+    >>> total([1, 2, 3, 4, 5])
+    15
+    """
+    levels: list[tuple[int, A]] = []  # (height, sum), heights strictly decreasing
+    for state in states:
+        height = 0
+        while levels and levels[-1][0] == height:
+            state = levels.pop()[1] + state
+            height += 1
+        levels.append((height, state))
+    if not levels:
+        return None
+    whole = levels.pop()[1]
+    while levels:
+        whole = levels.pop()[1] + whole
+    return whole

@@ -1,0 +1,182 @@
+"""Records × metrics × groups → estimates.
+
+Cells are the distinct pairs (unit, membership pattern) that occur. One pass over the rows
+tallies every metric into all cells; groups, draws and permutations are then computed from
+the cells alone. A `Tally` is that: the cells, as records with one row each, and the state
+of every metric. Tallies of parts add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.engine import total
+from evenhand.core.metric import Column, Metric, Numbers, OperatingPoint, Value
+from evenhand.core.records import EVERYONE, Array, Group, Records, concatenate, distinct, groups_of
+from evenhand.core.results import Estimate, Status
+
+AnyMetric = Metric[Any]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The cells of a set of rows, and the state of every metric over them."""
+
+    cells: Records  # one row per cell: unit, unit_b where rows are pairs, `rows`; the attributes
+    metrics: tuple[AnyMetric, ...]
+    states: tuple[Any, ...]  # of each metric, over the cells
+
+    def __add__(self, other: Tally, /) -> Tally:
+        both = concatenate([self.cells, other.cells])
+        keys = [name for name in both.columns if name != "rows"]
+        index, cells = distinct(both, tuple(both.attributes), keys)
+        rows = np.bincount(index, weights=both["rows"], minlength=len(cells)).astype(np.int64)
+        cells = Records({**cells.columns, "rows": rows}, cells.attributes)
+        mine, theirs = index[: len(self.cells)], index[len(self.cells) :]
+        states = tuple(
+            a.place(mine, len(cells)) + b.place(theirs, len(cells))
+            for a, b in zip(self.states, other.states, strict=True)
+        )
+        return Tally(cells, self.metrics, states)
+
+    def by_pattern(self) -> Tally:
+        """The same without units: one cell per membership pattern."""
+        index, patterns = distinct(self.cells, tuple(self.cells.attributes))
+        rows = np.bincount(index, weights=self.cells["rows"], minlength=len(patterns)).astype(np.int64)
+        states = tuple(state.place(index, len(patterns)) for state in self.states)
+        return Tally(Records({"rows": rows}, patterns.attributes), self.metrics, states)
+
+    def everyone(self) -> tuple[Any, ...]:
+        """The state of each metric over all rows, in one cell."""
+        index = np.zeros(len(self.cells), dtype=np.intp)
+        return tuple(state.place(index, 1) for state in self.states)
+
+
+def tally(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[str] = (), *, units: bool = True) -> Tally:
+    """The cells of the rows and the state of every metric.
+
+    `units=False` leaves units out: enough for counts and values, not for intervals by unit.
+    """
+    keys = [name for name in ("unit", "unit_b") if name in rows] if units else []
+    index, cells = distinct(rows, by, keys)
+    for metric in metrics:
+        metric.check_columns(rows)
+    return Tally(cells, tuple(metrics), tuple(metric.measure(rows, index, len(cells)) for metric in metrics))
+
+
+def tally_parts(
+    parts: Iterable[Records], metrics: Sequence[AnyMetric], by: Sequence[str] = (), *, units: bool = True
+) -> Tally | None:
+    """The tally of all parts, added along the fixed tree; None when there are no parts."""
+    return total(tally(part, metrics, by, units=units) for part in parts)
+
+
+def membership(cells: Records, groups: Sequence[Group]) -> NDArray[np.int64]:
+    """(groups, cells): 1 where the cell's rows count for the group, 0 elsewhere."""
+    matrix = np.empty((len(groups), len(cells)), dtype=np.int64)
+    for position, group in enumerate(groups):
+        matrix[position] = cells.kept(group)
+    return matrix
+
+
+def estimates(whole: Tally, groups: Sequence[Group]) -> tuple[Estimate, ...]:
+    """Every output of every metric for every group, without intervals.
+
+    Rows and units are those that the group's attributes apply to.
+    """
+    patterns = whole.by_pattern()
+    weights = membership(patterns.cells, groups)
+    members = np.stack([patterns.cells.members(group) for group in groups]) if groups else np.zeros((0, 0), bool)
+    rows = members @ patterns.cells["rows"] if groups else np.zeros(0, np.int64)
+    units = count_units(whole.cells, groups)
+    found: list[Estimate] = []
+    for metric, state in zip(whole.metrics, patterns.states, strict=True):
+        part = state.weigh(weights)
+        everyone = state.place(np.zeros(state.size, dtype=np.intp), 1)
+        values = metric.result(part, everyone)
+        points = metric.points(part, everyone)
+        missing = _missing(metric, state, members)
+        for output in metric.outputs:
+            for position, group in enumerate(groups):
+                n = int(rows[position]) - int(missing[position])
+                found.append(
+                    Estimate(
+                        metric=metric.name,
+                        output=output,
+                        group=group,
+                        value=value_at(values[output], position),
+                        rows=n,
+                        units=int(units[position]),
+                        missing=int(missing[position]),
+                        status=Status.OK if rows[position] else Status.EMPTY,
+                        at=_point(points.get(output), position),
+                    )
+                )
+    return tuple(found)
+
+
+def measure(
+    rows: Records | Iterable[Records],
+    metrics: Sequence[AnyMetric],
+    by: Sequence[str] = (),
+    depth: int = 1,
+    *,
+    groups: Sequence[Group] | None = None,
+) -> tuple[Estimate, ...]:
+    """Values of every metric for everyone and for the groups, without intervals.
+
+    `groups` overrides `by` and `depth`.
+    """
+    parts = [rows] if isinstance(rows, Records) else list(rows)
+    names = tuple(by) if groups is None else tuple(dict.fromkeys(name for group in groups for name in group.by))
+    whole = tally_parts(parts, metrics, names)
+    if whole is None:
+        return ()
+    return estimates(whole, groups_of(whole.cells, names, depth) if groups is None else groups)
+
+
+def value_at(column: Column, position: int) -> Value:
+    """The value of one cell of an output."""
+    return column[position]
+
+
+def numbers(column: Column) -> NDArray[np.float64] | None:
+    """The numbers of an output, not a number where undefined; None for curves and grids."""
+    return column.values if isinstance(column, Numbers) else None
+
+
+def count_units(cells: Records, groups: Sequence[Group]) -> NDArray[np.int64]:
+    """(groups,): distinct units among the members of each group; rows where there are no units."""
+    counts = np.zeros(len(groups), dtype=np.int64)
+    if "unit" not in cells:
+        for position, group in enumerate(groups):
+            counts[position] = cells["rows"][cells.members(group)].sum()
+        return counts
+    columns = [cells[name] for name in ("unit", "unit_b") if name in cells]
+    _, codes = np.unique(np.concatenate(columns), return_inverse=True)
+    per_column = np.split(codes.reshape(-1), len(columns))
+    span = int(codes.max(initial=-1)) + 1
+    for position, group in enumerate(groups):
+        inside = cells.members(group)
+        if group == EVERYONE:
+            counts[position] = span
+            continue
+        seen = np.zeros(span, dtype=np.bool_)
+        for column in per_column:
+            seen[column[inside]] = True
+        counts[position] = np.count_nonzero(seen)
+    return counts
+
+
+def _missing(metric: AnyMetric, state: Any, members: Array) -> Array:
+    per_cell = metric.missing(state)
+    return np.zeros(len(members), np.int64) if per_cell is None else members @ np.asarray(per_cell)
+
+
+def _point(points: Sequence[OperatingPoint | None] | None, position: int) -> OperatingPoint | None:
+    return None if points is None else points[position]

@@ -1,0 +1,414 @@
+"""Rows and how to select them.
+
+`Records` are equally long columns with the attributes of each row. An `Attribute`
+says to which of its declared levels a row belongs: one, several, none (it was not
+annotated), or that the question makes no sense for this row (a false alarm has no
+gender). A `Group` names levels of attributes; selecting it keeps its members *and*
+the rows to which an attribute does not apply.
+
+An attribute is kept as one small integer per row, the row's *pattern*, and one table
+of patterns × levels. A million rows cost a megabyte per attribute, however many levels
+it has, and rows with equal patterns are told apart from others by integers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.errors import OptionError, UnknownNameError
+
+Array = NDArray[Any]
+
+MISSING = "(missing)"  # the group of rows whose attribute applies but was not annotated
+NOT_APPLICABLE = -1  # the pattern code of rows to which an attribute says nothing
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """To which levels of one attribute each row belongs.
+
+    `codes` has a row of `patterns` for each row, or `NOT_APPLICABLE`. The pattern
+    without any level means: applies, but not annotated.
+
+    >>> tone = Attribute.of(["dark", None, "light"], levels=("light", "dark"))
+    >>> tone.member.tolist()
+    [[False, True], [False, False], [True, False]]
+    >>> tone.applies.tolist()
+    [True, True, True]
+    """
+
+    levels: tuple[str, ...]  # declared by the dataset, the same in every part
+    codes: NDArray[np.integer[Any]]  # (rows,)
+    patterns: NDArray[np.bool_]  # (patterns, levels)
+
+    @classmethod
+    def of(cls, values: Iterable[str | None], levels: Sequence[str]) -> Attribute:
+        """One level per row; `None` or an empty text is «not annotated»."""
+        known: dict[str | None, int] = {None: len(levels), "": len(levels)}
+        known.update((level, code) for code, level in enumerate(levels))
+        try:
+            codes = [known[value] for value in values]
+        except KeyError as error:
+            raise UnknownNameError("level", str(error.args[0]), levels) from None
+        return cls.coded(np.array(codes, dtype=np.int64), levels)
+
+    @classmethod
+    def coded(cls, codes: Array, levels: Sequence[str]) -> Attribute:
+        """One level per row, given by its index.
+
+        The index `len(levels)` is «not annotated», `NOT_APPLICABLE` is «does not apply».
+        """
+        count = len(levels)
+        codes = np.asarray(codes)
+        if codes.size and (codes.max() > count or codes.min() < NOT_APPLICABLE):
+            raise OptionError(f"A code lies outside −1…{count}: the attribute has {count} levels.")
+        patterns = np.zeros((count + 1, count), dtype=np.bool_)
+        np.fill_diagonal(patterns, True)
+        return cls(tuple(levels), codes.astype(_smallest(count + 1), copy=False), patterns)
+
+    @classmethod
+    def many(cls, values: Iterable[Collection[str] | None], levels: Sequence[str]) -> Attribute:
+        """Any number of levels per row; an empty collection is «not annotated», `None` does not apply.
+
+        >>> Attribute.many([{"a", "b"}, (), None], levels=("a", "b")).applies.tolist()
+        [True, True, False]
+        """
+        known = {level: code for code, level in enumerate(levels)}
+        seen: dict[frozenset[int], int] = {}
+        codes = []
+        for value in values:
+            if value is None:
+                codes.append(NOT_APPLICABLE)
+                continue
+            try:
+                chosen = frozenset(known[level] for level in value)
+            except KeyError as error:
+                raise UnknownNameError("level", str(error.args[0]), levels) from None
+            codes.append(seen.setdefault(chosen, len(seen)))
+        patterns = np.zeros((len(seen), len(levels)), dtype=np.bool_)
+        for chosen, code in seen.items():
+            patterns[code, list(chosen)] = True
+        return cls(tuple(levels), np.array(codes, dtype=_smallest(len(seen))), patterns)
+
+    @classmethod
+    def silent(cls, rows: int, levels: Sequence[str]) -> Attribute:
+        """An attribute that says nothing about any of the rows."""
+        return cls.coded(np.full(rows, NOT_APPLICABLE), levels)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def member(self) -> NDArray[np.bool_]:
+        """(rows, levels): does the row belong to the level?"""
+        return self._lookup(self.patterns)
+
+    @property
+    def applies(self) -> NDArray[np.bool_]:
+        """(rows,): does the attribute say anything about the row?"""
+        return np.asarray(self.codes != NOT_APPLICABLE)
+
+    def belongs(self, level: str) -> NDArray[np.bool_]:
+        """(rows,): which rows are members of a level, or of `MISSING`."""
+        if level == MISSING:
+            return self._lookup(np.asarray(~self.patterns.any(axis=1)))
+        if level not in self.levels:
+            raise UnknownNameError("level", level, (*self.levels, MISSING))
+        return self._lookup(self.patterns[:, self.levels.index(level)])
+
+    def take(self, index: Array) -> Attribute:
+        """The attribute of the rows at `index` (positions or a boolean mask)."""
+        return Attribute(self.levels, self.codes[index], self.patterns)
+
+    def _lookup(self, table: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        # One more row at the end: code −1 finds it.
+        tail = np.zeros((1, *table.shape[1:]), dtype=np.bool_)
+        return np.asarray(np.concatenate([table, tail])[self.codes])
+
+
+@dataclass(frozen=True, order=True)
+class Group:
+    """Levels that must all hold; no terms is everyone.
+
+    >>> str(Group.of(age="70+", pronoun="She/her/hers"))
+    'age=70+ × pronoun=She/her/hers'
+    >>> str(EVERYONE)
+    'everyone'
+    """
+
+    terms: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, **levels: str) -> Group:
+        """The group of the given levels, in the order in which they are written."""
+        return cls(tuple(levels.items()))
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The attributes that the group names."""
+        return tuple(name for name, _ in self.terms)
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the group is that of rows without an annotation."""
+        return any(level == MISSING for _, level in self.terms)
+
+    def __str__(self) -> str:
+        return " × ".join(f"{name}={level}" for name, level in self.terms) or "everyone"
+
+
+EVERYONE = Group()
+
+
+@dataclass(frozen=True)
+class Records:
+    """Rows as equally long NumPy columns, with the attributes of each row.
+
+    Some columns have a fixed meaning: `item` (what the row is about), `unit` (what was
+    sampled independently), `unit_b` (the other one, for pairs), `kind` (what sort of event).
+
+    >>> tone = Attribute.of(["light", "dark", "dark"], levels=("light", "dark"))
+    >>> rows = Records({"hit": np.array([1, 0, 1])}, {"tone": tone})
+    >>> len(rows.select(Group.of(tone="dark")))
+    2
+    """
+
+    columns: Mapping[str, Array]
+    attributes: Mapping[str, Attribute]
+
+    def __post_init__(self) -> None:
+        lengths = {name: len(column) for name, column in self.columns.items()}
+        lengths |= {f"attribute {name}": len(attribute) for name, attribute in self.attributes.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"columns and attributes of unequal length: {lengths}")
+
+    def __len__(self) -> int:
+        for column in self.columns.values():
+            return len(column)
+        for attribute in self.attributes.values():
+            return len(attribute)
+        return 0
+
+    def __getitem__(self, name: str) -> Array:
+        try:
+            return self.columns[name]
+        except KeyError:
+            raise UnknownNameError("column", name, self.columns) from None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.columns
+
+    def take(self, index: Array) -> Records:
+        """The rows at `index` (positions or a boolean mask), in that order."""
+        return Records(
+            {name: column[index] for name, column in self.columns.items()},
+            {name: attribute.take(index) for name, attribute in self.attributes.items()},
+        )
+
+    def select(self, group: Group) -> Records:
+        """The rows of a group, and the rows to which one of its attributes does not apply."""
+        return self.take(self.kept(group))
+
+    def members(self, group: Group) -> NDArray[np.bool_]:
+        """(rows,): the rows that all terms of the group are true of."""
+        inside = np.ones(len(self), dtype=np.bool_)
+        for name, level in group.terms:
+            inside &= self._attribute(name).belongs(level)
+        return inside
+
+    def kept(self, group: Group) -> NDArray[np.bool_]:
+        """(rows,): the rows that `select` keeps; per term, members and «does not apply»."""
+        inside = np.ones(len(self), dtype=np.bool_)
+        for name, level in group.terms:
+            attribute = self._attribute(name)
+            inside &= attribute.belongs(level) | ~attribute.applies
+        return inside
+
+    def _attribute(self, name: str) -> Attribute:
+        try:
+            return self.attributes[name]
+        except KeyError:
+            raise UnknownNameError("attribute", name, self.attributes) from None
+
+
+def concatenate(parts: Sequence[Records]) -> Records:
+    """The rows of all parts, one after the other.
+
+    Parts have the same columns and the same attributes with the same levels; tables of
+    patterns may differ and are joined.
+    """
+    if not parts:
+        return Records({}, {})
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    for part in parts[1:]:
+        if set(part.columns) != set(first.columns) or set(part.attributes) != set(first.attributes):
+            raise ValueError(
+                f"parts with different columns: {sorted(first.columns)} with {sorted(first.attributes)}, "
+                f"and {sorted(part.columns)} with {sorted(part.attributes)}"
+            )
+    return Records(
+        {name: np.concatenate([part.columns[name] for part in parts]) for name in first.columns},
+        {name: _join([part.attributes[name] for part in parts]) for name in first.attributes},
+    )
+
+
+def distinct(rows: Records, by: Sequence[str] = (), columns: Sequence[str] = ()) -> tuple[Array, Records]:
+    """Which combination of columns and attribute patterns each row has, and the combinations.
+
+    The combinations are records themselves, sorted by the columns and then by the patterns;
+    their column `rows` counts the rows of each.
+
+    >>> tone = Attribute.of(["dark", "light", "dark"], levels=("light", "dark"))
+    >>> index, cells = distinct(Records({"unit": np.array([7, 7, 7])}, {"tone": tone}), by=["tone"], columns=["unit"])
+    >>> index.tolist(), cells["rows"].tolist()
+    ([1, 0, 1], [1, 2])
+    """
+    keys, radices = [], []
+    values: dict[str, Array] = {}
+    for name in columns:
+        values[name], codes = unique_codes(rows[name])
+        keys.append(codes)
+        radices.append(max(len(values[name]), 1))
+    for name in by:
+        attribute = rows._attribute(name)
+        keys.append(attribute.codes)
+        radices.append(len(attribute.patterns) + 1)
+    offsets = [0] * len(columns) + [1] * len(by)  # «does not apply» is −1
+    index, combinations_ = _combine(keys, radices, offsets, len(rows))
+    picked: dict[str, Array] = {
+        name: values[name][codes] for name, codes in zip(columns, combinations_[: len(columns)], strict=True)
+    }
+    picked["rows"] = np.bincount(index, minlength=_length(combinations_, len(rows)))
+    attributes = {}
+    for name, codes in zip(by, combinations_[len(columns) :], strict=True):
+        attribute = rows.attributes[name]
+        attributes[name] = Attribute(attribute.levels, codes.astype(attribute.codes.dtype), attribute.patterns)
+    return index, Records(picked, attributes)
+
+
+def unique_codes(column: Array) -> tuple[Array, Array]:
+    """The sorted distinct values of a column, and the position of each row's value among them."""
+    column = np.asarray(column)
+    if column.dtype.kind in "iu" and len(column):
+        low, high = int(column.min()), int(column.max())
+        if high - low < 4 * len(column) + 1024:  # dense integers need no sort
+            shifted = column.astype(np.int64) - low
+            present = np.zeros(high - low + 1, dtype=np.bool_)
+            present[shifted] = True
+            position = np.cumsum(present) - 1
+            return np.flatnonzero(present).astype(column.dtype) + column.dtype.type(low), position[shifted]
+    found, codes = np.unique(column, return_inverse=True)
+    return found, codes.reshape(-1)
+
+
+def groups_of(
+    rows: Records, by: Sequence[str], depth: int = 1, *, missing: bool = True, at_least: int = 0
+) -> tuple[Group, ...]:
+    """Everyone, the levels of each attribute, and their intersections up to `depth`.
+
+    Attributes and levels keep their declared order; declared levels without rows are listed.
+    `(missing)` is listed, at depth one, for attributes that some row was not annotated for.
+    `at_least` leaves out groups with fewer member rows.
+    """
+    for name in by:
+        rows._attribute(name)
+    _, patterns = distinct(rows, by)
+    found = [EVERYONE]
+    for order in range(1, min(depth, len(by)) + 1):
+        for names in combinations(by, order):
+            every = product(*(rows.attributes[name].levels for name in names))
+            found.extend(Group(tuple(zip(names, levels, strict=True))) for levels in every)
+            if order == 1 and missing:
+                unannotated = Group(((names[0], MISSING),))
+                if patterns.members(unannotated).any():
+                    found.append(unannotated)
+    if at_least:
+        found = [group for group in found if patterns["rows"][patterns.members(group)].sum() >= at_least]
+    return tuple(found)
+
+
+def blocks(length: int, size: int) -> Iterator[slice]:
+    """Slices of at most `size` that cover `length`.
+
+    >>> list(blocks(5, 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    for start in range(0, length, size):
+        yield slice(start, min(start + size, length))
+
+
+def _smallest(count: int) -> type[np.signedinteger[Any]]:
+    """The smallest signed integer that holds −1…count."""
+    return np.int8 if count <= 126 else np.int16 if count <= 32_766 else np.int32
+
+
+def _join(parts: Sequence[Attribute]) -> Attribute:
+    first = parts[0]
+    for part in parts[1:]:
+        if part.levels != first.levels:
+            raise ValueError(f"parts that declare different levels: {first.levels} and {part.levels}")
+    if all(part.patterns is first.patterns or np.array_equal(part.patterns, first.patterns) for part in parts):
+        return Attribute(first.levels, np.concatenate([part.codes for part in parts]), first.patterns)
+    seen: dict[bytes, int] = {}
+    table: list[Array] = []
+    joined = []
+    for part in parts:
+        remap = np.full(len(part.patterns) + 1, NOT_APPLICABLE, dtype=np.int64)
+        for code, pattern in enumerate(part.patterns):
+            if (new := seen.setdefault(pattern.tobytes(), len(seen))) == len(table):
+                table.append(pattern)
+            remap[code] = new
+        joined.append(remap[part.codes])
+    return Attribute(first.levels, np.concatenate(joined).astype(_smallest(len(table))), np.array(table))
+
+
+def _combine(
+    keys: Sequence[Array], radices: Sequence[int], offsets: Sequence[int], rows: int
+) -> tuple[Array, list[Array]]:
+    """Each row's combination of keys as one code, and the keys of every combination that occurs."""
+    if not keys:
+        return np.zeros(rows, dtype=np.intp), []
+    span = 1
+    for radix in radices:
+        span *= radix
+    if span >= 2**62:
+        wide = np.stack([np.asarray(key, dtype=np.int64) for key in keys], axis=1)
+        table, inverse = np.unique(wide, axis=0, return_inverse=True)
+        return inverse.reshape(-1), list(table.T)
+    code: Array = np.zeros(rows, dtype=np.int32 if span < 2**31 else np.int64)
+    for key, radix, offset in zip(keys, radices, offsets, strict=True):
+        code *= code.dtype.type(radix)
+        code += key.astype(code.dtype, copy=False)
+        if offset:
+            code += code.dtype.type(offset)
+    if span <= 4 * rows + 4096:
+        present = np.zeros(span, dtype=np.bool_)
+        present[code] = True
+        occurring: Array = np.flatnonzero(present)
+        if len(occurring) == span:
+            index = code
+        else:
+            position = np.zeros(span, dtype=code.dtype)
+            position[occurring] = np.arange(len(occurring), dtype=code.dtype)
+            index = position[code]
+    else:
+        occurring, index = np.unique(code, return_inverse=True)
+        index = index.reshape(-1)
+        occurring = occurring.astype(np.int64)
+    split = []
+    for radix, offset in zip(reversed(radices), reversed(offsets), strict=True):
+        split.append(occurring % radix - offset)
+        occurring = occurring // radix
+    return index, split[::-1]
+
+
+def _length(columns: Sequence[Array], rows: int) -> int:
+    return len(columns[0]) if columns else min(rows, 1)

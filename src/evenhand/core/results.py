@@ -1,0 +1,210 @@
+"""Estimates, comparisons and coverage: one shape for every family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from evenhand.core.errors import UnknownNameError
+from evenhand.core.metric import OperatingPoint, Undefined, Value
+from evenhand.core.records import EVERYONE, Group
+
+
+class Status(Enum):
+    """Whether a group is large enough to be compared."""
+
+    OK = "ok"
+    SMALL = "small"
+    EMPTY = "empty"
+
+
+class Verdict(Enum):
+    """What the data say about the difference of two groups, relative to a margin."""
+
+    LARGE = "large"
+    DIFFERENT = "different"
+    EQUIVALENT = "equivalent"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One value of one group, with what it rests on."""
+
+    metric: str
+    output: str
+    group: Group
+    value: Value
+    low: float | None = None
+    high: float | None = None
+    rows: int = 0  # only rows that the group's attributes apply to and that could be measured
+    units: int = 0
+    method: str = ""  # how the interval was made
+    status: Status = Status.OK
+    missing: int = 0  # rows that could not be measured
+    events: int | None = None  # the count that the value rests on
+    at: OperatingPoint | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> float | None:
+        """The value when it is a number, else None."""
+        return self.value if isinstance(self.value, float) else None
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two groups compared."""
+
+    metric: str
+    output: str
+    first: Group
+    second: Group
+    difference: float | None  # first − second
+    low: float | None
+    high: float | None
+    p: float | None
+    adjusted: float | None
+    verdict: Verdict | None
+    worse: Group | None  # by the metric's direction; None when equal or when neither way is better
+    test: str = ""
+    interval: str = ""
+    family: str = ""  # the pairs that were adjusted together
+    family_size: int = 0
+    correction: str = ""
+    effects: Mapping[str, float] = field(default_factory=dict)  # cohens_h, cliffs_delta, ratio, …
+    detectable: float | None = None  # minimum detectable difference at 80 % power
+    margin: float | None = None
+    shared_rows: int = 0  # rows in both groups, removed from both sides
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Omnibus:
+    """Is there any difference at all between the groups of one attribute?"""
+
+    metric: str
+    output: str
+    by: tuple[str, ...]
+    test: str
+    statistic: float | None
+    freedom: float | None
+    p: float | None
+    groups: int
+    reason: str = ""  # why there is no test
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a gap would be if there were no difference: labels permuted over units."""
+
+    permutations: int
+    mean: float
+    upper: float  # 95th percentile
+    p: float
+    excess: float  # gap − mean
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The spread of one output over the eligible groups of one attribute or intersection."""
+
+    metric: str
+    output: str
+    by: tuple[str, ...]
+    values: Mapping[str, float | Undefined]  # max_gap, min_over_max_ratio, gini_corrected, …
+    worst: Group | None
+    best: Group | None
+    eligible: tuple[Group, ...]
+    excluded: tuple[Group, ...]
+    reference: Reference | None = None
+    shrunken: Mapping[Group, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What was asked, and what became of it. Whatever is not a row is counted here, with a reason."""
+
+    asked: int = 0
+    answered: int = 0
+    empty: int = 0  # answered with nothing
+    unusable: int = 0  # answered, but could not be read
+    missing: int = 0  # not answered
+    extra: int = 0  # answers to nothing that was asked
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # a few ids per reason
+
+
+@dataclass(frozen=True)
+class MetricFact:
+    """A metric as it was applied: name, definition, outputs with directions, parameters."""
+
+    name: str
+    definition: str
+    outputs: Mapping[str, str]
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Method:
+    """How uncertainty was computed; printed with every report."""
+
+    draws: int = 0
+    permutations: int = 0
+    seed: str = ""
+    generator: str = ""
+    confidence: float = 0.95
+    margin: float = 0.05
+    min_rows: int = 20
+    min_units: int = 10
+    correction: str = "holm"
+    unit: str = ""  # what was sampled independently
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that was found, with the facts it rests on."""
+
+    task: str
+    model: str
+    dataset: str
+    options: Mapping[str, Any]
+    metrics: tuple[MetricFact, ...]
+    estimates: tuple[Estimate, ...]
+    coverage: Coverage
+    contrasts: tuple[Contrast, ...] = ()
+    omnibus: tuple[Omnibus, ...] = ()
+    summaries: tuple[Summary, ...] = ()
+    method: Method = field(default_factory=Method)
+    instruments: Mapping[str, str] = field(default_factory=dict)  # name → fingerprint
+    headline: tuple[str, str] | None = None  # metric, output
+    by: tuple[str, ...] = ()
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rows: int = 0
+    units: int = 0
+    missing_attributes: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what the family adds: prompts, conventions, counts
+    version: str = ""  # of the package
+
+    def get(self, metric: str, output: str | None = None, group: Group = EVERYONE) -> Estimate:
+        """The estimate of a metric's output for a group; the first output by default."""
+        names = list(dict.fromkeys(estimate.metric for estimate in self.estimates))
+        if metric not in names:
+            raise UnknownNameError("metric", metric, names)
+        outputs = list(dict.fromkeys(e.output for e in self.estimates if e.metric == metric))
+        output = outputs[0] if output is None else output
+        if output not in outputs:
+            raise UnknownNameError(f"output of {metric}", output, outputs)
+        for estimate in self.of(metric, output):
+            if estimate.group == group:
+                return estimate
+        raise UnknownNameError("group", str(group), [str(e.group) for e in self.of(metric, output)])
+
+    def of(self, metric: str, output: str) -> Iterator[Estimate]:
+        """All estimates of one output, in the order of groups."""
+        return (e for e in self.estimates if e.metric == metric and e.output == output)

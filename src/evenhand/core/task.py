@@ -1,0 +1,285 @@
+"""What a benchmark brings: samples, truth, official files, rows and metrics.
+
+A `Question` is what can be put to a model: data, and the official format of answers. A
+`Task` is a question whose answers can be evaluated: it also knows how to record rows and
+which metrics read them. A `Benchmark` is a name and its tasks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from evenhand.core.engine import Engine, Serial
+from evenhand.core.errors import UnknownNameError
+from evenhand.core.metric import Metric
+from evenhand.core.options import Options
+from evenhand.core.page import Section
+from evenhand.core.records import Array, Records
+from evenhand.core.results import Coverage, Results
+
+T = TypeVar("T")  # the benchmark's truth
+P = TypeVar("P")  # its prediction for one sample
+P_co = TypeVar("P_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class InputFact:
+    """A file that was read: what it was, so that a result can be tied to it."""
+
+    path: str
+    size: int
+    sha256: str  # empty for media that were not hashed
+    modified: float | None = None  # time stamp, where the content was not hashed
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One thing to be answered, and all that a model may see of it."""
+
+    id: str
+    media: tuple[Path, ...] = ()
+    given: Mapping[str, Any] = field(default_factory=dict)  # boxes, prompts, poses: what the protocol gives away
+
+
+@dataclass(frozen=True)
+class Dataset(Generic[T]):
+    """Samples, and the truth that no model sees."""
+
+    version: str
+    samples: Sequence[Sample]
+    truth: T
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # every attribute, in declared order
+    inputs: tuple[InputFact, ...] = ()
+    warnings: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)  # counts and conventions to print
+
+
+class Predictions(Protocol[P_co]):
+    """The answers of one model, by sample id."""
+
+    @property
+    def coverage(self) -> Coverage: ...
+    @property
+    def inputs(self) -> tuple[InputFact, ...]: ...
+    @property
+    def warnings(self) -> tuple[str, ...]: ...
+    @property
+    def facts(self) -> Mapping[str, Any]: ...
+    @property
+    def ids(self) -> Sequence[str]: ...
+
+    def get(self, sample: str) -> P_co | None:
+        """The answer to a sample; None when there is none."""
+
+    def stream(self) -> Iterator[Sequence[tuple[str, P_co]]]:
+        """The answers in file order, in blocks; a file larger than memory is read as it goes."""
+
+
+@dataclass(frozen=True)
+class Answers(Generic[P]):
+    """Predictions that are held in memory."""
+
+    by_id: Mapping[str, P]
+    coverage: Coverage = field(default_factory=Coverage)
+    inputs: tuple[InputFact, ...] = ()
+    warnings: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> Sequence[str]:
+        return tuple(self.by_id)
+
+    def get(self, sample: str) -> P | None:
+        return self.by_id.get(sample)
+
+    def stream(self) -> Iterator[Sequence[tuple[str, P]]]:
+        pairs = list(self.by_id.items())
+        for start in range(0, len(pairs), 4096):
+            yield pairs[start : start + 4096]
+
+
+class Codec(ABC, Generic[P]):
+    """The official format of answers: read at the door, written by `predict`."""
+
+    filename: str = "predictions.json"  # what `predict` writes
+    example: str = ""  # shown by `describe`
+
+    @abstractmethod
+    def read(self, path: Path, dataset: Dataset[Any], options: Any) -> Predictions[P]:
+        """The answers in a file, a folder or a TOML that names files, matched to the samples."""
+
+    @abstractmethod
+    def write(self, path: Path, answers: Iterable[tuple[str, P]], dataset: Dataset[Any], options: Any) -> None:
+        """Write answers in the official format, at `path`."""
+
+    def to_plain(self, answer: P) -> Any:
+        """An answer as JSON values and NumPy arrays, for the journal of `predict`."""
+        return answer
+
+    def from_plain(self, plain: Any) -> P:
+        """The answer that `to_plain` took apart; raises PredictionError when it can't be one."""
+        answer: P = plain
+        return answer
+
+
+class Model(Protocol[P_co]):
+    """Answers samples, by id, in any order, batching as it likes."""
+
+    @property
+    def name(self) -> str: ...
+
+    def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, P_co]]: ...
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """What a model yields, with the sample's id, for a sample that it can't answer."""
+
+    reason: str
+
+
+class Reader(Protocol):
+    """Turns images into vectors."""
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    def read(self, images: Sequence[Path]) -> Array: ...  # (images, features)
+
+
+class Comparer(Protocol):
+    """Turns pairs of images into numbers."""
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    def compare(self, images: Sequence[Path], others: Sequence[Path]) -> Array: ...  # (images,)
+
+
+def _ignore(message: str) -> None:
+    """Nobody listens."""
+
+
+def _no_progress(done: int, total: int | None, what: str) -> None:
+    """Nobody watches."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a protocol works with: an engine, the instruments it asked for, a place for caches."""
+
+    engine: Engine = field(default_factory=Serial)
+    instruments: Mapping[str, Any] = field(default_factory=dict)  # name → Reader or Comparer, built on first use
+    cache: Path | None = None  # RUNS/.cache; None: keep nothing
+    device: str = "cpu"
+    warn: Callable[[str], None] = _ignore
+    progress: Callable[[int, int | None, str], None] = _no_progress  # done, of how many, what
+
+    def instrument(self, name: str) -> Any:
+        """The instrument of that name."""
+        if name not in self.instruments:
+            raise UnknownNameError("instrument", name, self.instruments)
+        return self.instruments[name]
+
+
+@dataclass(frozen=True)
+class About:
+    """What `describe` prints, in the words of the user."""
+
+    data: str = ""  # layout of the data folder
+    predictions: str = ""  # format of answers
+    rows: str = ""  # what a row is
+    unit: str = ""  # what was sampled independently
+    conventions: tuple[str, ...] = ()
+    licence: str = ""  # duties of whoever uses the data
+    cautions: tuple[str, ...] = ()
+    rules: str = ""  # long tables: normalisation rules, enumerations
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that `check` noticed."""
+
+    level: str  # "error", "warning" or "note"
+    where: str
+    message: str
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What `check` found in data or predictions."""
+
+    findings: tuple[Finding, ...] = ()
+    coverage: Coverage | None = None
+    tables: Mapping[str, tuple[tuple[Any, ...], ...]] = field(default_factory=dict)  # first row is the header
+
+    @property
+    def ok(self) -> bool:
+        return all(finding.level != "error" for finding in self.findings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(Generic[T, P]):
+    """Something that can be put to a model."""
+
+    name: str  # "uccs/detection"
+    summary: str
+    load: Callable[[Path, Any], Dataset[T]]
+    codec: Codec[P]
+    options: type[Options] = Options
+    about: About = field(default_factory=About)
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(Question[T, P]):
+    """A question whose answers can be evaluated."""
+
+    record: Callable[[Dataset[T], Predictions[P], Any, Tools], Iterator[Records]]
+    metrics: Callable[[Any], tuple[Metric[Any], ...]]  # from the options
+    attributes: tuple[str, ...] = ()  # grouped by, unless the user says otherwise
+    headline: tuple[str, str] | None = None  # metric, output
+    margin: float = 0.05  # a difference that matters, for verdicts
+    instruments: Callable[[Any], tuple[str, ...]] = lambda options: ()
+    sections: tuple[Callable[[Results], Section | None], ...] = ()
+    check: Callable[[Path | None, Path, Any], CheckReport] | None = None  # predictions, data, options
+    store_rows: bool = True  # comparisons by the million are stored only when asked (`--rows all`)
+    # What only the rows can tell: verification differentials, published pair tests. Called with all rows.
+    extras: Callable[[Records, Any], Mapping[str, Any]] | None = None
+    explain: Callable[[Any], Section] | None = None  # `evenhand explain`: a run → the number under every convention
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Small data with a planted truth, written on the spot."""
+
+    task: str
+    data: Path
+    predictions: Path
+    planted: str  # the group that is served worse
+    chance: str  # the group that only looks worse
+    story: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A family: its tasks, questions that are only asked, and its demonstration."""
+
+    name: str
+    summary: str
+    tasks: tuple[Task[Any, Any], ...]
+    questions: tuple[Question[Any, Any], ...] = ()
+    demo: Callable[[Path], Sequence[Demo]] | None = None  # writes below the folder, says what it wrote
+
+    def find(self, name: str) -> Question[Any, Any]:
+        """The task or question of that name or alias."""
+        entries: tuple[Question[Any, Any], ...] = (*self.tasks, *self.questions)
+        for entry in entries:
+            if name == entry.name or name in entry.aliases:
+                return entry
+        raise UnknownNameError("task", name, [entry.name for entry in entries])

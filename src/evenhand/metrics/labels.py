@@ -1,0 +1,135 @@
+"""True classes against answers: confusion, accuracy, precision, recall, F1.
+
+`truth` and `answer` are indices of the declared labels; any other answer is `unknown`.
+An unknown answer costs recall to the true class and is nobody's false positive, so it
+is a column of the matrix and not a class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.core.metric import (
+    Column,
+    Direction,
+    Grid,
+    Kind,
+    Linear,
+    Metric,
+    Numbers,
+    Ratio,
+    Undefined,
+    ratio,
+)
+from evenhand.core.records import Array, Records
+
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class Counts(Linear):
+    """How often each true class got each answer."""
+
+    counts: Array  # (cells, classes, classes + 1); the last column is `unknown`
+
+
+@dataclass(frozen=True)
+class Confusion(Metric[Counts]):
+    """Accuracy, macro-F1 over the declared classes, and the confusion matrix; `unknown` is a wrong answer.
+
+    Macro averages run over all declared classes: one without rows enters with 0.
+    `macro_f1_present_classes` and `balanced_accuracy` run over the classes that have rows.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    truth: str = "truth"
+    answer: str = "answer"
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        return {
+            "accuracy": Direction.HIGHER,
+            "macro_f1": Direction.HIGHER,
+            "macro_f1_present_classes": Direction.HIGHER,
+            "balanced_accuracy": Direction.HIGHER,
+            "accuracy_answered_only": Direction.HIGHER,
+            "unknown_rate": Direction.LOWER,
+            **{f"{what}:{label}": Direction.HIGHER for what in ("precision", "recall", "f1") for label in self.labels},
+            "confusion": Direction.NEITHER,
+        }
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.truth, self.answer)
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Counts:
+        classes = len(self.labels)
+        truth, answer = rows[self.truth], rows[self.answer]
+        if truth.size and (truth.min() < 0 or truth.max() >= classes):
+            raise ValueError(f"a true class outside 0…{classes - 1}")
+        columns = classes + 1
+        code: Array = np.asarray(answer, dtype=np.intp)
+        if code.size and (code.min() < 0 or code.max() > classes):
+            code = np.where((code < 0) | (code > classes), classes, code)
+        code = code + truth * np.intp(columns)
+        if cells is not None:
+            code += cells * np.intp(classes * columns)
+        counts = np.bincount(code, minlength=size * classes * columns)
+        return Counts(counts.reshape(size, classes, columns))
+
+    def result(self, part: Counts, whole: Counts) -> Mapping[str, Column]:
+        counts = np.asarray(part.counts, dtype=np.float64)
+        right = np.diagonal(counts[:, :, :-1], axis1=1, axis2=2)  # (cells, classes)
+        support = counts.sum(axis=2)
+        named = counts[:, :, :-1].sum(axis=1)  # how often each class was the answer
+        rows = support.sum(axis=1)
+        unknown = counts[:, :, -1].sum(axis=1)
+        empty = "the group has no rows"
+        present = support > 0
+        f1 = _or_zero(2 * right, support + named)
+        recall = _or_zero(right, support)
+        classes = np.where(rows > 0, len(self.labels), 0)
+        found: dict[str, Column] = {
+            "accuracy": ratio(right.sum(axis=1), rows, empty),
+            "macro_f1": ratio(f1.sum(axis=1), classes, empty),
+            "macro_f1_present_classes": ratio((f1 * present).sum(axis=1), present.sum(axis=1), empty),
+            "balanced_accuracy": ratio((recall * present).sum(axis=1), present.sum(axis=1), empty),
+            "accuracy_answered_only": ratio(right.sum(axis=1), rows - unknown, "no row was answered"),
+            "unknown_rate": ratio(unknown, rows, empty),
+        }
+        for index, label in enumerate(self.labels):
+            # As is the custom, 0 where the class was never named or never occurred.
+            precision = _or_zero(right[:, index], named[:, index])
+            for what, values in (("precision", precision), ("recall", recall[:, index]), ("f1", f1[:, index])):
+                found[f"{what}:{label}"] = Numbers(np.where(rows > 0, values, np.nan), empty)
+        found["confusion"] = tuple(
+            Grid(self.labels, (*self.labels, UNKNOWN), cell, "truth", "answer") if total else Undefined(empty)
+            for cell, total in zip(part.counts, rows, strict=True)
+        )
+        return found
+
+    def ratios(self, state: Counts) -> Mapping[str, Ratio]:
+        counts = np.asarray(state.counts, dtype=np.float64)
+        right = np.diagonal(counts[:, :, :-1], axis1=1, axis2=2)
+        rows, unknown = counts.sum(axis=(1, 2)), counts[:, :, -1].sum(axis=1)
+        named = counts[:, :, :-1].sum(axis=1)
+        found = {
+            "accuracy": Ratio(right.sum(axis=1), rows, Kind.PROPORTION),
+            "accuracy_answered_only": Ratio(right.sum(axis=1), rows - unknown, Kind.PROPORTION),
+            "unknown_rate": Ratio(unknown, rows, Kind.PROPORTION),
+        }
+        for index, label in enumerate(self.labels):
+            found[f"precision:{label}"] = Ratio(right[:, index], named[:, index], Kind.PROPORTION)
+            found[f"recall:{label}"] = Ratio(right[:, index], counts[:, index].sum(axis=1), Kind.PROPORTION)
+        return found
+
+    def row_scores(self, rows: Records) -> Array:
+        return np.asarray(rows[self.truth] == rows[self.answer], dtype=np.float64)
+
+
+def _or_zero(top: Array, bottom: Array) -> Array:
+    return np.divide(top, bottom, out=np.zeros(np.broadcast(top, bottom).shape), where=bottom != 0)

@@ -1,0 +1,108 @@
+"""Any metric, taken stratum by stratum and averaged.
+
+A macro average over body parts, over galleries, over splits is no new metric: it is
+`Stratified("AR_DET", of=AverageRecall(…), by="part", strata=PARTS)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from evenhand.core.metric import Column, Direction, Matrix, Metric, Numbers
+from evenhand.core.records import Array, Records
+
+
+@dataclass(frozen=True, eq=False)
+class Layered:
+    """The states of all strata side by side: cell i, stratum s is cell `i · strata + s` inside."""
+
+    inner: Any
+    strata: int
+
+    @property
+    def size(self) -> int:
+        return int(self.inner.size) // self.strata
+
+    def __add__(self, other: Self, /) -> Self:
+        return type(self)(self.inner + other.inner, self.strata)
+
+    def place(self, index: Array, size: int) -> Self:
+        spread = (np.asarray(index)[:, np.newaxis] * self.strata + np.arange(self.strata)).reshape(-1)
+        return type(self)(self.inner.place(spread, size * self.strata), self.strata)
+
+    def weigh(self, weights: Matrix) -> Self:
+        if hasattr(weights, "tocsr"):
+            from scipy import sparse
+
+            return type(self)(self.inner.weigh(sparse.kron(weights, sparse.eye_array(self.strata), "csr")), self.strata)
+        eye = np.eye(self.strata, dtype=np.asarray(weights).dtype)
+        return type(self)(self.inner.weigh(np.kron(weights, eye)), self.strata)
+
+
+@dataclass(frozen=True)
+class Stratified(Metric[Layered]):
+    """The plain mean over strata of another metric's values, and the value of each stratum.
+
+    A stratum without a value is left out of the mean of a cell; `minimum` strata must have
+    one. The column `by` holds the index of each row's stratum.
+    """
+
+    name: str
+    of: Metric[Any]
+    by: str
+    strata: tuple[str, ...]
+    minimum: int = 1
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        found: dict[str, Direction] = dict(self.of.outputs)
+        for output, direction in self.of.outputs.items():
+            found.update({f"{output}:{stratum}": direction for stratum in self.strata})
+        return found
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.of.columns, self.by)
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Layered:
+        layers = len(self.strata)
+        stratum = np.asarray(rows[self.by], dtype=np.intp)
+        if stratum.size and (stratum.min() < 0 or stratum.max() >= layers):
+            raise ValueError(f"a stratum outside 0…{layers - 1}")
+        inside = stratum if cells is None else np.asarray(cells) * layers + stratum
+        return Layered(self.of.measure(rows, inside, size * layers), layers)
+
+    def result(self, part: Layered, whole: Layered) -> Mapping[str, Column]:
+        whole_inner = whole.inner
+        if whole.size != part.size:  # every cell of the part sees the whole of its own stratum
+            repeat = np.tile(np.eye(part.strata, dtype=np.int64), (part.size, 1))
+            whole_inner = whole_inner.weigh(repeat)
+        inner = self.of.result(part.inner, whole_inner)
+        found: dict[str, Column] = {}
+        for output in self.of.outputs:
+            column = inner[output]
+            for position, stratum in enumerate(self.strata):
+                found[f"{output}:{stratum}"] = _every(column, position, part.strata)
+            if isinstance(column, Numbers):
+                values = column.values.reshape(-1, part.strata)
+                there = ~np.isnan(values)
+                enough = there.sum(axis=1) >= self.minimum
+                sums = np.where(there, values, 0.0).sum(axis=1)
+                mean = np.divide(
+                    sums, there.sum(axis=1), out=np.full(len(values), np.nan), where=enough & there.any(axis=1)
+                )
+                found[output] = Numbers(mean, f"fewer than {self.minimum} of {self.by} have a value")
+            else:
+                found[output] = tuple(column[cell * part.strata] for cell in range(part.size))
+        return {output: found[output] for output in self.outputs}
+
+
+def _every(column: Column, position: int, step: int) -> Column:
+    if isinstance(column, Numbers):
+        reason = column.reason if isinstance(column.reason, str) else list(column.reason)[position::step]
+        return Numbers(column.values[position::step], reason)
+    return tuple(column)[position::step]

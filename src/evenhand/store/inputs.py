@@ -1,0 +1,122 @@
+"""Files as they are read: content and SHA-256 in one pass.
+
+Every loader and codec opens its files here, so that a result can name exactly what it
+rests on, and so that a missing, empty or unreadable file gets the same clear message
+everywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from evenhand.core.errors import DataError, InputError
+from evenhand.core.task import InputFact
+
+_BLOCK = 1 << 20
+Problem = Callable[[str], InputError]  # DataError or PredictionError
+
+
+@dataclass(frozen=True)
+class Source:
+    """The content of a file, and what it was."""
+
+    path: Path
+    data: bytes
+    fact: InputFact
+
+    def text(self, problem: Problem = DataError) -> str:
+        """The content as UTF-8 text without byte-order mark and with plain line ends."""
+        return decode(self.data, self.path, problem)
+
+
+def read(path: Path, problem: Problem = DataError, *, allow_empty: bool = False) -> Source:
+    """The whole of a file; raises `problem` when it can't be read or has nothing in it."""
+    path = Path(path)
+    with opened(path, problem) as file:
+        data = file.read()
+    if not data and not allow_empty:
+        raise problem(f"{path} is empty (0 bytes). Was the program that wrote it stopped? Write it again.")
+    return Source(path, data, InputFact(str(path), len(data), hashlib.sha256(data).hexdigest()))
+
+
+class HashingFile(io.RawIOBase):
+    """A file that is hashed while it is read from beginning to end."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._file, self._path = file, path
+        self._digest, self._size = hashlib.sha256(), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # the buffer is always writable bytes
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        self._digest.update(data)
+        self._size += len(data)
+        return len(data)
+
+    def fact(self) -> InputFact:
+        """What was read; call it at the end of the file, the rest is read for it."""
+        while block := self._file.read(_BLOCK):
+            self._digest.update(block)
+            self._size += len(block)
+        return InputFact(str(self._path), self._size, self._digest.hexdigest())
+
+
+@contextmanager
+def opened(path: Path, problem: Problem = DataError) -> Iterator[BinaryIO]:
+    """An open file, for reading bytes; raises `problem` in words when that is impossible."""
+    path = Path(path)
+    if path.is_dir():
+        raise problem(f"{path} is a folder, but a file was expected.")
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        near = f" The folder {path.parent} does not exist." if not path.parent.exists() else ""
+        raise problem(f"{path} does not exist.{near} Check the path.") from None
+    except OSError as error:
+        raise problem(f"{path} can't be read: {error.strerror}.") from None
+    with file:
+        yield file
+
+
+@contextmanager
+def hashed(path: Path, problem: Problem = DataError) -> Iterator[HashingFile]:
+    """An open file that is hashed while it is read, for files larger than memory."""
+    with opened(path, problem) as file:
+        yield HashingFile(file, Path(path))
+
+
+def decode(data: bytes, path: Path, problem: Problem = DataError) -> str:
+    """UTF-8 text without byte-order mark, line ends made plain; refuses binary content."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise problem(f"{path} is UTF-16 text, but UTF-8 was expected. Save it as UTF-8.")
+    if b"\x00" in data[:4096]:
+        raise problem(f"{path} is a binary file, but text was expected. Is it the right file?")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise problem(
+            f"{path}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8 text. Save the file as UTF-8."
+        ) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def stamp(path: Path) -> InputFact:
+    """A picture or video by size and time stamp, without reading it."""
+    status = Path(path).stat()
+    return InputFact(str(path), status.st_size, "", status.st_mtime)
+
+
+def hash_of(path: Path, problem: Problem = DataError) -> InputFact:
+    """A file by its content, read in blocks."""
+    with hashed(path, problem) as file:
+        return file.fact()
