@@ -8,6 +8,7 @@ of every metric. Tallies of parts add.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,22 @@ from numpy.typing import NDArray
 
 from evenhand.core.engine import total
 from evenhand.core.metric import Column, Metric, Numbers, OperatingPoint, Value
-from evenhand.core.records import EVERYONE, Array, Group, Records, concatenate, distinct, groups_of
+from evenhand.core.records import (
+    EVERYONE,
+    Array,
+    Group,
+    Records,
+    blocks,
+    concatenate,
+    dense_codes,
+    dense_patterns,
+    distinct,
+    groups_of,
+)
 from evenhand.core.results import Estimate, Status
 
 AnyMetric = Metric[Any]
+_BLOCK = 1 << 17  # rows whose codes and values stay in a core's cache
 
 
 @dataclass(frozen=True)
@@ -62,11 +75,39 @@ def tally(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[str] = (), *
 
     `units=False` leaves units out: enough for counts and values, not for intervals by unit.
     """
-    keys = [name for name in ("unit", "unit_b") if name in rows] if units else []
-    index, cells = distinct(rows, by, keys)
     for metric in metrics:
         metric.check_columns(rows)
+    keys = [name for name in ("unit", "unit_b") if name in rows] if units else []
+    if not keys and len(rows) >= 2 * _BLOCK:
+        return _tally_patterns(rows, metrics, by)
+    index, cells = distinct(rows, by, keys)
     return Tally(cells, tuple(metrics), tuple(metric.measure(rows, index, len(cells)) for metric in metrics))
+
+
+def _tally_patterns(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[str]) -> Tally:
+    """As `tally` without units: block by block, so that what is written between two steps stays in the cache."""
+    span = math.prod(len(rows.attributes[name].patterns) + 1 for name in by)
+    if span > _BLOCK:
+        index, cells = distinct(rows, by)
+        return Tally(cells, tuple(metrics), tuple(metric.measure(rows, index, len(cells)) for metric in metrics))
+    counts: Array = np.zeros(span, dtype=np.int64)
+    states: tuple[Any, ...] | None = None
+    for block in blocks(len(rows), _BLOCK):
+        some = rows.take(block)
+        code, _ = dense_codes(some, by)
+        part = tuple(metric.measure(some, code, span) for metric in metrics)
+        known = (metric.tallied(state) for metric, state in zip(metrics, part, strict=True))
+        own = next((count for count in known if count is not None), None)
+        counts += np.bincount(code, minlength=span) if own is None else own
+        states = part if states is None else tuple(a + b for a, b in zip(states, part, strict=True))
+    assert states is not None
+    there = counts > 0
+    patterns = dense_patterns(rows, by).take(there)
+    index = np.cumsum(there) - 1  # cells without rows have neutral states: wherever they go, nothing changes
+    index[~there] = 0
+    size = len(patterns)
+    cells = Records({"rows": counts[there]}, patterns.attributes)
+    return Tally(cells, tuple(metrics), tuple(state.place(index, size) for state in states))
 
 
 def tally_parts(

@@ -204,6 +204,10 @@ class Metric(ABC, Generic[S]):
         """(cells,): rows that could not be measured; None when that can't happen."""
         return None
 
+    def tallied(self, state: S) -> Array | None:
+        """(cells,): how many rows were tallied; None when the state does not keep it."""
+        return None
+
     def points(self, part: S, whole: S) -> Mapping[str, Sequence[OperatingPoint | None]]:
         """The operating point of every cell, for outputs that have one."""
         return {}

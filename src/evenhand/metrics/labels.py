@@ -72,12 +72,17 @@ class Confusion(Metric[Counts]):
         if truth.size and (truth.min() < 0 or truth.max() >= classes):
             raise ValueError(f"a true class outside 0…{classes - 1}")
         columns = classes + 1
-        code: Array = np.asarray(answer, dtype=np.intp)
-        if code.size and (code.min() < 0 or code.max() > classes):
-            code = np.where((code < 0) | (code > classes), classes, code)
-        code = code + truth * np.intp(columns)
+        # Narrow integers: this runs over every row there is.
+        narrow = np.int16 if classes * columns < 2**15 else np.int32
+        code: Array = truth.astype(narrow)
+        code *= narrow(columns)
+        if answer.size and (answer.min() < 0 or answer.max() > classes):
+            answer = np.where((answer < 0) | (answer > classes), classes, answer)
+        code += answer.astype(narrow, copy=False)
         if cells is not None:
-            code += cells * np.intp(classes * columns)
+            wide = cells * np.intp(classes * columns)
+            wide += code.astype(np.intp)
+            code = wide
         counts = np.bincount(code, minlength=size * classes * columns)
         return Counts(counts.reshape(size, classes, columns))
 
@@ -126,6 +131,9 @@ class Confusion(Metric[Counts]):
             found[f"precision:{label}"] = Ratio(right[:, index], named[:, index], Kind.PROPORTION)
             found[f"recall:{label}"] = Ratio(right[:, index], counts[:, index].sum(axis=1), Kind.PROPORTION)
         return found
+
+    def tallied(self, state: Counts) -> Array:
+        return np.asarray(state.counts.sum(axis=(1, 2)))
 
     def row_scores(self, rows: Records) -> Array:
         return np.asarray(rows[self.truth] == rows[self.answer], dtype=np.float64)

@@ -66,10 +66,11 @@ class Mean(Metric[Sums]):
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Sums:
         values = np.asarray(rows[self.column], dtype=np.float64)
-        absent = np.isnan(values)
-        if not absent.any():
+        top = tally(values, cells, size)
+        if not np.isnan(top).any():  # then no value is NaN, and that took no pass of its own
             counted = count_rows(rows, cells, size)
-            return Sums(tally(values, cells, size), counted, np.zeros_like(counted))
+            return Sums(top, counted, np.zeros_like(counted))
+        absent = np.isnan(values)
         if isinstance(self.missing_policy, Missing):
             filled, count = np.where(absent, 0.0, values), tally(~absent, cells, size)
         else:
@@ -91,6 +92,9 @@ class Mean(Metric[Sums]):
     def missing(self, state: Sums) -> Array | None:
         # A value put in the place of a missing one is counted as measured.
         return state.absent if isinstance(self.missing_policy, Missing) else None
+
+    def tallied(self, state: Sums) -> Array:
+        return state.count + state.absent if isinstance(self.missing_policy, Missing) else state.count
 
     def row_scores(self, rows: Records) -> Array:
         values = np.asarray(rows[self.column], dtype=np.float64)
@@ -145,6 +149,9 @@ class Rate(Metric[Share]):
     def ratios(self, state: Share) -> Mapping[str, Ratio]:
         top, bottom = state.count.astype(np.float64), state.of.astype(np.float64)
         return {self.output: Ratio(top, bottom, Kind.PROPORTION)}
+
+    def tallied(self, state: Share) -> Array | None:
+        return state.of if self.among is None else None
 
     def row_scores(self, rows: Records) -> Array:
         hits = np.asarray(rows[self.column] == self.equals, dtype=np.float64)

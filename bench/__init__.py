@@ -1,0 +1,1 @@
+"""Every hot path beside what people use today: `python -m bench [NAME…] [--json]`."""

@@ -1,0 +1,52 @@
+"""Switches by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from evenhand.core.errors import OptionError, UnknownNameError
+from evenhand.core.options import Options, as_plain, facts, option, parse
+
+
+@dataclass(frozen=True)
+class Switches(Options):
+    taxonomy: Literal["coarse", "fine"] = option("coarse", "how many classes")
+    strict: bool = option(False, "no mercy")
+    ranks: tuple[int, ...] = option((1, 5), "ranks to report")
+    rate: float | None = option(None, "a rate")
+    where: Path = option(Path("x"), "a file")
+
+
+def test_texts_become_the_declared_types() -> None:
+    given = {"taxonomy": "fine", "strict": "yes", "ranks": "1, 10", "rate": "0.5", "where": "a/b"}
+    assert parse(Switches, given) == Switches("fine", True, (1, 10), 0.5, Path("a/b"))
+    assert parse(Switches, {"rate": "none"}).rate is None
+    assert parse(Switches, {"strict": False, "ranks": [3]}) == Switches(ranks=(3,))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"taxonomy": "middle"}, "it takes coarse | fine"),
+        ({"strict": "perhaps"}, "it takes true | false"),
+        ({"ranks": "1,x"}, "whole numbers, separated by commas"),
+        ({"rate": "nan"}, "it takes a number | none"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_what_would(given: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message.replace("|", r"\|")):
+        parse(Switches, given)
+
+
+def test_an_unknown_option_names_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'taxonomy'"):
+        parse(Switches, {"taxnomy": "fine"})
+
+
+def test_facts_and_plain_values_can_be_printed() -> None:
+    assert facts(Switches)[0] == ("taxonomy", "coarse", "how many classes", "coarse | fine")
+    assert as_plain(Switches()) == {"taxonomy": "coarse", "strict": False, "ranks": [1, 5], "rate": None, "where": "x"}
