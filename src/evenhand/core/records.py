@@ -312,7 +312,7 @@ def dense_codes(rows: Records, by: Sequence[str]) -> tuple[Array, int]:
     for attribute in attributes:
         step //= len(attribute.patterns) + 1
         offset += step
-        wide = attribute.codes.astype(narrow)
+        wide: Array = attribute.codes.astype(narrow)
         if step > 1:
             wide *= narrow(step)
         code += wide
