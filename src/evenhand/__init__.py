@@ -1,3 +1,72 @@
-"""Evaluate vision models that look at people."""
+"""Evaluate vision models that look at people: published protocols, split by group, with honest uncertainty.
+
+`evaluate`, `predict`, `load`, `compare` and `report` are the verbs of the command line. Names are
+loaded when they are first used, so importing the package is cheap.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evenhand.api import evaluate, load, predict
+    from evenhand.core.errors import EvenhandError
+    from evenhand.core.metric import Curve, Direction, Grid, Metric, Undefined
+    from evenhand.core.records import Attribute, Group, Records
+    from evenhand.core.results import Contrast, Coverage, Estimate, Results, Summary
+    from evenhand.core.task import Benchmark, Codec, Dataset, Model, Sample, Task, Unanswered
+    from evenhand.store.runs import Run
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "evenhand.api": ("evaluate", "predict", "load"),
+    "evenhand.core.errors": ("EvenhandError",),
+    "evenhand.core.metric": ("Curve", "Direction", "Grid", "Metric", "Undefined"),
+    "evenhand.core.records": ("Attribute", "Group", "Records"),
+    "evenhand.core.results": ("Contrast", "Coverage", "Estimate", "Results", "Summary"),
+    "evenhand.core.task": ("Benchmark", "Codec", "Dataset", "Model", "Sample", "Task", "Unanswered"),
+    "evenhand.store.runs": ("Run",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Attribute",
+    "Benchmark",
+    "Codec",
+    "Contrast",
+    "Coverage",
+    "Curve",
+    "Dataset",
+    "Direction",
+    "Estimate",
+    "EvenhandError",
+    "Grid",
+    "Group",
+    "Metric",
+    "Model",
+    "Records",
+    "Results",
+    "Run",
+    "Sample",
+    "Summary",
+    "Task",
+    "Unanswered",
+    "Undefined",
+    "__version__",
+    "evaluate",
+    "load",
+    "predict",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'evenhand' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME_OF})

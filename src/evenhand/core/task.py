@@ -160,11 +160,11 @@ class Comparer(Protocol):
     def compare(self, images: Sequence[Path], others: Sequence[Path]) -> Array: ...  # (images,)
 
 
-def _ignore(message: str) -> None:
+def ignore(message: str) -> None:
     """Nobody listens."""
 
 
-def _no_progress(done: int, total: int | None, what: str) -> None:
+def no_progress(done: int, total: int | None, what: str) -> None:
     """Nobody watches."""
 
 
@@ -176,8 +176,8 @@ class Tools:
     instruments: Mapping[str, Any] = field(default_factory=dict)  # name → Reader or Comparer, built on first use
     cache: Path | None = None  # RUNS/.cache; None: keep nothing
     device: str = "cpu"
-    warn: Callable[[str], None] = _ignore
-    progress: Callable[[int, int | None, str], None] = _no_progress  # done, of how many, what
+    warn: Callable[[str], None] = ignore
+    progress: Callable[[int, int | None, str], None] = no_progress  # done, of how many, what
 
     def instrument(self, name: str) -> Any:
         """The instrument of that name."""

@@ -1,0 +1,68 @@
+# Everything sets itself up: `make demo` and `make test` work in a fresh clone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+READY := $(VENV)/.ready
+# The exact pin gets torch's CPU build; any range pulls several gigabytes of CUDA packages.
+TORCH := torch==2.13.0
+EXTRAS := dev,http,data,models,pdf
+
+.PHONY: help setup demo test unit golden check format lint types imports examples slow bench calibrate clean
+
+help: ## what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY) ## the environment in .venv: package, tests and checks
+
+$(READY): pyproject.toml Makefile
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet $(TORCH)
+	$(PIP) install --quiet --editable '.[$(EXTRAS)]'
+	touch $@
+
+demo: $(READY) ## every family on small data made on the spot; ends with a table and a report
+	$(BIN)/evenhand demo --runs evenhand-demo
+
+test: $(READY) ## all quick tests, doctests and golden cases
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow"
+
+unit: $(READY) ## the tests without golden cases
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow" --ignore tests/golden
+
+golden: $(READY) ## only the golden cases (EVENHAND_GOLDEN names another folder)
+	$(BIN)/python -m pytest -q tests/golden
+
+check: format lint types imports test examples ## everything that must be green
+
+format: $(READY)
+	$(BIN)/ruff format --check --quiet .
+
+lint: $(READY)
+	$(BIN)/ruff check --quiet .
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+examples: $(READY)
+	$(BIN)/python -m pytest -q tests/examples
+
+slow: $(READY) ## what takes long or needs many rows
+	$(BIN)/python -m pytest -q -m slow
+
+.venv-bench/.ready: Makefile bench/requirements.txt
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --requirement bench/requirements.txt
+	touch $@
+
+bench: $(READY) .venv-bench/.ready ## every hot path beside what people use today
+	$(BIN)/python -m bench
+
+calibrate: $(READY) ## coverage of intervals and error rates of tests, by simulation
+	$(BIN)/python -m bench.calibrate
+
+clean: ## forget environments and caches
+	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .hypothesis evenhand-demo

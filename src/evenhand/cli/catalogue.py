@@ -1,0 +1,204 @@
+"""What can be evaluated, what each task needs, and whether a file is fit for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand import registry
+from evenhand.cli.console import escape, out, print_json
+from evenhand.cli.draw import draw_table
+from evenhand.cli.words import settings
+from evenhand.core.errors import DataError, InputError, PredictionError
+from evenhand.core.options import facts, parse
+from evenhand.core.page import Table
+from evenhand.core.task import CheckReport, Finding, Question, Task
+from evenhand.report.sections import words
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Set = Annotated[list[str] | None, typer.Option("--set", help="An option of the task, key=value; repeat for more.")]
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the verbs of this module."""
+    app.command("tasks")(tasks)
+    app.command("describe")(describe)
+    app.command("check")(check)
+
+
+def tasks(as_json: Json = False) -> None:
+    """List what can be evaluated."""
+    entries = [
+        {
+            "task": entry.name,
+            "summary": entry.summary,
+            "aliases": list(entry.aliases),
+            "evaluates": isinstance(entry, Task),
+        }
+        for found in registry.benchmarks()
+        for entry in (*found.tasks, *found.questions)
+    ]
+    if as_json:
+        print_json({"tasks": entries})
+        return
+    rows = tuple(
+        (str(entry["task"]), ", ".join(entry["aliases"]), str(entry["summary"]))  # type: ignore[arg-type]  # a list of texts
+        for entry in entries
+    )
+    console = out()
+    draw_table(console, Table("Tasks", ("task", "also", "what it asks"), rows), most_rows=200)
+    console.print("Next: [bold]evenhand describe TASK[/] says what data and predictions it needs.")
+
+
+def describe(task: Annotated[str, typer.Argument(help="family/task")], as_json: Json = False) -> None:
+    """Print data layout, prediction format, rows, metrics, options and conventions of a task."""
+    entry = registry.question(task)
+    document = description(entry)
+    if as_json:
+        print_json(document)
+        return
+    console = out()
+    console.print(f"[bold]{escape(entry.name)}[/]  {escape(entry.summary)}")
+    for title, text in (
+        ("Data", entry.about.data),
+        ("Predictions", entry.about.predictions),
+        ("Example", entry.codec.example),
+        ("A row is", entry.about.rows),
+        ("Sampled independently", entry.about.unit),
+        ("Licence duties", entry.about.licence),
+    ):
+        if text:
+            console.print(f"\n[bold]{title}[/]\n{escape(text.strip())}")
+    for title, texts in (("Conventions", entry.about.conventions), ("Mind", entry.about.cautions)):
+        if texts:
+            console.print(f"\n[bold]{title}[/]")
+            for text in texts:
+                console.print(f"• {escape(text)}")
+    console.print()
+    if document["metrics"]:
+        rows = tuple(
+            (metric["name"], ", ".join(_short(metric["outputs"])), metric["definition"])
+            for metric in document["metrics"]
+        )
+        draw_table(console, Table("Metrics (↑ higher is better, ↓ lower)", ("metric", "outputs", "definition"), rows))
+    options = tuple((fact["name"], str(fact["default"]), fact["values"], fact["help"]) for fact in document["options"])
+    if options:
+        draw_table(console, Table("Options (--set key=value)", ("option", "default", "takes", "meaning"), options))
+    if entry.about.rules:
+        console.print(f"\n[bold]Rules[/]\n{escape(entry.about.rules.strip())}")
+    if isinstance(entry, Task) and entry.attributes:
+        console.print(f"\nGrouped by {', '.join(entry.attributes)}, unless --by says otherwise.")
+    console.print(f"\nNext: evenhand evaluate {entry.name} FILE --data DIR", style="dim")
+
+
+def description(entry: Question[Any, Any]) -> dict[str, Any]:
+    """Everything about a task as one document."""
+    metrics = entry.metrics(entry.options()) if isinstance(entry, Task) else ()
+    return {
+        "task": entry.name,
+        "summary": entry.summary,
+        "aliases": list(entry.aliases),
+        "data": entry.about.data,
+        "predictions": entry.about.predictions,
+        "example": entry.codec.example,
+        "rows": entry.about.rows,
+        "unit": entry.about.unit,
+        "conventions": list(entry.about.conventions),
+        "cautions": list(entry.about.cautions),
+        "licence": entry.about.licence,
+        "rules": entry.about.rules,
+        "attributes": list(entry.attributes) if isinstance(entry, Task) else [],
+        "metrics": [
+            {
+                "name": metric.name,
+                "definition": metric.definition,
+                "outputs": {name: direction.value for name, direction in metric.outputs.items()},
+            }
+            for metric in metrics
+        ],
+        "options": [
+            {"name": fact.name, "default": str(fact.default), "values": fact.values, "help": fact.help}
+            for fact in facts(entry.options)
+        ],
+    }
+
+
+def check(
+    task: Annotated[str, typer.Argument(help="family/task")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="files of predictions; none: check the data folder")
+    ] = None,
+    data: Annotated[Path, typer.Option("--data", help="the data folder")] = Path(),
+    options: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Say whether predictions, or the data folder, are well formed and complete."""
+    entry = registry.question(task)
+    parsed = parse(entry.options, settings(options or []))
+    reports = {str(path): _checked(entry, path, data, parsed) for path in (files or [])}
+    if not files:
+        reports[str(data)] = _checked(entry, None, data, parsed)
+    if as_json:
+        from evenhand.store.plain import to_plain
+
+        print_json({"ok": all(report.ok for report in reports.values()), "reports": to_plain(reports)})
+    else:
+        for name, report in reports.items():
+            _print_report(name, report)
+    if not all(report.ok for report in reports.values()):
+        raise typer.Exit(2)
+
+
+def _checked(entry: Question[Any, Any], path: Path | None, data: Path, options: Any) -> CheckReport:
+    try:
+        if isinstance(entry, Task) and entry.check is not None:
+            return entry.check(path, data, options)
+        return _plain_check(entry, path, data, options)
+    except (DataError, PredictionError) as error:
+        return CheckReport((Finding("error", str(path or data), str(error)),))
+
+
+def _plain_check(entry: Question[Any, Any], path: Path | None, data: Path, options: Any) -> CheckReport:
+    dataset = entry.load(data, options)
+    findings = [Finding("warning", str(data), message) for message in dataset.warnings]
+    if path is None:
+        findings.append(Finding("note", str(data), f"{len(dataset.samples):,} samples ({dataset.version})"))
+        return CheckReport(tuple(findings))
+    try:
+        predictions = entry.codec.read(path, dataset, options)
+    except InputError as error:
+        return CheckReport((*findings, Finding("error", str(path), str(error))))
+    findings.extend(Finding("warning", str(path), message) for message in predictions.warnings)
+    return CheckReport(tuple(findings), predictions.coverage)
+
+
+def _print_report(name: str, report: CheckReport) -> None:
+    console = out()
+    verdict = "[green]fit for evaluation[/]" if report.ok else "[red]not fit for evaluation[/]"
+    console.print(f"[bold]{escape(name)}[/]: {verdict}")
+    colours = {"error": "red", "warning": "yellow", "note": "dim"}
+    for finding in report.findings:
+        console.print(f"[{colours[finding.level]}]{finding.level}[/] {escape(finding.message)}", soft_wrap=True)
+    if report.coverage is not None:
+        found = report.coverage
+        console.print(
+            f"asked {found.asked:,}, answered {found.answered:,}, not answered {found.missing:,}, "
+            f"unusable {found.unusable:,}, empty {found.empty:,}, to nothing that was asked {found.extra:,}"
+        )
+        for reason, count in found.reasons.items():
+            examples = ", ".join(found.examples.get(reason, ())[:3])
+            console.print(f"  {count:,} {escape(reason)}" + (f" (such as {escape(examples)})" if examples else ""))
+    for title, table in report.tables.items():
+        draw_table(console, Table(words(title), tuple(map(str, table[0])), tuple(table[1:])))
+
+
+def _short(outputs: dict[str, str]) -> list[str]:
+    """Outputs with arrows; those that differ only behind a colon are shown once."""
+    arrows = {"higher": "↑", "lower": "↓", "neither": ""}
+    shown: dict[str, str] = {}
+    for name, direction in outputs.items():
+        stem, colon, _ = name.partition(":")
+        shown.setdefault(stem + (":…" if colon else ""), arrows[direction])
+    return [f"{name}{arrow}" for name, arrow in shown.items()]

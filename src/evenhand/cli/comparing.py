@@ -1,0 +1,57 @@
+"""`compare` and `diff`: two models on the same units, and why two numbers differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.catalogue import Json
+from evenhand.cli.console import out, print_json
+from evenhand.cli.draw import draw
+from evenhand.store.runs import open_run
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the verbs of this module."""
+    app.command("compare")(compare)
+    app.command("diff")(diff)
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="two or more run folders of the same task")],
+    draws: Annotated[int, typer.Option(help="bootstrap draws")] = 2000,
+    seed: Annotated[int, typer.Option(help="seed of all random streams")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Compare models on the same units: paired differences, for everyone and by group."""
+    from evenhand import api
+    from evenhand.report.comparison import comparison_sections
+
+    found = api.compare(*(open_run(path) for path in runs), draws=draws, seed=seed)
+    if as_json:
+        from evenhand.store.plain import to_plain
+
+        print_json(to_plain(found))
+        return
+    draw(out(), comparison_sections(found))
+
+
+def diff(
+    first: Annotated[Path, typer.Argument(help="a run folder")],
+    second: Annotated[Path, typer.Argument(help="another run folder of the same task")],
+    most: Annotated[int, typer.Option(help="changed rows to show")] = 20,
+    as_json: Json = False,
+) -> None:
+    """Say why two numbers differ: inputs, options, versions, then the rows that changed."""
+    from evenhand.report.comparison import difference_sections
+    from evenhand.store.diff import diff as difference_of
+
+    found = difference_of(open_run(first), open_run(second))
+    if as_json:
+        from evenhand.store.plain import to_plain
+
+        print_json(to_plain(found))
+        return
+    draw(out(), difference_sections(found, most))

@@ -1,0 +1,75 @@
+"""What is printed where: results on standard output, messages and progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+
+ProgressHook = Callable[[int, int | None, str], None]
+
+
+def out() -> Console:
+    """Standard output, for people."""
+    return Console(highlight=False, soft_wrap=False)
+
+
+def err() -> Console:
+    """Standard error: warnings, progress, what went wrong."""
+    return Console(stderr=True, highlight=False)
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on standard output, and nothing else there."""
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def warn(message: str) -> None:
+    """A warning on standard error."""
+    err().print(f"[yellow]warning:[/] {escape(message)}", soft_wrap=True)
+
+
+def escape(text: str) -> str:
+    """Text that rich prints as it is, without control characters."""
+    from rich.markup import escape as escape_markup
+
+    return escape_markup("".join(char if char.isprintable() or char in "\n\t" else "�" for char in text))
+
+
+@contextmanager
+def progress(quiet: bool = False) -> Iterator[ProgressHook]:
+    """A hook that draws a bar with rate and remaining time once work takes more than a second."""
+    console = err()
+    if quiet or not console.is_terminal:
+        yield lambda done, total, what: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
+    rows: dict[str, tuple[TaskID, float]] = {}
+    start = time.monotonic()
+    shown = False
+
+    def hook(done: int, total: int | None, what: str) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if what not in rows:
+            rows[what] = (bar.add_task(what, total=total, rate=""), now)
+        if not shown and now - start > 1:
+            bar.start()
+            shown = True
+        task, began = rows[what]
+        rate = f"{done / (now - began):,.0f}/s" if now > began and done else ""
+        bar.update(task, completed=done, total=total, rate=rate)
+
+    try:
+        yield hook
+    finally:
+        if shown:
+            bar.stop()

@@ -1,0 +1,123 @@
+"""`demo`: every family on small data made on the spot, with a truth that was planted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand import api, registry
+from evenhand.cli.catalogue import Json
+from evenhand.cli.console import escape, out, print_json, progress, warn
+from evenhand.cli.draw import draw_table
+from evenhand.cli.evaluating import EngineName
+from evenhand.core.page import Cell, Interval, Table
+from evenhand.core.records import Group
+from evenhand.core.results import Results, Verdict
+from evenhand.core.task import Demo
+from evenhand.report.sections import as_cell, headline
+from evenhand.store.runs import Run
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the verbs of this module."""
+    app.command("demo")(demo)
+
+
+def demo(
+    families: Annotated[list[str] | None, typer.Argument(help="families; all by default")] = None,
+    runs: Annotated[Path, typer.Option("--runs", help="where data, runs and the report go")] = Path("evenhand-demo"),
+    engine: EngineName = "serial",
+    as_json: Json = False,
+) -> None:
+    """Evaluate every family on small made-up data, and end with a report.
+
+    In each, one group is really served worse, and one only looks worse by chance. The table
+    shows whether the first was found and the second not over-read.
+    """
+    console = out()
+    rows: list[tuple[Cell, ...]] = []
+    done: list[Run] = []
+    outcomes = []
+    for name in families or registry.names(registry.BENCHMARKS):
+        family = registry.benchmark(name)
+        if family.demo is None:
+            continue
+        with progress(quiet=as_json) as hook:
+            for made in family.demo(runs / "data" / name):
+                run = api.evaluate(
+                    made.task,
+                    made.predictions,
+                    data=made.data,
+                    model="demo",
+                    options=made.options,
+                    engine=engine,
+                    runs=runs,
+                    progress=hook,
+                    warn=warn,
+                )
+                done.append(run)
+                outcome = judged(run.results, made)
+                outcomes.append({"task": made.task, "run": str(run.folder), **outcome})
+                rows.append(demo_row(run.results, made, outcome))
+    report = _report(done, runs)
+    if as_json:
+        print_json({"demos": outcomes, "report": str(report) if report else None})
+        return
+    columns = ("task", "everyone", "served worse", "its value", "found?", "looks worse", "its value", "over-read?")
+    draw_table(console, Table("What was planted, and what was found", columns, tuple(rows)))
+    if report is not None:
+        console.print(f"report: {escape(str(report))}", soft_wrap=True)
+    console.print(f"runs:   {escape(str(runs))}", soft_wrap=True)
+    console.print("next:   evenhand tasks, then evenhand describe TASK", style="dim")
+
+
+def judged(results: Results, made: Demo) -> dict[str, object]:
+    """Whether the planted group was found, and whether the other was over-read."""
+    return {
+        "planted": made.planted,
+        "found": _worse_off(results, group_named(made.planted)),
+        "chance": made.chance,
+        "over_read": _worse_off(results, group_named(made.chance)),
+    }
+
+
+def demo_row(results: Results, made: Demo, outcome: dict[str, object]) -> tuple[Cell, ...]:
+    """One demo as a row of the table."""
+    return (
+        made.task,
+        _value(results, Group()),
+        made.planted,
+        _value(results, group_named(made.planted)),
+        "yes" if outcome["found"] else "NO",
+        made.chance,
+        _value(results, group_named(made.chance)),
+        "YES" if outcome["over_read"] else "no",
+    )
+
+
+def group_named(text: str) -> Group:
+    """A group from `attribute=level × attribute=level`."""
+    terms = (part.split("=", 1) for part in text.split(" × "))
+    return Group(tuple((name.strip(), level.strip()) for name, level in terms))
+
+
+def _worse_off(results: Results, group: Group) -> bool:
+    first = headline(results)
+    sure = (Verdict.LARGE, Verdict.DIFFERENT)
+    return any(
+        contrast.worse == group and contrast.verdict in sure and (contrast.metric, contrast.output) == first
+        for contrast in results.contrasts
+    )
+
+
+def _value(results: Results, group: Group) -> Interval:
+    first = headline(results)
+    return Interval(None) if first is None else as_cell(results.get(*first, group))
+
+
+def _report(done: list[Run], runs: Path) -> Path | None:
+    from evenhand.report.html import write_report
+
+    return write_report([run.results for run in done], runs / "report.html") if done else None

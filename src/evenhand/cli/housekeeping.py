@@ -1,0 +1,127 @@
+"""`doctor`, `cache` and `weights`: this machine, and what lies on it."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand import __version__, registry
+from evenhand.cli.catalogue import Json
+from evenhand.cli.console import escape, out, print_json
+from evenhand.cli.draw import draw_table
+from evenhand.cli.evaluating import Runs
+from evenhand.core.page import Table
+
+EXTRAS = {
+    "torch": ("torch", "networks of instruments and baselines"),
+    "models": ("onnxruntime", "detectors and embeddings that run out of the box"),
+    "http": ("httpx", "chat endpoints as models"),
+    "data": ("safetensors", "embeddings as safetensors"),
+    "pdf": ("typst", "reports as PDF"),
+    "serve": ("starlette", "the local page"),
+    "ray": ("ray", "clusters"),
+    "mlflow": ("mlflow", "logging of runs to MLflow"),
+}
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the verbs of this module."""
+    app.command("doctor")(doctor)
+    app.command("cache")(cache)
+    app.command("weights")(weights)
+
+
+def doctor(as_json: Json = False) -> None:
+    """Say what works on this machine, what is missing, and the line that installs it."""
+    extras = [
+        {
+            "extra": extra,
+            "for": purpose,
+            "here": importlib.util.find_spec(module) is not None,
+            "install": f"pip install 'evenhand[{extra}]'",
+        }
+        for extra, (module, purpose) in EXTRAS.items()
+    ]
+    plugins = registry.plugins()
+    facts = {
+        "evenhand": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "executable": sys.executable,
+        "chromium": shutil.which("chromium") or "",
+    }
+    broken = [plugin for plugin in plugins if plugin.problem]
+    if as_json:
+        from evenhand.store.plain import to_plain
+
+        print_json({"machine": facts, "extras": extras, "plugins": to_plain(plugins), "ok": not broken})
+        return
+    console = out()
+    draw_table(console, Table("Machine", ("", ""), tuple((name, value or "–") for name, value in facts.items())))
+    rows = tuple(
+        (
+            str(extra["extra"]),
+            "yes" if extra["here"] else "no",
+            str(extra["for"]),
+            "" if extra["here"] else str(extra["install"]),
+        )
+        for extra in extras
+    )
+    draw_table(console, Table("Extras", ("extra", "here", "for", "install with"), rows))
+    listed = tuple(
+        (plugin.door.rpartition(".")[2], plugin.name, plugin.package, plugin.problem or "ok") for plugin in plugins
+    )
+    draw_table(console, Table("Plug-ins", ("door", "name", "package", "state"), listed))
+    for plugin in broken:
+        console.print(
+            f"[red]broken plug-in[/] {escape(plugin.name)} ({escape(plugin.package)}): {escape(plugin.problem)}",
+            soft_wrap=True,
+        )
+    console.print(
+        "everything that is registered loads"
+        if not broken
+        else f"{len(broken)} plug-in(s) do not load; the others work"
+    )
+
+
+def cache(
+    empty: Annotated[bool, typer.Option("--empty", help="delete what is listed")] = False,
+    runs: Runs = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """List what is cached below the runs folder, and empty it when asked."""
+    from evenhand.store.caches import empty_cache, list_cache
+
+    entries = list_cache(runs)
+    freed = empty_cache(runs) if empty else 0
+    if as_json:
+        from evenhand.store.plain import to_plain
+
+        print_json({"entries": to_plain(entries), "freed": freed})
+        return
+    console = out()
+    rows = tuple((entry.name, entry.files, entry.size) for entry in entries)
+    draw_table(console, Table(f"Caches below {runs}", ("cache", "files", "bytes"), rows))
+    if empty:
+        console.print(f"{freed:,} bytes freed")
+
+
+def weights(
+    action: Annotated[str | None, typer.Argument(help="`get` to fetch one")] = None,
+    name: Annotated[str | None, typer.Argument(help="which file")] = None,
+    folder: Annotated[Path | None, typer.Option("--to", help="folder to put it in")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the weight files that networks need: whence, licence, is it here and intact."""
+    from evenhand.cli.weights import get, show
+
+    if action is None:
+        show(as_json)
+    else:
+        get(action, name, folder, as_json)

@@ -1,0 +1,89 @@
+"""`evenhand`: the verbs, and what becomes of errors.
+
+Exit codes: 0 done, 1 a gate was not met, 2 bad usage or input, 3 something broke.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+import typer
+
+from evenhand import __version__, registry
+from evenhand.cli import catalogue, comparing, demonstration, evaluating, gating, housekeeping, predicting, reporting
+from evenhand.cli.console import err, escape
+from evenhand.core.errors import EvenhandError, InputError
+
+HELP = """Evaluate vision models that look at people, by the published protocols.
+
+New here? Type [bold]evenhand demo[/], then [bold]evenhand tasks[/] and [bold]evenhand describe TASK[/].
+"""
+
+app = typer.Typer(
+    name="evenhand",
+    help=HELP,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+for room in (catalogue, evaluating, predicting, comparing, gating, reporting, housekeeping, demonstration):
+    room.mount(app)
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
+) -> None:
+    if version:
+        typer.echo(f"evenhand {__version__}")
+        raise typer.Exit
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and give its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if arguments and arguments[0] in registry.names(registry.COMMANDS):
+            return int(registry.load(registry.COMMANDS, arguments[0]).main(arguments[1:]) or 0)
+        if arguments in (["--version"],):
+            typer.echo(f"evenhand {__version__}")
+            return 0
+        outcome = app(arguments, standalone_mode=False)
+        return outcome if isinstance(outcome, int) else 0
+    except click.exceptions.Exit as stop:
+        return int(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        err().print("stopped; what was finished is kept")
+        return 130
+    except InputError as error:
+        return _say(error, 2)
+    except EvenhandError as error:
+        return _say(error, 3)
+    except BrokenPipeError:  # the reader of a pipe went away, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("EVENHAND_TRACEBACK"):
+            raise
+        err().print(
+            f"[red]internal error:[/] {escape(type(error).__name__)}: {escape(str(error))}\n"
+            "This is our fault, not yours. Set EVENHAND_TRACEBACK=1 to see where it happened, and please report it.",
+            soft_wrap=True,
+        )
+        return 3
+
+
+def _say(error: EvenhandError, code: int) -> int:
+    err().print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""`predict`: put samples to a model and write the official file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand import api
+from evenhand.cli.catalogue import Json, Set
+from evenhand.cli.console import escape, out, print_json, progress, warn
+from evenhand.cli.evaluating import Data, EngineName, Runs
+from evenhand.cli.words import settings
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the verbs of this module."""
+    app.command("predict")(predict)
+
+
+def predict(
+    tasks: Annotated[str, typer.Argument(help="family/task, several separated by commas, or a family")],
+    model: Annotated[str, typer.Option("--model", help="FILE.py:NAME or PROVIDER:NAME")],
+    data: Data = Path(),
+    options: Set = None,
+    model_options: Annotated[
+        list[str] | None, typer.Option("--model-set", help="a setting of the provider, key=value")
+    ] = None,
+    base_url: Annotated[str | None, typer.Option("--base-url", help="address of a chat endpoint")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="ask only for what is not on disk yet")] = False,
+    engine: EngineName = "serial",
+    device: Annotated[str, typer.Option(help="cpu or cuda:N")] = "cpu",
+    runs: Runs = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Run a model over a task's samples; answers are kept as they come."""
+    from evenhand.store.plain import to_plain
+
+    provider = settings(model_options or [])
+    if base_url is not None:
+        provider["base_url"] = base_url
+    outcomes = []
+    for task in tasks.split(","):
+        with progress(quiet=as_json) as hook:
+            outcome = api.predict(
+                task.strip(),
+                model,
+                data=data,
+                runs=runs,
+                options=settings(options or []),
+                resume=resume,
+                engine=engine,
+                device=device,
+                settings=provider,
+                progress=hook,
+                warn=warn,
+            )
+        outcomes.append(outcome)
+        if not as_json:
+            console = out()
+            console.print(f"{escape(task)}: {outcome.answered:,} answered, {len(outcome.unanswered):,} not")
+            for sample, reason in list(outcome.unanswered.items())[:5]:
+                console.print(f"  {escape(str(sample))}: {escape(str(reason))}", style="dim", soft_wrap=True)
+            console.print(f"predictions: {escape(str(outcome.path))}", soft_wrap=True)
+            console.print(
+                f"next: evenhand evaluate {escape(task)} {escape(str(outcome.path))} --data {escape(str(data))}",
+                style="dim",
+                soft_wrap=True,
+            )
+    if as_json:
+        print_json({"predictions": to_plain(outcomes)})

@@ -1,0 +1,1 @@
+"""Results as sections of text, tables and figures, and what draws them."""

@@ -1,0 +1,38 @@
+"""Requirements as JUnit XML, which every build server shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+from xml.etree import ElementTree
+
+
+class Judged(Protocol):
+    """A requirement with its verdict."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def met(self) -> bool: ...
+    @property
+    def message(self) -> str: ...
+
+
+def write_junit(verdicts: Sequence[Judged], suite: str, path: Path) -> None:
+    """Write one test case per requirement."""
+    failed = sum(not verdict.met for verdict in verdicts)
+    root = ElementTree.Element("testsuites", tests=str(len(verdicts)), failures=str(failed))
+    cases = ElementTree.SubElement(root, "testsuite", name=_xml(suite), tests=str(len(verdicts)), failures=str(failed))
+    for verdict in verdicts:
+        case = ElementTree.SubElement(cases, "testcase", classname="evenhand.gate", name=_xml(verdict.name))
+        if not verdict.met:
+            ElementTree.SubElement(case, "failure", message=_xml(verdict.message)).text = _xml(verdict.message)
+    ElementTree.indent(root)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")
+
+
+def _xml(text: str) -> str:
+    """Text without the control characters that XML forbids."""
+    return "".join(char if char in "\t\n" or char >= " " else "�" for char in text)

@@ -1,0 +1,111 @@
+"""Rows and estimates as Polars tables, for people who want to go on from there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.core.errors import OptionError
+from evenhand.core.metric import Direction, Metric, Undefined
+from evenhand.core.records import MISSING, Attribute, Records
+from evenhand.core.results import Results
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FORMATS = ("csv", "jsonl", "parquet")
+
+
+def rows_frame(rows: Records) -> pl.DataFrame:
+    """The rows as a table: every column, and every attribute as text.
+
+    Several levels are joined with `|`; «not annotated» is `(missing)`, «does not apply» is empty.
+    """
+    import polars as pl
+
+    columns: dict[str, Any] = {}
+    for name, column in rows.columns.items():
+        columns[name] = column.tolist() if column.dtype.kind in "OU" else column
+    for name, attribute in rows.attributes.items():
+        columns[name if name not in columns else f"attribute:{name}"] = attribute_texts(attribute)
+    return pl.DataFrame(columns)
+
+
+def attribute_texts(attribute: Attribute) -> list[str | None]:
+    """The levels of every row, as text."""
+    texts: list[str | None] = [
+        "|".join(level for level, inside in zip(attribute.levels, pattern, strict=True) if inside) or MISSING
+        for pattern in attribute.patterns
+    ]
+    texts.append(None)  # code −1: does not apply
+    return [texts[code] for code in attribute.codes.tolist()]
+
+
+def worst_rows(rows: Records, metrics: Sequence[Metric[Any]], most: int) -> Records:
+    """The rows that the first metric with row scores likes least, worst first."""
+    for metric in metrics:
+        scores = metric.row_scores(rows)
+        if scores is None:
+            continue
+        direction = next(iter(metric.outputs.values()))
+        signed = -scores if direction is Direction.LOWER else scores
+        # A row that could not be measured is the worst there is.
+        order = np.argsort(np.where(np.isnan(signed), -np.inf, signed), kind="stable")
+        return rows.take(order[:most])
+    raise OptionError("No metric of this task scores single rows, so none is the worst. Leave --worst out.")
+
+
+def estimates_frame(results: Results) -> pl.DataFrame:
+    """Every estimate that is a number or undefined, one row each."""
+    import polars as pl
+
+    found = [e for e in results.estimates if e.number is not None or isinstance(e.value, Undefined)]
+    return pl.DataFrame(
+        {
+            "task": [results.task for _ in found],
+            "model": [results.model for _ in found],
+            "metric": [e.metric for e in found],
+            "output": [e.output for e in found],
+            "group": [str(e.group) for e in found],
+            "value": [e.number for e in found],
+            "low": [e.low for e in found],
+            "high": [e.high for e in found],
+            "rows": [e.rows for e in found],
+            "units": [e.units for e in found],
+            "missing": [e.missing for e in found],
+            "status": [e.status.value for e in found],
+            "method": [e.method for e in found],
+            "reason": [e.value.reason if isinstance(e.value, Undefined) else "" for e in found],
+        },
+        schema_overrides={"value": pl.Float64, "low": pl.Float64, "high": pl.Float64},
+    )
+
+
+def write_frame(frame: pl.DataFrame, form: str, output: Path | None) -> None:
+    """Write a table as CSV, JSON lines or Parquet; to standard output without a path."""
+    if form not in FORMATS:
+        raise OptionError(f"--format {form!r} is not known: it takes table, {', '.join(FORMATS)}.")
+    if form == "csv":
+        frame = flat(frame)
+    target: Any = sys.stdout.buffer if output is None else output
+    if form == "csv":
+        frame.write_csv(target)
+    elif form == "jsonl":
+        frame.write_ndjson(target)
+    else:
+        frame.write_parquet(target)
+    if output is None:
+        sys.stdout.buffer.flush()
+
+
+def flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with vectors as texts, since CSV has no lists."""
+    import polars as pl
+
+    nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
+    texts = [pl.Series(name, [" ".join(map(str, row)) for row in frame[name].to_list()]) for name in nested]
+    return frame.with_columns(texts)
