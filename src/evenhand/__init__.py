@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evenhand.api import evaluate, load, predict
+    from evenhand.api import compare, evaluate, load, predict, report
     from evenhand.core.errors import EvenhandError
     from evenhand.core.metric import Curve, Direction, Grid, Metric, Undefined
     from evenhand.core.records import Attribute, Group, Records
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "evenhand.api": ("evaluate", "predict", "load"),
+    "evenhand.api": ("compare", "evaluate", "load", "predict", "report"),
     "evenhand.core.errors": ("EvenhandError",),
     "evenhand.core.metric": ("Curve", "Direction", "Grid", "Metric", "Undefined"),
     "evenhand.core.records": ("Attribute", "Group", "Records"),
@@ -54,9 +54,11 @@ __all__ = [
     "Unanswered",
     "Undefined",
     "__version__",
+    "compare",
     "evaluate",
     "load",
     "predict",
+    "report",
 ]
 
 

@@ -13,12 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand import registry
 from evenhand.core.engine import Engine
+from evenhand.core.errors import EvenhandError, OptionError
+from evenhand.core.page import Section
+from evenhand.core.results import Results
 from evenhand.core.task import Model, Question, Task, ignore, no_progress
 from evenhand.store.runs import Run
+
+if TYPE_CHECKING:
+    from evenhand.stats.comparison import Comparison
 
 PathLike = str | Path
 
@@ -136,6 +142,71 @@ def model_of(spec: str, *, device: str = "cpu", settings: Mapping[str, Any] | No
     provider = spec.partition(":")[0]
     if ".py" not in spec and provider in registry.names(registry.MODELS):
         return registry.load(registry.MODELS, provider)(spec, **dict(settings or {}))
-    from evenhand.models.python import load_model
+    from evenhand.run import find_model
 
-    return load_model(spec, device=device)
+    return find_model(spec)
+
+
+def compare(*runs: Run | PathLike, draws: int = 2000, seed: int = 0, depth: int = 1) -> tuple[Comparison, ...]:
+    """Two or more runs of one task on the same units: each compared with the first, pair by pair."""
+    from evenhand.core.options import parse
+    from evenhand.stats.comparison import compare as compare_rows
+    from evenhand.stats.settings import Settings
+
+    opened = [run if isinstance(run, Run) else load(run) for run in runs]
+    if len(opened) < 2:
+        raise OptionError(f"{len(opened)} run given: name two or more runs of the same task.")
+    tasks = {run.results.task for run in opened}
+    if len(tasks) > 1:
+        raise OptionError(f"The runs are of different tasks: {', '.join(sorted(tasks))}. Compare runs of one task.")
+    first = opened[0].results
+    for run in opened[1:]:
+        if dict(run.results.options) != dict(first.options):
+            raise OptionError(
+                f"The runs of {first.model} and {run.results.model} have different options: "
+                f"{dict(first.options)} and {dict(run.results.options)}. Evaluate both with the same."
+            )
+    task = registry.task(first.task)
+    metrics = task.metrics(parse(task.options, first.options))
+    by = [name for name in first.by if all(name in run.results.by for run in opened)]
+    settings = Settings(draws=draws, permutations=draws, seed=("compare", first.task, str(seed)), unit=task.about.unit)
+    rows = opened[0].records()
+    return tuple(
+        compare_rows(rows, other.records(), metrics, by, depth, settings, names=_two_names(first, other.results))
+        for other in opened[1:]
+    )
+
+
+def report(*runs: Run | PathLike, path: PathLike, form: str = "html") -> Path:
+    """Write a report of one or several runs: html, csv, json, markdown or latex."""
+    from evenhand.report.html import write_report
+    from evenhand.report.tables import WRITERS
+
+    results = [(run if isinstance(run, Run) else load(run)).results for run in runs]
+    if not results:
+        raise OptionError("No run given: name one or several runs to report on.")
+    if form == "html":
+        return write_report(results, Path(path), family_sections(results))
+    if form not in WRITERS:
+        raise OptionError(f"The format {form!r} is not known: it is html, {', '.join(WRITERS)}.")
+    WRITERS[form](results, Path(path))
+    return Path(path)
+
+
+def family_sections(results: Sequence[Results]) -> tuple[tuple[Section, ...], ...]:
+    """The sections that each result's own family adds; none for a family that is not installed."""
+    found = []
+    for one in results:
+        try:
+            sections = registry.task(one.task).sections
+        except EvenhandError:
+            sections = ()
+        drawn = (section(one) for section in sections)
+        found.append(tuple(section for section in drawn if section is not None))
+    return tuple(found)
+
+
+def _two_names(first: Results, second: Results) -> tuple[str, str]:
+    if first.model != second.model:
+        return first.model, second.model
+    return f"{first.model} (first)", f"{second.model} (second)"

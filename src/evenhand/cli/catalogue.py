@@ -53,7 +53,7 @@ def tasks(as_json: Json = False) -> None:
 
 
 def describe(task: Annotated[str, typer.Argument(help="family/task")], as_json: Json = False) -> None:
-    """Print data layout, prediction format, rows, metrics, options and conventions of a task."""
+    """Say what a task needs, measures and can be set to."""
     entry = registry.question(task)
     document = description(entry)
     if as_json:
@@ -134,7 +134,7 @@ def check(
     options: Set = None,
     as_json: Json = False,
 ) -> None:
-    """Say whether predictions, or the data folder, are well formed and complete."""
+    """Are predictions, or the data folder, fit for evaluation?"""
     entry = registry.question(task)
     parsed = parse(entry.options, settings(options or []))
     reports = {str(path): _checked(entry, path, data, parsed) for path in (files or [])}

@@ -25,7 +25,7 @@ def compare(
     seed: Annotated[int, typer.Option(help="seed of all random streams")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Compare models on the same units: paired differences, for everyone and by group."""
+    """Compare models on the same units, by group."""
     from evenhand import api
     from evenhand.report.comparison import comparison_sections
 
@@ -35,7 +35,8 @@ def compare(
 
         print_json(to_plain(found))
         return
-    draw(out(), comparison_sections(found))
+    for comparison in found:
+        draw(out(), comparison_sections(comparison))
 
 
 def diff(
@@ -44,9 +45,9 @@ def diff(
     most: Annotated[int, typer.Option(help="changed rows to show")] = 20,
     as_json: Json = False,
 ) -> None:
-    """Say why two numbers differ: inputs, options, versions, then the rows that changed."""
+    """Say why two runs differ: inputs, options, then rows."""
     from evenhand.report.comparison import difference_sections
-    from evenhand.store.diff import diff as difference_of
+    from evenhand.store.differences import diff as difference_of
 
     found = difference_of(open_run(first), open_run(second))
     if as_json:

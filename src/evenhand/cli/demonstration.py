@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -31,7 +32,7 @@ def demo(
     engine: EngineName = "serial",
     as_json: Json = False,
 ) -> None:
-    """Evaluate every family on small made-up data, and end with a report.
+    """See every family at work on made-up data.
 
     In each, one group is really served worse, and one only looks worse by chance. The table
     shows whether the first was found and the second not over-read.
@@ -60,12 +61,12 @@ def demo(
                 done.append(run)
                 outcome = judged(run.results, made)
                 outcomes.append({"task": made.task, "run": str(run.folder), **outcome})
-                rows.append(demo_row(run.results, made, outcome))
+                rows.extend(demo_rows(run.results, made, outcome))
     report = _report(done, runs)
     if as_json:
         print_json({"demos": outcomes, "report": str(report) if report else None})
         return
-    columns = ("task", "everyone", "served worse", "its value", "found?", "looks worse", "its value", "over-read?")
+    columns = ("task, group", "value", "in truth", "evenhand says")
     draw_table(console, Table("What was planted, and what was found", columns, tuple(rows)))
     if report is not None:
         console.print(f"report: {escape(str(report))}", soft_wrap=True)
@@ -83,18 +84,13 @@ def judged(results: Results, made: Demo) -> dict[str, object]:
     }
 
 
-def demo_row(results: Results, made: Demo, outcome: dict[str, object]) -> tuple[Cell, ...]:
-    """One demo as a row of the table."""
-    return (
-        made.task,
-        _value(results, Group()),
-        made.planted,
-        _value(results, group_named(made.planted)),
-        "yes" if outcome["found"] else "NO",
-        made.chance,
-        _value(results, group_named(made.chance)),
-        "YES" if outcome["over_read"] else "no",
-    )
+def demo_rows(results: Results, made: Demo, outcome: dict[str, object]) -> Iterator[tuple[Cell, ...]]:
+    """One demo as three rows of the table: everyone, the planted group, and the one that only looks worse."""
+    yield f"{made.task}, everyone", _value(results, Group()), "", ""
+    found = "worse" if outcome["found"] else "MISSED"
+    yield f"  {made.planted}", _value(results, group_named(made.planted)), "worse", found
+    read = "OVER-READ" if outcome["over_read"] else "not proven"
+    yield f"  {made.chance}", _value(results, group_named(made.chance)), "the same", read
 
 
 def group_named(text: str) -> Group:
@@ -118,6 +114,4 @@ def _value(results: Results, group: Group) -> Interval:
 
 
 def _report(done: list[Run], runs: Path) -> Path | None:
-    from evenhand.report.html import write_report
-
-    return write_report([run.results for run in done], runs / "report.html") if done else None
+    return api.report(*done, path=runs / "report.html") if done else None

@@ -39,7 +39,7 @@ def draw_table(console: Console, table: Table, most_rows: int = 60) -> None:
     )
     for index, name in enumerate(table.columns):
         right = any(isinstance(row[index], int | float | Interval) for row in table.rows[:20])
-        drawn.add_column(escape(name), justify="right" if right else "left", overflow="fold")
+        drawn.add_column(escape(name), justify="right" if right else "left", overflow="fold", no_wrap=right)
     for index, row in enumerate(table.rows[:most_rows]):
         drawn.add_row(*(escape(cell(value)) for value in row), style="dim" if index in table.muted else None)
     console.print(drawn)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import typer
+from rich.console import Console
 
 from evenhand import api, registry
 from evenhand.cli.catalogue import Json, Set
@@ -20,6 +23,7 @@ from evenhand.store.runs import Run, open_run, results_json
 
 Data = Annotated[Path, typer.Option("--data", help="the data folder")]
 Runs = Annotated[Path, typer.Option("--runs", help="where runs are kept")]
+MOST_COLUMNS = 8
 EngineName = Annotated[str, typer.Option("--engine", help="serial, threads:N, processes:N, ray, ray://…")]
 
 
@@ -52,7 +56,7 @@ def evaluate(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Evaluate predictions: numbers, groups, intervals, and a run folder to keep."""
+    """Evaluate predictions, by group, with intervals."""
     if kept_rows not in ("auto", "none", "all"):
         raise OptionError(f"--rows {kept_rows!r} is not known: it takes auto, none or all.")
     if depth < 0 or draws < 0 or permutations < 0:
@@ -107,13 +111,22 @@ def show(run: Run) -> None:
     draw(console, [parts[0]])
     for table in depth_one:
         draw_table(console, table)
-    draw(console, [part for part in parts[2:] if part.blocks])
+    for block in parts[2].blocks:
+        if isinstance(block, Table):
+            draw_table(console, narrowed(block, ("by", "gap", "an even model", "p", "worst", "best")))
     for message in results.warnings:
         warn(message)
     if run.folder is not None:
         again = " (it was there already; --force computes it again)" if run.reused else ""
         console.print(f"\nrun: {escape(str(run.folder))}{again}", soft_wrap=True)
         console.print(f"next: evenhand report {escape(str(run.folder))}", style="dim", soft_wrap=True)
+
+
+def narrowed(table: Table, columns: Sequence[str]) -> Table:
+    """The table with some of its columns, for a screen of 80 characters."""
+    picked = [table.columns.index(name) for name in columns]
+    rows = tuple(tuple(row[index] for index in picked) for row in table.rows)
+    return replace(table, columns=tuple(columns), rows=rows)
 
 
 def as_document(run: Run) -> dict[str, Any]:
@@ -193,18 +206,34 @@ def rows(
         records = worst_rows(records, task.metrics(parse(task.options, found.results.options)), worst)
     frame = rows_frame(records)
     if form == "table":
+        console = out()
         shown = frame.head(worst if worst is not None else limit)
         cells = tuple(tuple(str(value) for value in row) for row in shown.iter_rows())
-        draw_table(out(), Table(f"{len(frame):,} rows", tuple(shown.columns), cells), most_rows=len(cells))
+        title = f"{len(shown):,} of {len(frame):,} rows"
+        if len(shown.columns) <= MOST_COLUMNS:
+            draw_table(console, Table(title, tuple(shown.columns), cells), most_rows=len(cells))
+        else:
+            draw_cards(console, title, shown.columns, cells)
         return
     write_frame(frame, form, output)
+
+
+def draw_cards(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Rows with more columns than a screen is wide: one below the other, a line per value that is there."""
+    width = max(len(name) for name in columns)
+    console.print(title, style="bold")
+    for row in rows:
+        console.print()
+        for name, value in zip(columns, row, strict=True):
+            if value not in ("", "None"):
+                console.print(f"[dim]{escape(name):>{width}}[/]  {escape(value)}", soft_wrap=True)
 
 
 def explain(
     run: Annotated[Path, typer.Argument(help="a run folder")],
     as_json: Json = False,
 ) -> None:
-    """Print the same numbers under every convention, each with the code it belongs to."""
+    """Show the same numbers under every convention."""
     found = open_run(run)
     task = registry.task(found.results.task)
     if task.explain is None:

@@ -28,7 +28,7 @@ def gate(
     junit: Annotated[Path | None, typer.Option("--junit", help="write JUnit XML here")] = None,
     as_json: Json = False,
 ) -> None:
-    """Exit with 1, and say why, when a requirement is not met."""
+    """Stop a release when a requirement is not met."""
     from evenhand.report.junit import write_junit
     from evenhand.stats.gate import judge, read_requirements
     from evenhand.store import inputs
@@ -66,7 +66,7 @@ def plan(
     run: Annotated[Path | None, typer.Option("--run", help="a run: what can its groups show?")] = None,
     as_json: Json = False,
 ) -> None:
-    """Say how many subjects a group needs, or what a group of a given size can show."""
+    """How many subjects does a group need?"""
     from evenhand.stats.plan import subjects_needed, what_shows
 
     if run is not None:

@@ -38,7 +38,7 @@ def mount(app: typer.Typer) -> None:
 
 
 def doctor(as_json: Json = False) -> None:
-    """Say what works on this machine, what is missing, and the line that installs it."""
+    """Say what works on this machine, and what is missing."""
     extras = [
         {
             "extra": extra,
@@ -95,33 +95,34 @@ def cache(
     runs: Runs = Path("runs"),
     as_json: Json = False,
 ) -> None:
-    """List what is cached below the runs folder, and empty it when asked."""
-    from evenhand.store.caches import empty_cache, list_cache
+    """List or empty the caches of a runs folder."""
+    from evenhand.store.caches import empty_caches, list_caches
 
-    entries = list_cache(runs)
-    freed = empty_cache(runs) if empty else 0
+    entries = list_caches(runs)
+    emptied = empty_caches(runs) if empty else None
     if as_json:
         from evenhand.store.plain import to_plain
 
-        print_json({"entries": to_plain(entries), "freed": freed})
+        print_json({"entries": to_plain(entries), "freed": emptied.bytes if emptied else 0})
         return
     console = out()
-    rows = tuple((entry.name, entry.files, entry.size) for entry in entries)
-    draw_table(console, Table(f"Caches below {runs}", ("cache", "files", "bytes"), rows))
-    if empty:
-        console.print(f"{freed:,} bytes freed")
+    rows = tuple((entry.name, entry.kind, entry.files, entry.bytes, entry.in_use) for entry in entries)
+    draw_table(console, Table(f"Caches below {runs}", ("cache", "kind", "files", "bytes", "in use"), rows))
+    if emptied is not None:
+        left = f", {len(emptied.left)} left because they are in use" if emptied.left else ""
+        console.print(f"{emptied.bytes:,} bytes freed{left}")
 
 
 def weights(
     action: Annotated[str | None, typer.Argument(help="`get` to fetch one")] = None,
     name: Annotated[str | None, typer.Argument(help="which file")] = None,
-    folder: Annotated[Path | None, typer.Option("--to", help="folder to put it in")] = None,
+    folder: Annotated[Path | None, typer.Option("--to", help="the folder of weights")] = None,
     as_json: Json = False,
 ) -> None:
-    """List the weight files that networks need: whence, licence, is it here and intact."""
+    """List the weights that networks need, or get one."""
     from evenhand.cli.weights import get, show
 
     if action is None:
-        show(as_json)
+        show(folder, as_json)
     else:
         get(action, name, folder, as_json)

@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-import click
 import typer
 
 from evenhand import __version__, registry
@@ -54,12 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         outcome = app(arguments, standalone_mode=False)
         return outcome if isinstance(outcome, int) else 0
-    except click.exceptions.Exit as stop:
+    except typer.Exit as stop:
         return int(stop.exit_code)
-    except click.ClickException as error:
-        error.show()
-        return 2
-    except (KeyboardInterrupt, click.exceptions.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         err().print("stopped; what was finished is kept")
         return 130
     except InputError as error:
@@ -70,6 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        if hasattr(error, "show") and hasattr(error, "exit_code"):  # bad usage, in the words of typer
+            error.show()
+            return 2
         if os.environ.get("EVENHAND_TRACEBACK"):
             raise
         err().print(

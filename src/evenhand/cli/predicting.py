@@ -34,7 +34,7 @@ def predict(
     runs: Runs = Path("runs"),
     as_json: Json = False,
 ) -> None:
-    """Run a model over a task's samples; answers are kept as they come."""
+    """Run a model over a task's samples."""
     from evenhand.store.plain import to_plain
 
     provider = settings(model_options or [])
@@ -62,9 +62,9 @@ def predict(
             console.print(f"{escape(task)}: {outcome.answered:,} answered, {len(outcome.unanswered):,} not")
             for sample, reason in list(outcome.unanswered.items())[:5]:
                 console.print(f"  {escape(str(sample))}: {escape(str(reason))}", style="dim", soft_wrap=True)
-            console.print(f"predictions: {escape(str(outcome.path))}", soft_wrap=True)
+            console.print(f"predictions: {escape(str(outcome.file))}", soft_wrap=True)
             console.print(
-                f"next: evenhand evaluate {escape(task)} {escape(str(outcome.path))} --data {escape(str(data))}",
+                f"next: evenhand evaluate {escape(task)} {escape(str(outcome.file))} --data {escape(str(data))}",
                 style="dim",
                 soft_wrap=True,
             )

@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.console import escape, out
-from evenhand.core.errors import OptionError
-from evenhand.store.runs import open_run
 
 
 def mount(app: typer.Typer) -> None:
@@ -19,23 +17,13 @@ def mount(app: typer.Typer) -> None:
 
 def report(
     runs: Annotated[list[Path], typer.Argument(help="one or several run folders")],
-    form: Annotated[str, typer.Option("--format", help="html, csv, json or markdown")] = "html",
+    form: Annotated[str, typer.Option("--format", help="html, csv, json, markdown or latex")] = "html",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="file to write; by default in the run")] = None,
 ) -> None:
     """Write a report of one or several runs."""
-    from evenhand.report.html import write_report
-    from evenhand.report.tables import WRITERS
+    from evenhand import api
 
-    found = [open_run(path) for path in runs]
-    if form not in ("html", *WRITERS):
-        raise OptionError(f"--format {form!r} is not known: it takes html, {', '.join(WRITERS)}.")
-    first = found[0].folder
-    assert first is not None
-    suffix = {"markdown": "md"}.get(form, form)
-    path = output if output is not None else first / "report" / f"report.{suffix}"
-    results = [run.results for run in found]
-    if form == "html":
-        write_report(results, path)
-    else:
-        WRITERS[form](results, path)
+    suffix = {"markdown": "md", "latex": "tex"}.get(form, form)
+    path = output if output is not None else runs[0] / "report" / f"report.{suffix}"
+    api.report(*runs, path=path, form=form)
     out().print(f"report: {escape(str(path))}", soft_wrap=True)

@@ -12,15 +12,17 @@ from evenhand.core.results import Results
 from evenhand.report.rounding import cell
 from evenhand.report.sections import standard
 
+Added = Sequence[Sequence[Section]]  # what each result's family adds
 
-def write_report(results: Sequence[Results], path: Path, more: Sequence[Section] = ()) -> Path:
-    """Write the report of one or several results, and give its path."""
+
+def write_report(results: Sequence[Results], path: Path, added: Added = ()) -> Path:
+    """Write the report of one or several results, with the sections of their families, and give its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(html(results, more), encoding="utf-8")
+    path.write_text(html(results, added), encoding="utf-8")
     return path
 
 
-def html(results: Sequence[Results], more: Sequence[Section] = ()) -> str:
+def html(results: Sequence[Results], added: Added = ()) -> str:
     """The report as a text; everything in it is escaped."""
     from jinja2 import Environment, PackageLoader
 
@@ -36,8 +38,15 @@ def html(results: Sequence[Results], more: Sequence[Section] = ()) -> str:
     environment.tests.update(tests)
     environment.filters["cell"] = cell
     environment.filters["exact"] = exact
-    pages = [(found, standard(found)) for found in results]
-    return environment.get_template("report.html.j2").render(pages=pages, more=more)
+    own = added or [()] * len(results)
+    pages = [(found, placed(standard(found), sections)) for found, sections in zip(results, own, strict=True)]
+    return environment.get_template("report.html.j2").render(pages=pages)
+
+
+def placed(sections: Sequence[Section], added: Sequence[Section]) -> tuple[Section, ...]:
+    """The family's sections behind the groups and pairs, before coverage and method."""
+    cut = next((at for at, section in enumerate(sections) if section.name in ("values", "coverage")), len(sections))
+    return (*sections[:cut], *added, *sections[cut:])
 
 
 def exact(value: Cell) -> str:

@@ -32,8 +32,7 @@ def number(value: float | None, places: int = 3) -> str:
         return f"{value:,.0f}"
     if value != 0 and abs(value) < 0.5 * 10**-places:
         return f"{value:.1e}".replace("-", "−", 1) if value < 0 else f"{value:.1e}"
-    text = f"{value:.{places}f}"
-    return text.replace("-", "−")
+    return _fixed(value, places)
 
 
 def p_value(value: float | None) -> str:
@@ -60,7 +59,15 @@ def interval(cell: Interval) -> str:
     places = decimals(cell.low, cell.high)
     if cell.low is None or cell.high is None:
         return number(cell.value, places)
-    return f"{number(cell.value, places)} [{number(cell.low, places)}, {number(cell.high, places)}]"
+    value, low, high = (_fixed(part, places) for part in (cell.value, cell.low, cell.high))
+    return f"{value} [{low}, {high}]"
+
+
+def _fixed(value: float, places: int) -> str:
+    if not math.isfinite(value) or abs(value) >= 1000:
+        return number(value)
+    text = f"{value:.{places}f}"
+    return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
 
 
 def cell(value: Cell) -> str:

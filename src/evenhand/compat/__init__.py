@@ -1,0 +1,1 @@
+"""The published tools' own interfaces, over the same verbs."""
