@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 TORCH := torch==2.13.0
 EXTRAS := dev,http,data,models,pdf
 
-.PHONY: help setup demo test unit golden check format lint types imports examples slow bench calibrate clean
+.PHONY: help setup demo test unit golden check format lint types imports slow bench calibrate clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,7 +24,7 @@ $(READY): pyproject.toml Makefile
 demo: $(READY) ## every family on small data made on the spot; ends with a table and a report
 	$(BIN)/evenhand demo --runs evenhand-demo
 
-test: $(READY) ## all quick tests, doctests and golden cases
+test: $(READY) ## all quick tests, doctests, examples and golden cases
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow"
 
 unit: $(READY) ## the tests without golden cases
@@ -33,7 +33,7 @@ unit: $(READY) ## the tests without golden cases
 golden: $(READY) ## only the golden cases (EVENHAND_GOLDEN names another folder)
 	$(BIN)/python -m pytest -q tests/golden
 
-check: format lint types imports test examples ## everything that must be green
+check: format lint types imports test ## everything that must be green
 
 format: $(READY)
 	$(BIN)/ruff format --check --quiet .
@@ -46,9 +46,6 @@ types: $(READY)
 
 imports: $(READY)
 	$(BIN)/lint-imports
-
-examples: $(READY)
-	$(BIN)/python -m pytest -q tests/examples
 
 slow: $(READY) ## what takes long or needs many rows
 	$(BIN)/python -m pytest -q -m slow

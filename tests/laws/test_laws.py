@@ -15,8 +15,12 @@ from laws import Listed
 from scipy import sparse
 
 from evenhand.core.engine import total
+from evenhand.core.measure import measure
 from evenhand.core.metric import Curve, Grid, Numbers, Undefined
-from evenhand.core.records import Records, concatenate
+from evenhand.core.records import Attribute, Records, concatenate
+from evenhand.core.results import Coverage, Results
+from evenhand.store.plain import from_plain, loads
+from evenhand.store.runs import results_json
 
 HERE = Path(__file__).parent
 
@@ -212,6 +216,18 @@ def test_every_output_is_given_for_every_cell(listed: Listed) -> None:
     assert set(found) == set(listed.metric.outputs)
     assert all(len(column) == 2 for column in found.values())
     assert all(column in rows for column in listed.metric.columns)
+
+
+@every_metric
+def test_results_survive_the_way_to_disk(listed: Listed) -> None:
+    rng = np.random.default_rng(9)
+    rows = listed.make_rows(rng, 40)
+    attribute = Attribute.coded(rng.integers(-1, 4, 40), ("a", "b", "never"))
+    labelled = Records({**rows.columns, "unit": rng.integers(0, 12, 40)}, {"group": attribute})
+    found = measure(labelled, [listed.metric], ["group"])
+    results = Results("task", "model", "data", {}, (), found, Coverage())
+    again = from_plain({k: v for k, v in loads(results_json(results)).items() if k != "format"}, Results)
+    assert again == results
 
 
 @every_metric

@@ -1,0 +1,83 @@
+"""The arrows between rooms are held by import-linter, and each contract fails when it is broken."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+ROOMS = ("cli", "compat", "serve", "api", "run", "report", "registry", "benchmarks", "scenes", "models", "engines")
+ROOMS += ("instruments", "search", "metrics", "stats", "store", "geometry", "core")
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """An empty house with all rooms, two benchmarks, and our contracts."""
+    for room in ROOMS:
+        folder = tmp_path / "evenhand" / room
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text("")
+    (tmp_path / "evenhand" / "__init__.py").write_text("")
+    for family in ("ijb", "uccs"):
+        (tmp_path / "evenhand" / "benchmarks" / family).mkdir()
+        (tmp_path / "evenhand" / "benchmarks" / family / "__init__.py").write_text("")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def lint(house: Path) -> tuple[int, str]:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    environment = {**os.environ, "PYTHONPATH": str(house)}
+    done = subprocess.run(command, cwd=house, capture_output=True, text=True, env=environment, check=False)
+    return done.returncode, done.stdout
+
+
+BROKEN = {
+    "Rooms": ("core", "import evenhand.cli"),
+    "Benchmarks do not know each other": ("benchmarks/ijb", "import evenhand.benchmarks.uccs"),
+    "Core is bare": ("core", "import scipy"),
+    "Light rooms": ("stats", "import torch"),
+    "Metrics see rows": ("metrics", "import evenhand.geometry"),
+}
+
+
+def test_every_contract_has_a_way_to_break_it() -> None:
+    assert set(BROKEN) == {contract["name"] for contract in CONTRACTS}
+
+
+def test_an_empty_house_keeps_all_contracts(house: Path) -> None:
+    code, said = lint(house)
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("contract", BROKEN)
+def test_a_broken_contract_is_named(house: Path, contract: str) -> None:
+    room, line = BROKEN[contract]
+    (house / "evenhand" / room / "__init__.py").write_text(line + "\n")
+    code, said = lint(house)
+    assert code == 1
+    assert f"{contract} BROKEN" in said
+
+
+def test_importing_the_package_is_light() -> None:
+    heavy = ("torch", "ray", "altair", "polars", "scipy", "matplotlib", "pandas", "typer", "PIL", "cv2")
+    code = f"import sys, evenhand; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there() -> None:
+    import evenhand
+
+    for name in evenhand.__all__:
+        assert getattr(evenhand, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'evalute'"):
+        evenhand.evalute  # noqa: B018  # the access is what raises
+    assert "evaluate" in dir(evenhand)
