@@ -29,6 +29,7 @@ _HOMES = {
     "evenhand.store.runs": ("Run",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_FAMILIES = ("fairface", "fhibe", "ijb", "synthesis", "uccs")  # `evenhand.fhibe.write_outputs`, …
 
 __all__ = [
     "Attribute",
@@ -63,10 +64,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'evenhand' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _FAMILIES:
+        return import_module(f"evenhand.benchmarks.{name}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'evenhand' has no attribute {name!r}")
     return getattr(import_module(_HOME_OF[name]), name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,7 +31,7 @@ def mount(app: typer.Typer) -> None:
 
 def tasks(as_json: Json = False) -> None:
     """List what can be evaluated."""
-    entries = [
+    entries: list[dict[str, Any]] = [
         {
             "task": entry.name,
             "summary": entry.summary,
@@ -43,12 +44,9 @@ def tasks(as_json: Json = False) -> None:
     if as_json:
         print_json({"tasks": entries})
         return
-    rows = tuple(
-        (str(entry["task"]), ", ".join(entry["aliases"]), str(entry["summary"]))  # type: ignore[arg-type]  # a list of texts
-        for entry in entries
-    )
+    rows = tuple((entry["task"], _also(entry["summary"], entry["aliases"])) for entry in entries)
     console = out()
-    draw_table(console, Table("Tasks", ("task", "also", "what it asks"), rows), most_rows=200)
+    draw_table(console, Table("Tasks", ("task", "what it asks"), rows), most_rows=200)
     console.print("Next: [bold]evenhand describe TASK[/] says what data and predictions it needs.")
 
 
@@ -91,6 +89,10 @@ def describe(task: Annotated[str, typer.Argument(help="family/task")], as_json: 
     if isinstance(entry, Task) and entry.attributes:
         console.print(f"\nGrouped by {', '.join(entry.attributes)}, unless --by says otherwise.")
     console.print(f"\nNext: evenhand evaluate {entry.name} FILE --data DIR", style="dim")
+
+
+def _also(summary: str, aliases: Sequence[str]) -> str:
+    return summary + (f" Also {', '.join(aliases)}." if aliases else "")
 
 
 def description(entry: Question[Any, Any]) -> dict[str, Any]:

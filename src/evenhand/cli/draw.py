@@ -12,6 +12,7 @@ from evenhand.cli.console import escape
 from evenhand.core.page import Figure, Interval, Section, Table, Text
 from evenhand.report.rounding import cell
 
+MOST_NAME = 32  # names up to this long are not broken
 _TONES = {"plain": "", "lead": "bold", "caution": "yellow", "small": "dim"}
 
 
@@ -39,7 +40,8 @@ def draw_table(console: Console, table: Table, most_rows: int = 60) -> None:
     )
     for index, name in enumerate(table.columns):
         right = any(isinstance(row[index], int | float | Interval) for row in table.rows[:20])
-        drawn.add_column(escape(name), justify="right" if right else "left", overflow="fold", no_wrap=right)
+        short = index == 0 and all(len(cell(row[0])) <= MOST_NAME for row in table.rows)
+        drawn.add_column(escape(name), justify="right" if right else "left", overflow="fold", no_wrap=right or short)
     for index, row in enumerate(table.rows[:most_rows]):
         drawn.add_row(*(escape(cell(value)) for value in row), style="dim" if index in table.muted else None)
     console.print(drawn)

@@ -59,30 +59,33 @@ def worst_rows(rows: Records, metrics: Sequence[Metric[Any]], most: int) -> Reco
     raise OptionError("No metric of this task scores single rows, so none is the worst. Leave --worst out.")
 
 
+def estimates_columns(results: Results) -> dict[str, list[Any]]:
+    """Every estimate that is a number or undefined, column by column."""
+    found = [e for e in results.estimates if e.number is not None or isinstance(e.value, Undefined)]
+    return {
+        "task": [results.task for _ in found],
+        "model": [results.model for _ in found],
+        "metric": [e.metric for e in found],
+        "output": [e.output for e in found],
+        "group": [str(e.group) for e in found],
+        "value": [e.number for e in found],
+        "low": [e.low for e in found],
+        "high": [e.high for e in found],
+        "rows": [e.rows for e in found],
+        "units": [e.units for e in found],
+        "missing": [e.missing for e in found],
+        "status": [e.status.value for e in found],
+        "method": [e.method for e in found],
+        "reason": [e.value.reason if isinstance(e.value, Undefined) else "" for e in found],
+    }
+
+
 def estimates_frame(results: Results) -> pl.DataFrame:
     """Every estimate that is a number or undefined, one row each."""
     import polars as pl
 
-    found = [e for e in results.estimates if e.number is not None or isinstance(e.value, Undefined)]
-    return pl.DataFrame(
-        {
-            "task": [results.task for _ in found],
-            "model": [results.model for _ in found],
-            "metric": [e.metric for e in found],
-            "output": [e.output for e in found],
-            "group": [str(e.group) for e in found],
-            "value": [e.number for e in found],
-            "low": [e.low for e in found],
-            "high": [e.high for e in found],
-            "rows": [e.rows for e in found],
-            "units": [e.units for e in found],
-            "missing": [e.missing for e in found],
-            "status": [e.status.value for e in found],
-            "method": [e.method for e in found],
-            "reason": [e.value.reason if isinstance(e.value, Undefined) else "" for e in found],
-        },
-        schema_overrides={"value": pl.Float64, "low": pl.Float64, "high": pl.Float64},
-    )
+    kinds = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
+    return pl.DataFrame(estimates_columns(results), schema_overrides=kinds)
 
 
 def write_frame(frame: pl.DataFrame, form: str, output: Path | None) -> None:

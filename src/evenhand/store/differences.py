@@ -1,0 +1,247 @@
+"""Why two numbers differ: inputs, options and versions, then the rows that changed, worst first.
+
+Rows are matched by what they are about (`item`, and `kind` where there are several sorts of events).
+How much a row changed is the sum over its columns: for a number the difference relative to the range
+of its column, for anything else 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from evenhand.core.errors import RunError
+from evenhand.core.records import MISSING, Array, Attribute, Group, Records, concatenate, distinct
+from evenhand.store.manifest import Manifest
+from evenhand.store.runs import Run
+
+KEYS = ("item", "kind")
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that is not the same in both runs; None where one has no such thing."""
+
+    name: str
+    first: Any
+    second: Any
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """A row that is not the same in both runs, or is in one of them only."""
+
+    item: str
+    kind: str | None
+    size: float
+    columns: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True)
+class RowChanges:
+    """The rows that changed, worst first, and how many there are in all."""
+
+    same: int = 0
+    changed: int = 0
+    only_first: int = 0
+    only_second: int = 0
+    worst: tuple[RowChange, ...] = ()
+    missing_first: tuple[RowChange, ...] = ()  # rows of the second run alone
+    missing_second: tuple[RowChange, ...] = ()  # rows of the first run alone
+    reason: str = ""  # why rows could not be compared
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What is not the same in two runs."""
+
+    first: str
+    second: str
+    facts: tuple[Change, ...] = ()  # task, model, data set, code, instruments
+    inputs: tuple[Change, ...] = ()  # by role and name: SHA-256
+    options: tuple[Change, ...] = ()
+    settings: tuple[Change, ...] = ()
+    versions: tuple[Change, ...] = ()
+    values: tuple[Change, ...] = ()  # estimates, largest difference first
+    rows: RowChanges = field(default_factory=RowChanges)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the runs say the same and rest on the same."""
+        parts = (self.facts, self.inputs, self.options, self.settings, self.versions, self.values)
+        rows = self.rows
+        return not any(parts) and not (rows.changed or rows.only_first or rows.only_second)
+
+
+def diff(first: Run, second: Run, *, most: int = 100) -> Difference:
+    """What differs between two runs; at most so many rows are listed, all are counted."""
+    one, other = first.manifest, second.manifest
+    try:
+        rows = compare_rows(first.records(), second.records(), most=most)
+    except RunError as error:
+        rows = RowChanges(reason=str(error))
+    return Difference(
+        first=str(first.folder or one.model),
+        second=str(second.folder or other.model),
+        facts=tuple(_changes(_facts(one), _facts(other))),
+        inputs=tuple(_changes(_inputs(one), _inputs(other))),
+        options=tuple(_changes(one.options, other.options)),
+        settings=tuple(_changes(one.settings, other.settings)),
+        versions=tuple(_changes(one.versions, other.versions)),
+        values=_values(first, second),
+        rows=rows,
+    )
+
+
+def compare_rows(first: Records, second: Records, *, most: int = 100) -> RowChanges:
+    """The rows that changed from one set of records to another.
+
+    >>> before = Records({"item": np.array(["a", "b"]), "iou": np.array([0.9, 0.5])}, {})
+    >>> after = Records({"item": np.array(["b", "a"]), "iou": np.array([0.1, 0.9])}, {})
+    >>> compare_rows(before, after).worst
+    (RowChange(item='b', kind=None, size=0.5, columns=(Change(name='iou', first=0.5, second=0.1),)),)
+    """
+    one, other = _keys(first, second)
+    _, mine, theirs = np.intersect1d(one, other, assume_unique=True, return_indices=True)
+    order = np.argsort(mine)
+    mine, theirs = mine[order], theirs[order]
+    sizes = np.zeros(len(mine))
+    shared = [name for name in first.columns if name in second and name not in KEYS]
+    for name in shared:
+        sizes += _distance(first[name][mine], second[name][theirs], _span(first[name], second[name]))
+    labels = {}
+    for name in first.attributes:
+        if name in second.attributes:
+            labels[name] = (_labels(first.attributes[name]), _labels(second.attributes[name]))
+            sizes += labels[name][0][mine] != labels[name][1][theirs]
+    changed = np.flatnonzero(sizes)
+    worst = changed[np.argsort(-sizes[changed], kind="stable")][:most]
+    alone = np.setdiff1d(np.arange(len(one)), mine)
+    others = np.setdiff1d(np.arange(len(other)), theirs)
+    return RowChanges(
+        same=len(mine) - len(changed),
+        changed=len(changed),
+        only_first=len(alone),
+        only_second=len(others),
+        worst=tuple(
+            RowChange(
+                *_name(first, mine[at]), float(sizes[at]), tuple(_cells(first, second, mine[at], theirs[at], labels))
+            )
+            for at in worst
+        ),
+        missing_second=tuple(RowChange(*_name(first, at), 1.0) for at in alone[:most]),
+        missing_first=tuple(RowChange(*_name(second, at), 1.0) for at in others[:most]),
+    )
+
+
+def _keys(first: Records, second: Records) -> tuple[Array, Array]:
+    """One number per row of each: what it is about, and the how-manieth of these it is."""
+    names = [name for name in KEYS if name in first and name in second]
+    parts = [Records({name: _text(rows[name]) for name in names}, {}) for rows in (first, second)]
+    index, _ = distinct(concatenate(parts), columns=names)
+    one, other = index[: len(first)].astype(np.int64), index[len(first) :].astype(np.int64)
+    span = max(len(first), len(second), 1)
+    return one * span + _occurrence(one), other * span + _occurrence(other)
+
+
+def _occurrence(codes: Array) -> Array:
+    """(rows,): how many earlier rows have the same code."""
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(codes) else np.zeros(0, np.int64)
+    lengths = np.diff(np.r_[starts, len(codes)])
+    found = np.empty(len(codes), dtype=np.int64)
+    found[order] = np.arange(len(codes)) - np.repeat(starts, lengths)
+    return found
+
+
+def _text(column: Array) -> Array:
+    return column if column.dtype.kind == "U" else column.astype(np.str_)
+
+
+def _span(first: Array, second: Array) -> float:
+    """The range of the numbers of a column, over both runs; 1 for what is no number."""
+    if first.dtype.kind not in "iuf" or second.dtype.kind not in "iuf":
+        return 1.0
+    every = np.concatenate([first.reshape(-1), second.reshape(-1)]).astype(np.float64)
+    every = every[np.isfinite(every)]
+    span = float(every.max() - every.min()) if len(every) else 0.0
+    return span or 1.0
+
+
+def _distance(first: Array, second: Array, span: float) -> Array:
+    """(rows,): how far apart the values of two equally long columns are, 0 where they are the same."""
+    if first.shape[1:] != second.shape[1:]:
+        return np.ones(len(first))
+    if first.dtype.kind in "iuf" and second.dtype.kind in "iuf":
+        one, other = first.astype(np.float64), second.astype(np.float64)
+        same = (one == other) | (np.isnan(one) & np.isnan(other))
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(one - other) / span
+        apart = np.where(same, 0.0, np.where(np.isfinite(apart), apart, 1.0))
+    else:
+        apart = np.asarray(first != second).astype(np.float64)
+    return np.asarray(apart.max(axis=tuple(range(1, apart.ndim)), initial=0.0)) if apart.ndim > 1 else apart
+
+
+def _labels(attribute: Attribute) -> Array:
+    """(rows,): the levels of each row as a text."""
+    names = [" | ".join(np.array(attribute.levels)[pattern]) or MISSING for pattern in attribute.patterns]
+    return np.asarray(np.array([*names, "does not apply"])[attribute.codes])
+
+
+def _cells(
+    first: Records, second: Records, mine: int, theirs: int, labels: Mapping[str, tuple[Array, Array]]
+) -> Iterator[Change]:
+    for name in first.columns:
+        if name in second and name not in KEYS:
+            one, other = first[name][[mine]], second[name][[theirs]]
+            if _distance(one, other, 1.0)[0]:
+                yield Change(name, one[0].tolist(), other[0].tolist())
+    for name, (one, other) in labels.items():
+        if one[mine] != other[theirs]:
+            yield Change(name, str(one[mine]), str(other[theirs]))
+
+
+def _name(rows: Records, at: int) -> tuple[str, str | None]:
+    return str(rows["item"][at]), str(rows["kind"][at]) if "kind" in rows else None
+
+
+def _facts(manifest: Manifest) -> dict[str, Any]:
+    found = {"task": manifest.task, "model": manifest.model, "data set": manifest.dataset}
+    found |= {f"code of {name}": digest for name, digest in manifest.code.items()}
+    found |= {f"instrument {name}": print_ for name, print_ in manifest.instruments.items()}
+    return found | {f"platform: {name}": value for name, value in manifest.platform.items()}
+
+
+def _inputs(manifest: Manifest) -> dict[str, str]:
+    found = {f"{file.role}: {file.name}".rstrip(": "): file.sha256 for file in manifest.inputs}
+    if manifest.media is not None:
+        found["media"] = manifest.media.sha256
+    return found
+
+
+def _changes(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[Change]:
+    for name in dict.fromkeys((*first, *second)):
+        if first.get(name) != second.get(name):
+            yield Change(name, first.get(name), second.get(name))
+
+
+def _values(first: Run, second: Run) -> tuple[Change, ...]:
+    """Estimates that are not the same, numbers first by how far they are apart, then the rest."""
+    found: list[tuple[float, Change]] = []
+    one, other = _estimates(first), _estimates(second)
+    for (metric, output, group), value in one.items():
+        theirs = other.get((metric, output, group))
+        if theirs is None or value == theirs:
+            continue
+        apart = abs(value - theirs) if isinstance(value, float) and isinstance(theirs, float) else 0.0
+        found.append((apart, Change(f"{metric}.{output}, {group}", value, theirs)))
+    return tuple(change for _, change in sorted(found, key=lambda entry: -entry[0]))
+
+
+def _estimates(run: Run) -> dict[tuple[str, str, Group], Any]:
+    return {(e.metric, e.output, e.group): e.value for e in run.results.estimates}

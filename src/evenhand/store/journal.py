@@ -1,0 +1,162 @@
+"""Answers as they come, in shards that are whole or absent.
+
+A shard is closed when it has enough answers or has been open long enough; it is written under a
+temporary name, flushed and renamed. Beside the shards, `asked` lists every sample that was handed to the
+model, so that after a crash it is known which ones are asked a second time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any, TextIO
+
+import msgspec
+import numpy as np
+
+from evenhand.core.errors import RunError
+from evenhand.core.task import Unanswered
+from evenhand.store import inputs
+from evenhand.store.writing import storing, write_whole
+
+SHARD_ANSWERS = 256
+SHARD_SECONDS = 2.0
+_ARRAY = 1  # the code of arrays in a shard
+_SHARD = re.compile(r"shard-(\d{6})\.msgpack")
+_KINDS = "biufcUS"
+
+
+class UnwritableError(ValueError):
+    """An answer with something in it that is no JSON value and no array."""
+
+
+@dataclass
+class Journal:
+    """The shards in a folder, and the one that is still open."""
+
+    folder: Path
+    most_answers: int = SHARD_ANSWERS
+    most_seconds: float = SHARD_SECONDS
+    _open: list[tuple[str, str, Any]] = field(default_factory=list)
+    _since: float = 0.0
+    _next: int = 0
+    _asked: TextIO | None = None
+
+    def __post_init__(self) -> None:
+        with storing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._next = 1 + max((number for number, _ in _shards(self.folder)), default=-1)
+            self._asked = (self.folder / "asked").open("a", encoding="utf-8")
+
+    def ask(self, sample: str) -> None:
+        """Note that a sample is handed to the model."""
+        assert self._asked is not None
+        with storing(self.folder / "asked"):
+            self._asked.write(json.dumps(sample) + "\n")
+            self._asked.flush()
+
+    def add(self, sample: str, answer: Any) -> None:
+        """Note an answer, in plain values, or that there is none (`Unanswered`).
+
+        Raises UnwritableError when the answer is neither JSON values nor arrays.
+        """
+        kind, plain = ("unanswered", answer.reason) if isinstance(answer, Unanswered) else ("answer", answer)
+        entry = (sample, kind, plain)
+        _encode(entry)
+        if not self._open:
+            self._since = monotonic()
+        self._open.append(entry)
+        if len(self._open) >= self.most_answers or monotonic() - self._since >= self.most_seconds:
+            self.close_shard()
+
+    def close_shard(self) -> None:
+        """Write what is open."""
+        if not self._open:
+            return
+        write_whole(self.folder / f"shard-{self._next:06d}.msgpack", _encode(self._open))
+        self._next += 1
+        self._open = []
+
+    def close(self) -> None:
+        """Write what is open, and let go of the files."""
+        try:
+            self.close_shard()
+        finally:
+            if self._asked is not None:
+                with suppress(OSError):  # on a full disk the last line may be missing: it is a note, no answer
+                    self._asked.close()
+
+
+def read_journal(folder: Path) -> dict[str, Any]:
+    """Every sample that has an entry, with its plain answer or `Unanswered`; the latest entry counts."""
+    found: dict[str, Any] = {}
+    for _, path in sorted(_shards(folder)):
+        data = inputs.read(path, RunError).data
+        try:
+            for sample, kind, plain in msgspec.msgpack.decode(data, ext_hook=_array):
+                found[sample] = Unanswered(plain) if kind == "unanswered" else plain
+        except (msgspec.DecodeError, ValueError, TypeError) as error:
+            raise RunError(
+                f"{path} is damaged ({error}). Remove it and start again with --resume: its samples are asked again."
+            ) from None
+    return found
+
+
+def asked_before(folder: Path) -> frozenset[str]:
+    """Every sample that was handed to the model."""
+    path = folder / "asked"
+    if not path.exists():
+        return frozenset()
+    found = set()
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            found.add(str(json.loads(line)))
+        except ValueError:  # the last line of a killed process
+            continue
+    return frozenset(found)
+
+
+def copy_answers(source: Path, target: Path) -> None:
+    """A journal with the answers of another, without what was not answered."""
+    answers = read_journal(source)
+    journal = Journal(target)
+    for sample, answer in answers.items():
+        if not isinstance(answer, Unanswered):
+            journal.ask(sample)
+            journal.add(sample, answer)
+    journal.close()
+
+
+def _shards(folder: Path) -> Iterator[tuple[int, Path]]:
+    for path in folder.glob("shard-*.msgpack"):
+        if match := _SHARD.fullmatch(path.name):
+            yield int(match[1]), path
+
+
+def _encode(value: Any) -> bytes:
+    try:
+        return msgspec.msgpack.encode(value, enc_hook=_plain)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UnwritableError(str(error)) from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype.kind in _KINDS:
+        head = msgspec.msgpack.encode((value.dtype.str, list(value.shape)))
+        return msgspec.msgpack.Ext(_ARRAY, len(head).to_bytes(4, "little") + head + value.tobytes())
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} is neither a JSON value nor an array")
+
+
+def _array(code: int, data: memoryview) -> Any:
+    if code != _ARRAY:
+        raise ValueError(f"unknown kind {code}")
+    length = int.from_bytes(data[:4], "little")
+    dtype, shape = msgspec.msgpack.decode(data[4 : 4 + length])
+    return np.frombuffer(bytes(data[4 + length :]), dtype=np.dtype(dtype)).reshape(shape)

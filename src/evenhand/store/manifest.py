@@ -1,0 +1,216 @@
+"""What a run was made of: `run.json`, and the fingerprints that name it.
+
+A fingerprint is a hash over everything that a stage depends on: the content of its inputs, the
+options, the versions and the code that computed it. Nothing is reused because a file happens
+to exist; it is reused because its fingerprint is the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import evenhand
+from evenhand.core.errors import RunError
+from evenhand.core.task import InputFact
+from evenhand.store import inputs
+from evenhand.store.plain import dumps, from_plain, loads, to_plain
+
+FORMAT = 1  # raised when an older evenhand could not read what we write
+FILENAME = "run.json"
+_VIEWS = frozenset({"cli", "compat", "report", "scenes", "serve"})  # rooms that no number depends on
+_PACKAGES = (
+    "numpy",
+    "scipy",
+    "polars",
+    "pillow",
+    "opencv-python-headless",
+    "pycocotools",
+    "msgspec",
+    "threadpoolctl",
+    "torch",
+    "onnxruntime",
+)
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file that was read, and what for."""
+
+    role: str  # "data" or "predictions"
+    name: str  # below the data folder or the submission
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Media:
+    """The pictures and videos of the samples: by content when they were hashed, else by size and time stamp."""
+
+    files: int
+    bytes: int
+    absent: int  # named by the data, not on this disk
+    hashed: bool
+    sha256: str  # over names, sizes and content or time stamps
+
+
+@dataclass(frozen=True)
+class Clock:
+    """When, and how long; the only fields in which two runs of the same thing differ."""
+
+    started: str = ""
+    finished: str = ""
+    seconds: Mapping[str, float] = field(default_factory=dict)  # by stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What, with what, on what, when."""
+
+    format: int = FORMAT
+    kind: str  # "evaluation" or "predictions"
+    task: str
+    model: str
+    fingerprint: str
+    stages: Mapping[str, str]  # fingerprint of each stage
+    dataset: str  # its version
+    options: Mapping[str, Any]
+    settings: Mapping[str, Any] = field(default_factory=dict)  # groups, draws, margins
+    inputs: tuple[Input, ...] = ()
+    media: Media | None = None
+    instruments: Mapping[str, str] = field(default_factory=dict)
+    model_facts: Mapping[str, Any] = field(default_factory=dict)  # where predictions come from
+    code: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    platform: Mapping[str, str] = field(default_factory=dict)
+    engine: str = "serial"
+    stored: Mapping[str, bool] = field(default_factory=dict)  # predictions, rows
+    clock: Clock = field(default_factory=Clock)
+
+    def to_json(self) -> bytes:
+        """The manifest as it stands in `run.json`."""
+        return dumps(self)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a run's folder; raises RunError when there is none, or one that we can't read."""
+    path = Path(folder) / FILENAME
+    if not path.exists():
+        hint = "" if Path(folder).exists() else " The folder does not exist."
+        raise RunError(f"{folder} is not a run: it has no {FILENAME}.{hint} Name a folder that evaluate wrote.")
+    text = inputs.read(path, RunError).data
+    try:
+        plain = loads(text)
+    except ValueError as error:
+        raise RunError(f"{path} is not JSON ({error}). The run is damaged; evaluate again.") from None
+    return from_plain(check_format(plain, path), Manifest)  # type: ignore[no-any-return]  # the type asked for
+
+
+def check_format(plain: Any, path: Path) -> Any:
+    """The same value; raises RunError when a newer evenhand wrote it, or something else altogether."""
+    version = plain.get("format") if isinstance(plain, dict) else None
+    if not isinstance(version, int):
+        raise RunError(f"{path} has no format version. It was not written by evenhand, or it is damaged.")
+    if version > FORMAT:
+        raise RunError(
+            f"{path} has format {version}, but this evenhand ({evenhand.__version__}) knows formats up to {FORMAT}. "
+            "A newer version wrote it: upgrade with pip install -U evenhand."
+        )
+    return plain
+
+
+def fingerprint(*parts: Any) -> str:
+    """A SHA-256 over values; the same values give the same text on every machine.
+
+    >>> fingerprint("a", 1) == fingerprint("a", 1), fingerprint("a", 1) == fingerprint("a", "1")
+    (True, False)
+    """
+    return hashlib.sha256(dumps(to_plain(parts))).hexdigest()
+
+
+def input_facts(facts: Iterable[InputFact], role: str, root: Path) -> tuple[Input, ...]:
+    """The files that were read, named by where they lie below `root`."""
+    found = {}
+    for fact in facts:
+        name = name_below(Path(fact.path), root)
+        sha256 = fact.sha256 or f"modified {fact.modified!r}"
+        found[name, sha256] = Input(role, name, fact.path, fact.size, sha256)
+    return tuple(found[key] for key in sorted(found))
+
+
+def name_below(path: Path, root: Path) -> str:
+    """Where a file lies below a folder, in forward slashes; its own name when it lies elsewhere.
+
+    >>> name_below(Path("/data/faces/1.jpg"), Path("/data"))
+    'faces/1.jpg'
+    """
+    path, root = path.absolute(), root.absolute()
+    if path == root:
+        return ""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+
+
+def media_facts(paths: Iterable[Path], root: Path, *, content: bool) -> Media | None:
+    """The media of a data set in one line; None when it has none."""
+    digest = hashlib.sha256()
+    files = size = absent = 0
+    for path in dict.fromkeys(paths):
+        files += 1
+        name = name_below(path, root)
+        try:
+            fact = inputs.hash_of(path) if content and path.exists() else inputs.stamp(path)
+        except OSError:
+            absent += 1
+            digest.update(f"{name}\0absent\n".encode())
+            continue
+        size += fact.size
+        digest.update(f"{name}\0{fact.size}\0{fact.sha256 or repr(fact.modified)}\n".encode())
+    return Media(files, size, absent, content, digest.hexdigest()) if files else None
+
+
+def code_facts(functions: Sequence[Any]) -> dict[str, str]:
+    """SHA-256 of the source of evenhand and of the packages that the functions come from."""
+    modules = {"evenhand", *(str(getattr(function, "__module__", "")).partition(".")[0] for function in functions)}
+    return {name: digest for name in sorted(modules) if (digest := _source(name))}
+
+
+def versions() -> dict[str, str]:
+    """The versions of evenhand, Python and the packages that numbers depend on; of those installed."""
+    found = {"evenhand": evenhand.__version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def platform_facts() -> dict[str, str]:
+    """The system and the processor, without the name of the machine."""
+    return {"system": platform.system(), "machine": platform.machine(), "python": platform.python_implementation()}
+
+
+def _source(module: str) -> str:
+    loaded = sys.modules.get(module)
+    file = getattr(loaded, "__file__", None)
+    if loaded is None or file is None:
+        return ""
+    root = Path(file).parent
+    paths = sorted(root.rglob("*.py")) if hasattr(loaded, "__path__") else [Path(file)]
+    digest = hashlib.sha256()
+    for path in paths:
+        name = path.relative_to(root)
+        if module == evenhand.__name__ and name.parts[0] in _VIEWS:
+            continue
+        try:
+            digest.update(f"{name.as_posix()}\0".encode() + path.read_bytes())
+        except OSError:  # a file that an editor is just replacing
+            continue
+    return digest.hexdigest()

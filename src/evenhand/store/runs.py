@@ -1,0 +1,203 @@
+"""Stored runs: opening, finding and reading them.
+
+```text
+RUNS/family/task/model/a1b2c3d4/   named by its fingerprint; the date is inside
+├── run.json          what, with what, on what, when
+├── predictions/      the official file
+├── records/          part-0000.parquet …, and recorded.json that counts them
+└── results.json      estimates, contrasts, summaries, coverage
+```
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from evenhand.core.errors import RunError
+from evenhand.core.records import Records, concatenate
+from evenhand.core.results import Coverage, Results
+from evenhand.core.task import InputFact
+from evenhand.store import inputs
+from evenhand.store.manifest import FILENAME, FORMAT, Manifest, check_format, read_manifest
+from evenhand.store.plain import dumps, from_plain, loads
+from evenhand.store.rows import from_parquet
+
+RESULTS, RECORDS, PREDICTIONS, RECORDED = "results.json", "records", "predictions", "recorded.json"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of rows."""
+
+    name: str
+    rows: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """What recording gave: the parts, and what was said and counted on the way."""
+
+    format: int = FORMAT
+    fingerprint: str  # of the stage
+    parts: tuple[Part, ...]
+    coverage: Coverage = field(default_factory=Coverage)
+    inputs: tuple[InputFact, ...] = ()  # of the predictions
+    warnings: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """One evaluation: what it was made of, what it found, and the rows behind it.
+
+    `folder` is None for a run that was not stored.
+    """
+
+    folder: Path | None
+    manifest: Manifest
+    results: Results
+    reused: bool = field(default=False, compare=False)  # it was there already
+    _rows: tuple[Records, ...] | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        first = self.results.headline
+        told = f"{first[1]} {self.results.get(*first).value}" if first else f"{len(self.results.estimates)} estimates"
+        where = "not stored" if self.folder is None else str(self.folder)
+        return f"<Run {self.results.task} of {self.results.model}: {told}; {self.results.rows:,} rows; {where}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        estimates = [e for e in self.results.estimates if len(e.group.terms) <= 1 and e.number is not None][:40]
+        cells = (
+            (str(e.group), f"{e.metric}: {e.output}", f"{e.number:.4f}", _limits(e.low, e.high), f"{e.rows:,}")
+            for e in estimates
+        )
+        lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells)
+        head = "".join(f"<th>{name}</th>" for name in ("group", "value of", "value", "interval", "rows"))
+        title = escape(f"{self.results.task} of {self.results.model}")
+        return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+
+    def frame(self) -> Any:
+        """Every estimate as a Polars table."""
+        from evenhand.store.frames import estimates_frame
+
+        return estimates_frame(self.results)
+
+    def to_pandas(self) -> Any:
+        """Every estimate as a pandas table; pandas must be installed."""
+        from evenhand.store.frames import estimates_columns
+
+        try:
+            import pandas
+        except ImportError:
+            raise RunError("to_pandas needs pandas: pip install pandas. frame() gives the same with Polars.") from None
+        return pandas.DataFrame(estimates_columns(self.results))
+
+    def records(self) -> Records:
+        """All rows; raises RunError when they were not stored."""
+        return concatenate(list(self.parts()))
+
+    def parts(self) -> Iterator[Records]:
+        """The rows part by part, as they were recorded."""
+        if self._rows is not None:
+            yield from self._rows
+            return
+        if self.folder is None or not self.manifest.stored.get("rows", False):
+            raise RunError(
+                f"The run of {self.manifest.task} by {self.manifest.model} keeps no rows. "
+                "Evaluate again with --rows all to store them."
+            )
+        yield from read_parts(self.folder / RECORDS, self.recorded)
+
+    @cached_property
+    def recorded(self) -> Recorded:
+        """What recording gave, without the rows."""
+        if self.folder is None:
+            raise RunError("The run was not stored. Name a folder for runs (--runs).")
+        return read_recorded(self.folder / RECORDS)
+
+    @property
+    def predictions(self) -> Path | None:
+        """The stored official file or folder; None when it was too large to be copied, or not stored."""
+        folder = None if self.folder is None else self.folder / PREDICTIONS
+        if folder is None or not folder.is_dir():
+            return None
+        entries = sorted(folder.iterdir())
+        return entries[0] if len(entries) == 1 else folder
+
+
+def _limits(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{low:.4f} – {high:.4f}"
+
+
+def open_run(folder: Path | str) -> Run:
+    """The run in a folder; raises RunError when it is none, damaged, or of a newer version."""
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    if manifest.kind != "evaluation":
+        raise RunError(
+            f"{folder} holds predictions of {manifest.model} for {manifest.task}, no results. "
+            f"Evaluate the file in {folder / PREDICTIONS} first."
+        )
+    path = folder / RESULTS
+    try:
+        plain = check_format(loads(inputs.read(path, RunError).data), path)
+        results = from_plain({key: value for key, value in plain.items() if key != "format"}, Results)
+    except ValueError as error:
+        raise RunError(f"{path} can't be read: {error}. The run is damaged; evaluate again with --force.") from None
+    return Run(folder, manifest, results)
+
+
+def find_runs(root: Path | str, *, problem: Callable[[str], None] = lambda message: None) -> tuple[Run, ...]:
+    """All evaluations below a folder, sorted by path; what can't be opened is told to `problem`."""
+    found = []
+    for folder in run_folders(Path(root)):
+        try:
+            if read_manifest(folder).kind == "evaluation":
+                found.append(open_run(folder))
+        except RunError as error:
+            problem(str(error))
+    return tuple(found)
+
+
+def run_folders(root: Path) -> Iterator[Path]:
+    """The folders of finished runs and predictions below a folder, in order; hidden folders are not entered."""
+    for parent, folders, files in os.walk(root):
+        if FILENAME in files:
+            folders.clear()
+            yield Path(parent)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+
+
+def results_json(results: Results) -> bytes:
+    """The results as they stand in `results.json`."""
+    return dumps({"format": FORMAT, **{name: getattr(results, name) for name in results.__dataclass_fields__}})
+
+
+def read_recorded(records: Path) -> Recorded:
+    """What `recorded.json` says; raises RunError when it is not there or damaged."""
+    path = records / RECORDED
+    try:
+        recorded: Recorded = from_plain(check_format(loads(inputs.read(path, RunError).data), path), Recorded)
+    except ValueError as error:
+        raise RunError(f"{path} can't be read: {error}. The run is damaged; evaluate again with --force.") from None
+    return recorded
+
+
+def read_parts(records: Path, recorded: Recorded) -> Iterator[Records]:
+    """The rows of every part, checked against their hashes."""
+    for part in recorded.parts:
+        source = inputs.read(records / part.name, RunError)
+        if hashlib.sha256(source.data).hexdigest() != part.sha256:
+            raise RunError(
+                f"{source.path} is not the file that was written: its content has changed. Evaluate again with --force."
+            )
+        yield from_parquet(source.data, str(source.path))

@@ -1,0 +1,40 @@
+"""A copy of the official file beside the results that rest on it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from evenhand.core.errors import PredictionError
+from evenhand.core.task import InputFact
+from evenhand.store import inputs
+from evenhand.store.manifest import name_below
+from evenhand.store.writing import storing, write_whole
+
+MOST_BYTES = 64 << 20  # larger submissions are named by their hash and not copied
+
+
+def store_submission(facts: Sequence[InputFact], submission: Path, folder: Path) -> bool:
+    """Copy the files that were read below `folder`; False when they are too large to be copied.
+
+    The copy has the bytes that were read: a file that changed since is refused.
+    """
+    files = {name_below(Path(fact.path), submission) or submission.name: fact for fact in facts if fact.sha256}
+    named = len({fact.path for fact in facts})
+    if not files or len(files) < named or sum(fact.size for fact in files.values()) > MOST_BYTES:
+        return False
+    with storing(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+    for name, fact in sorted(files.items()):
+        source = inputs.read(Path(fact.path), PredictionError, allow_empty=True)
+        if source.fact.sha256 != fact.sha256:
+            raise PredictionError(
+                f"{fact.path} was changed while it was being evaluated. Evaluate it again when it is finished."
+            )
+        target = folder / name
+        with storing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, source.data, flush=False)
+    return True
