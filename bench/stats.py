@@ -1,0 +1,286 @@
+"""Intervals, tests, permutations and draws at the sizes that real evaluations have.
+
+The first hot path has a peer: `fairlearn.metrics.MetricFrame` with the same number of draws over the same rows and groups.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bench.hot import Hot
+
+ROWS, SUBJECTS = 10_954, 1_981
+GENDERS, RACES, AGES = 2, 6, 9  # 108 cells
+PEOPLE, COMPARISONS = 1_845, 8_000_000
+TARGETS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+
+
+def faces() -> dict[str, Any]:
+    """Faces with three attributes and an answer that is right or wrong; subjects with several faces beside."""
+    rng = np.random.default_rng(3)
+    ages = rng.choice(AGES, ROWS, p=[0.02, 0.12, 0.11, 0.30, 0.21, 0.12, 0.07, 0.04, 0.01])
+    data = {"gender": rng.integers(0, GENDERS, ROWS), "race": rng.integers(0, RACES, ROWS), "age": ages}
+    truth = rng.integers(0, 2, ROWS)
+    data["truth"] = truth
+    data["answer"] = np.where(rng.random(ROWS) < 0.9, truth, 1 - truth)
+    data["score"] = rng.random(ROWS)
+    subject = rng.integers(0, SUBJECTS, ROWS)
+    data["subject"] = subject
+    for name, count in (("gender", GENDERS), ("race", RACES), ("age", AGES)):
+        data[f"subject_{name}"] = rng.integers(0, count, SUBJECTS)[subject]
+    return data
+
+
+def _records(data: dict[str, Any], prefix: str = "", unit: str | None = None) -> Any:
+    from evenhand.core.records import Attribute, Records
+
+    cell = (data[f"{prefix}gender"] * RACES + data[f"{prefix}race"]) * AGES + data[f"{prefix}age"]
+    names = tuple(str(level) for level in range(GENDERS * RACES * AGES))
+    return Records(
+        {
+            "unit": np.arange(ROWS) if unit is None else data[unit],
+            "right": data["truth"] == data["answer"],
+            "score": data["score"],
+        },
+        {"cell": Attribute.coded(cell, names)},
+    )
+
+
+def _evidence(rows: Any, metric: Any) -> Any:
+    from evenhand.core.measure import tally
+    from evenhand.core.records import groups_of
+    from evenhand.core.streams import stream
+    from evenhand.stats.evidence import RatioEvidence
+    from evenhand.stats.resample import weight_blocks
+    from evenhand.stats.tables import layout
+
+    whole = tally(rows, [metric], ["cell"])
+    places = layout(whole.cells, groups_of(whole.cells, ["cell"], 1))
+    (ratio,) = metric.ratios(whole.states[0]).values()
+    return RatioEvidence(places, ratio, lambda: weight_blocks(places.units, 2000, stream("bench", "units")), ("bench",))
+
+
+def grouped_draws(data: dict[str, Any]) -> Any:
+    """Accuracy of 108 cells and of everyone with 1,000 draws of rows, and its percentile intervals."""
+    from evenhand.core.measure import tally
+    from evenhand.core.streams import stream
+    from evenhand.metrics.means import Rate
+    from evenhand.stats.checks import divide
+    from evenhand.stats.intervals import percentile
+    from evenhand.stats.resample import table_draws
+
+    cells = tally(_records(data), [Rate("accuracy", "right")], ["cell"], units=False)
+    share = cells.states[0]
+    table = np.stack([share.count, share.of - share.count], axis=1)
+    drawn = table_draws(table, 1000, stream("bench", "rows"))
+    right = drawn[:, :, 0]
+    values = divide(right, drawn.sum(axis=2))
+    overall = right.sum(axis=1, keepdims=True) / len(data["truth"])
+    return percentile(values), percentile(overall)
+
+
+def grouped_draws_peer(data: dict[str, Any]) -> Any:
+    import warnings
+
+    import pandas as pd
+    from fairlearn.metrics import MetricFrame
+    from sklearn.metrics import accuracy_score
+
+    warnings.simplefilter("ignore")
+    frame = MetricFrame(
+        metrics=accuracy_score,
+        y_true=data["truth"],
+        y_pred=data["answer"],
+        sensitive_features=pd.DataFrame({name: data[name] for name in ("gender", "race", "age")}),
+        n_boot=1000,
+        ci_quantiles=[0.025, 0.975],
+        random_state=0,
+    )
+    return frame.by_group_ci, frame.overall_ci
+
+
+def clustered_draws(data: dict[str, Any]) -> Any:
+    """The same by subject: 2,000 draws of 1,981 subjects, everyone and 108 cells."""
+    from evenhand.metrics.means import Rate
+    from evenhand.stats.intervals import percentile
+    from evenhand.stats.redraw import redraw_ratio
+
+    evidence = _evidence(_records(data, "subject_", "subject"), Rate("accuracy", "right"))
+    return percentile(redraw_ratio(evidence.table, list(range(evidence.table.groups)), evidence.weights()))
+
+
+def _all_pairs(data: dict[str, Any], metric: Any) -> Any:
+    evidence = _evidence(_records(data), metric)
+    first, second = np.triu_indices(GENDERS * RACES * AGES, 1)
+    return evidence.pairs(first + 1, second + 1, confidence=0.95, alpha=0.05)
+
+
+def pair_tests(data: dict[str, Any]) -> Any:
+    """All 5,778 pairs of 108 cells: Newcombe, score or Fisher, Holm."""
+    from evenhand.metrics.means import Rate
+    from evenhand.stats.multiplicity import holm
+
+    return holm(_all_pairs(data, Rate("accuracy", "right")).p_value)
+
+
+def rank_tests(data: dict[str, Any]) -> Any:
+    """All 5,778 pairs of 108 cells: Mann–Whitney, Welch, Holm."""
+    from evenhand.metrics.means import Mean
+    from evenhand.stats.multiplicity import holm
+
+    return holm(_all_pairs(data, Mean("score", "score")).p_value)
+
+
+def rank_tests_peer(data: dict[str, Any]) -> Any:
+    from itertools import combinations
+
+    from scipy import stats
+
+    cell = (data["gender"] * RACES + data["race"]) * AGES + data["age"]
+    groups = [data["score"][cell == code] for code in range(GENDERS * RACES * AGES)]
+    return [
+        stats.mannwhitneyu(a, b, method="asymptotic").pvalue for a, b in combinations(groups, 2) if len(a) and len(b)
+    ]
+
+
+def _gap(data: dict[str, Any], prefix: str, unit: str | None, metric: Any) -> Any:
+    evidence = _evidence(_records(data, prefix, unit), metric)
+    cells = [i + 1 for i in range(GENDERS * RACES * AGES) if np.isfinite(evidence.values[i + 1])]
+    return evidence.null_gaps(cells, 2000).gaps.mean()
+
+
+def gap_of_rows(data: dict[str, Any]) -> Any:
+    """2,000 permutations of the gap of 108 cells, rows right or wrong."""
+    from evenhand.metrics.means import Rate
+
+    return _gap(data, "", None, Rate("accuracy", "right"))
+
+
+def gap_of_subjects(data: dict[str, Any]) -> Any:
+    """2,000 permutations of the gap of 108 cells over 1,981 subjects."""
+    from evenhand.metrics.means import Rate
+
+    return _gap(data, "subject_", "subject", Rate("accuracy", "right"))
+
+
+def gap_of_scores(data: dict[str, Any]) -> Any:
+    """2,000 permutations of the gap of 108 cells, real values of 10,954 independent rows."""
+    from evenhand.metrics.means import Mean
+
+    return _gap(data, "", None, Mean("score", "score"))
+
+
+def comparisons() -> dict[str, Any]:
+    """Eight million comparisons of 1,845 people."""
+    rng = np.random.default_rng(5)
+    a = rng.integers(0, PEOPLE, COMPARISONS)
+    b = np.where(rng.random(COMPARISONS) < 0.01, a, rng.integers(0, PEOPLE, COMPARISONS))
+    score = rng.standard_normal(COMPARISONS, dtype=np.float32) + 3 * (a == b)
+    return {"a": a, "b": b, "score": score}
+
+
+def dyadic(data: dict[str, Any]) -> Any:
+    """2,000 draws of people, FMR and FNMR at six fixed thresholds, from counting to intervals."""
+    from evenhand.core.streams import stream
+    from evenhand.stats.differentials import rate_draws
+    from evenhand.stats.intervals import percentile
+    from evenhand.stats.resample import pair_counts, unit_weights
+
+    thresholds = [1.28, 2.33, 3.09, 3.72, 4.26, 4.75]
+    counts = pair_counts(data["a"], data["b"], data["score"], thresholds, PEOPLE)
+    weights = unit_weights(PEOPLE, 2000, stream("bench", "people"))
+    everyone = np.ones((PEOPLE, 1), dtype=np.bool_)
+    return [
+        (percentile(drawn.fmr), percentile(drawn.fnmr))
+        for drawn in (rate_draws(counts, everyone, weights, at) for at in range(len(thresholds)))
+    ]
+
+
+def sorted_once() -> dict[str, Any]:
+    """The comparisons sorted, as they are kept for all draws."""
+    from evenhand.core.streams import stream
+    from evenhand.stats.resample import sorted_comparisons, unit_weights
+
+    data = comparisons()
+    other = data["a"] != data["b"]
+    return {
+        "sorted": sorted_comparisons(data["a"][other], data["b"][other], data["score"][other], PEOPLE),
+        "weights": unit_weights(PEOPLE, 10, stream("bench", "thresholds")),
+    }
+
+
+def thresholds_anew(data: dict[str, Any]) -> Any:
+    """Ten draws, each with its own thresholds at six targets."""
+    from evenhand.stats.resample import redrawn_thresholds
+
+    return redrawn_thresholds(data["sorted"], data["weights"], TARGETS)
+
+
+def whole_analysis(data: dict[str, Any]) -> Any:
+    """Everything that a report shows: three attributes and their pairs, confusion outputs, 2,000 draws."""
+    from evenhand.core.measure import tally
+    from evenhand.core.records import Attribute, Records
+    from evenhand.metrics.labels import Confusion
+    from evenhand.stats import analyse
+
+    sizes = {"gender": GENDERS, "race": RACES, "age": AGES}
+    rows = Records(
+        {"unit": np.arange(ROWS), "truth": data["truth"], "answer": data["answer"]},
+        {name: Attribute.coded(data[name], tuple(map(str, range(count)))) for name, count in sizes.items()},
+    )
+    return analyse(tally(rows, [Confusion("gender", ("a", "b"))], tuple(sizes)), tuple(sizes), 2)
+
+
+HOT = [
+    Hot(
+        "stats/grouped_draws",
+        "accuracy, 10,954 rows × 108 cells, 1,000 draws, intervals",
+        faces,
+        grouped_draws,
+        grouped_draws_peer,
+        "fairlearn MetricFrame",
+        goal="at least 300 times the peer",
+    ),
+    Hot(
+        "stats/clustered_draws",
+        "the same by 1,981 subjects, 2,000 draws, from rows to intervals",
+        faces,
+        clustered_draws,
+        goal="under 2 s",
+    ),
+    Hot("stats/pair_tests", "5,778 pairs of proportions, from rows to Holm", faces, pair_tests, goal="under 1 s"),
+    Hot(
+        "stats/rank_tests",
+        "5,778 Mann–Whitney tests, from rows to Holm",
+        faces,
+        rank_tests,
+        rank_tests_peer,
+        "scipy, pair by pair",
+        peer_here=True,
+        goal="under 1 s",
+    ),
+    Hot("stats/gap_rows", "2,000 permutations of a 108-cell gap, rows", faces, gap_of_rows, goal="under 1 s"),
+    Hot(
+        "stats/gap_subjects", "2,000 permutations of a 108-cell gap, subjects", faces, gap_of_subjects, goal="under 1 s"
+    ),
+    Hot(
+        "stats/gap_scores", "2,000 permutations of a 108-cell gap, real values", faces, gap_of_scores, goal="under 1 s"
+    ),
+    Hot(
+        "stats/dyadic",
+        "8 million comparisons of 1,845 people, six thresholds, 2,000 draws, in all",
+        comparisons,
+        dyadic,
+        goal="under 3 s",
+    ),
+    Hot(
+        "stats/thresholds_anew",
+        "the same, ten draws with thresholds found anew",
+        sorted_once,
+        thresholds_anew,
+        goal="under 0.3 s a draw",
+    ),
+    Hot("stats/whole_analysis", "FairFace-sized gender task, depth 2, 2,000 draws", faces, whole_analysis),
+]

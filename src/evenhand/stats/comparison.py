@@ -1,0 +1,428 @@
+"""Two models on the same units: paired differences, by group, and differences of gaps.
+
+Only units that both models were asked about are compared. Independent rows that are right or wrong get McNemar and
+Bonett and Price; other ratios a t interval between units with a sign-flip test; anything else joint draws.
+A difference of gaps is never the comparison of two verdicts: it is drawn jointly, and each gap has its
+own permutation reference.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evenhand.core.errors import RunError
+from evenhand.core.measure import AnyMetric, Tally, estimates, tally
+from evenhand.core.metric import Direction, Kind, Ratio, Resampling
+from evenhand.core.records import Array, Group, Records, groups_of
+from evenhand.core.results import Estimate, Method, Reference, Status, Verdict
+from evenhand.core.streams import stream
+from evenhand.stats import paired
+from evenhand.stats.checks import Floats, divide, normal_quantile
+from evenhand.stats.contrasts import joint_contrast
+from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
+from evenhand.stats.permutation import gap_reference
+from evenhand.stats.redraw import redraw, redraw_dyadic, redraw_ratio
+from evenhand.stats.resample import Weights, weight_blocks
+from evenhand.stats.settings import Settings, margin_of
+from evenhand.stats.tables import Layout, UnitTable, by_order, layout
+from evenhand.stats.verdicts import verdicts
+
+
+@dataclass(frozen=True)
+class ModelContrast:
+    """Two models compared in one group, first minus second."""
+
+    metric: str
+    output: str
+    group: Group
+    value_first: float | None
+    value_second: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    adjusted: float | None
+    verdict: Verdict | None
+    better: str | None  # the model that does better; None when equal or when neither way is better
+    test: str
+    interval: str
+    rows: int
+    units: int
+    status: Status
+    family: str
+    family_size: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GapContrast:
+    """The gap between best and worst group of two models, and by how much it differs."""
+
+    metric: str
+    output: str
+    by: tuple[str, ...]
+    gap_first: float
+    gap_second: float
+    difference: float
+    low: float | None
+    high: float | None
+    p: float | None
+    reference_first: Reference | None
+    reference_second: Reference | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two models on the same units."""
+
+    first: str
+    second: str
+    contrasts: tuple[ModelContrast, ...]
+    gaps: tuple[GapContrast, ...]
+    units: int
+    units_only_first: int
+    units_only_second: int
+    method: Method
+
+
+def compare(
+    first: Records,
+    second: Records,
+    metrics: Sequence[AnyMetric],
+    by: Sequence[str] = (),
+    depth: int = 1,
+    settings: Settings | None = None,
+    *,
+    names: tuple[str, str] = ("first", "second"),
+) -> Comparison:
+    """Paired differences of two models on the units that both have, for everyone and by group."""
+    chosen = settings or Settings()
+    rows, only = _common(first, second)
+    tallies = [tally(part, metrics, by) for part in rows]
+    groups = groups_of(tallies[0].cells, by, depth)
+    places = [layout(part.cells, groups) for part in tallies]
+    if places[0].units != places[1].units:
+        raise RunError(
+            f"The runs compare {places[0].units} and {places[1].units} people among the units that both have: "
+            "their comparisons are not the same. Compare runs of the same task and data."
+        )
+    found: list[ModelContrast] = []
+    gaps: list[GapContrast] = []
+    plain = [estimates(part, groups) for part in tallies]
+    at, size = 0, len(groups)
+    for number, metric in enumerate(metrics):
+        for output, direction in metric.outputs.items():
+            both = (plain[0][at : at + size], plain[1][at : at + size])
+            at += size
+            if ":" in output and not chosen.detailed:
+                continue
+            side = _Side(metric, output, direction, tallies, places, rows, number, both, chosen, names)
+            if not side.numeric:
+                continue
+            found.extend(side.contrasts())
+            gaps.extend(side.gaps())
+    return Comparison(*names, tuple(found), tuple(gaps), places[0].units, *only, chosen.method())
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One output of one metric for both models."""
+
+    metric: AnyMetric
+    output: str
+    direction: Direction
+    tallies: Sequence[Tally]
+    places: Sequence[Layout]
+    rows: tuple[Records, Records]
+    number: int
+    both: tuple[Sequence[Estimate], Sequence[Estimate]]
+    settings: Settings
+    names: tuple[str, str]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether both models have a number in some group, and it may be drawn again."""
+        there = [a.number is not None and b.number is not None for a, b in zip(*self.both, strict=True)]
+        return any(there) and self.metric.resampling is not Resampling.NONE
+
+    def states(self) -> tuple[Any, Any]:
+        return self.tallies[0].states[self.number], self.tallies[1].states[self.number]
+
+    def ratios(self) -> tuple[Ratio, Ratio] | None:
+        if self.places[0].unit_b is not None:
+            return None
+        found = [self.metric.ratios(state).get(self.output) for state in self.states()]
+        return None if found[0] is None or found[1] is None else (found[0], found[1])
+
+    def weights(self) -> Iterator[Weights]:
+        units = self.places[0].units
+        return weight_blocks(units, self.settings.draws, stream("bootstrap", *self.settings.seed, units))
+
+    def evidence(self) -> tuple[Evidence, Evidence]:
+        found: list[Evidence] = []
+        for side, (place, state) in enumerate(zip(self.places, self.states(), strict=True)):
+            ratio = self.metric.ratios(state).get(self.output)
+            seed = (*self.settings.seed, self.metric.name, self.output)
+            if ratio is not None and place.unit_b is None:
+                found.append(RatioEvidence(place, ratio, self.weights, seed))
+                continue
+            if ratio is not None:
+                drawn = redraw_dyadic(ratio, place, self.weights())
+            else:
+                drawn = redraw(self.metric, state, place, self.weights(), frozenset([self.output])).values[self.output]
+            centre = np.array([np.nan if e.number is None else e.number for e in self.both[side]])
+            units = np.array([e.units for e in self.both[side]], dtype=np.int64)
+            found.append(DrawnEvidence(centre, drawn, units, place.shared_rows, "joint_bootstrap"))
+        return found[0], found[1]
+
+    def contrasts(self) -> list[ModelContrast]:
+        """Every group, with p-values adjusted over the groups of one order."""
+        ratios = self.ratios()
+        raw = list(self._formulas(ratios) if ratios is not None else self._drawn())
+        for order in {len(contrast.group.terms) for contrast in raw}:
+            inside = [i for i, contrast in enumerate(raw) if len(contrast.group.terms) == order]
+            usable = [i for i in inside if raw[i].status is Status.OK and not raw[i].group.is_missing]
+            adjusted = self.settings.correction(_numbers([raw[i].p for i in usable]))
+            for position, i in enumerate(usable):
+                value = float(adjusted[position])
+                raw[i] = replace(raw[i], adjusted=None if np.isnan(value) else value, family_size=len(usable))
+        return [self._judged(contrast) for contrast in raw]
+
+    def gaps(self) -> Iterator[GapContrast]:
+        """The gap of every attribute for both models, with its own reference each, and their joint difference."""
+        orders = by_order(self.places[0].groups)
+        if not orders or self.settings.draws == 0:
+            return
+        a, b = self.evidence()
+        drawn = [self._all_draws(side) for side in (a, b)]
+        for by, positions in orders.items():
+            large = [p for p in positions if self._usable(p, a.values, b.values)]
+            if len(large) < 2:
+                continue
+            apart = paired.gap_difference(
+                a.values[large],
+                b.values[large],
+                drawn[0][:, large],
+                drawn[1][:, large],
+                confidence=self.settings.confidence,
+            )
+            gap_a, gap_b = (float(np.ptp(side.values[large])) for side in (a, b))
+            yield GapContrast(
+                self.metric.name,
+                self.output,
+                by,
+                gap_a,
+                gap_b,
+                gap_a - gap_b,
+                _or_none(apart.low[0]),
+                _or_none(apart.high[0]),
+                _or_none(apart.p_value[0]),
+                self._reference(a, large, gap_a),
+                self._reference(b, large, gap_b),
+            )
+
+    def _all_draws(self, side: Evidence) -> Floats:
+        if isinstance(side, RatioEvidence):
+            return redraw_ratio(side.table, list(range(side.table.groups)), self.weights())
+        assert isinstance(side, DrawnEvidence)
+        return side.draws
+
+    def _reference(self, side: Evidence, large: list[int], gap: float) -> Reference | None:
+        if not self.settings.permutations:
+            return None
+        found = gap_reference(gap, side.null_gaps(large, self.settings.permutations).gaps)
+        return Reference(found.permutations, found.mean, found.quantile95, found.p_value, found.excess)
+
+    def _usable(self, position: int, a: Floats, b: Floats) -> bool:
+        return bool(np.isfinite(a[position]) and np.isfinite(b[position])) and self._status(position) is Status.OK
+
+    def _status(self, position: int) -> Status:
+        rows = min(self.both[0][position].rows, self.both[1][position].rows)
+        units = min(self.both[0][position].units, self.both[1][position].units)
+        if rows == 0:
+            return Status.EMPTY
+        small = rows < self.settings.min_rows or units < self.settings.min_units
+        return Status.SMALL if small else Status.OK
+
+    def _formulas(self, ratios: tuple[Ratio, Ratio]) -> Iterator[ModelContrast]:
+        """Ratios of sums: McNemar where rows are independent and 0 or 1, else t and sign flips between units."""
+        tables = [
+            RatioEvidence(place, ratio, self.weights).table for place, ratio in zip(self.places, ratios, strict=True)
+        ]
+        groups = list(range(len(self.places[0].groups)))
+        tops, bottoms = zip(*(table.wide(groups) for table in tables), strict=True)
+        aligned = np.array_equal(bottoms[0], bottoms[1])
+        binary = aligned and all(t.independent and t.kind is Kind.PROPORTION for t in tables)
+        for position, group in enumerate(self.places[0].groups):
+            counted = (bottoms[0][:, position] > 0) | (bottoms[1][:, position] > 0)
+            if not counted.any():
+                continue
+            if binary:
+                yield self._mcnemar(position, group, tops[0][counted, position], tops[1][counted, position])
+            else:
+                yield self._by_unit(position, group, tables, tops, bottoms, counted, aligned)
+
+    def _mcnemar(self, position: int, group: Group, a: Floats, b: Floats) -> ModelContrast:
+        counts = paired.paired_table(a, b)
+        limits = paired.bonett_price(counts.only_a, counts.only_b, counts.rows, confidence=self.settings.confidence)
+        exact = float(paired.mcnemar(counts.only_a, counts.only_b).exact)
+        note = f"{counts.only_a} rows only {self.names[0]} has right, {counts.only_b} only {self.names[1]}"
+        return self._contrast(
+            position,
+            group,
+            counts.difference,
+            float(limits.low),
+            float(limits.high),
+            exact,
+            "mcnemar_exact",
+            "bonett_price",
+            (note,),
+        )
+
+    def _by_unit(
+        self,
+        position: int,
+        group: Group,
+        tables: Sequence[UnitTable],
+        tops: Sequence[Floats],
+        bottoms: Sequence[Floats],
+        counted: Array,
+        aligned: bool,
+    ) -> ModelContrast:
+        values = [float(table.means.value[position]) for table in tables]
+        pulls = [
+            divide(top[counted, position] - value * bottom[counted, position], bottom[counted, position].sum())
+            for top, bottom, value in zip(tops, bottoms, values, strict=True)
+        ]
+        difference = values[0] - values[1]
+        found = joint_contrast(
+            difference,
+            float(((pulls[0] - pulls[1]) ** 2).sum()),
+            int(counted.sum()),
+            confidence=self.settings.confidence,
+        )
+        p, test = float(found.p_value), "cluster_t"
+        if aligned:
+            rng = stream("sign flip", *self.settings.seed, self.metric.name, self.output, str(group))
+            flips = max(self.settings.permutations, 1)
+            apart = tops[0][counted, position] - tops[1][counted, position]
+            p, test = paired.sign_flip(apart, flips=flips, rng=rng).p_value, "sign_flip"
+        return self._contrast(position, group, difference, float(found.low), float(found.high), p, test, "cluster_t")
+
+    def _drawn(self) -> Iterator[ModelContrast]:
+        """Anything else: joint draws."""
+        a, b = self.evidence()
+        found = paired.joint_difference(
+            a.values, b.values, self._all_draws(a), self._all_draws(b), confidence=self.settings.confidence
+        )
+        for position, group in enumerate(self.places[0].groups):
+            if np.isfinite(found.value[position]):
+                yield self._contrast(
+                    position,
+                    group,
+                    float(found.value[position]),
+                    float(found.low[position]),
+                    float(found.high[position]),
+                    float(found.p_value[position]),
+                    "joint_bootstrap",
+                    "joint_bootstrap_percentile",
+                )
+
+    def _contrast(
+        self,
+        position: int,
+        group: Group,
+        difference: float,
+        low: float,
+        high: float,
+        p: float,
+        test: str,
+        interval: str,
+        notes: tuple[str, ...] = (),
+    ) -> ModelContrast:
+        a, b = self.both[0][position], self.both[1][position]
+        order = len(group.terms)
+        kind = "everyone" if order == 0 else "single attributes" if order == 1 else f"intersections of {order}"
+        better = None
+        if difference and self.direction is not Direction.NEITHER:
+            better = self.names[0] if (difference > 0) == (self.direction is Direction.HIGHER) else self.names[1]
+        return ModelContrast(
+            metric=self.metric.name,
+            output=self.output,
+            group=group,
+            value_first=a.number,
+            value_second=b.number,
+            difference=_or_none(difference),
+            low=_or_none(low),
+            high=_or_none(high),
+            p=_or_none(p),
+            adjusted=None,
+            verdict=None,
+            better=better,
+            test=test,
+            interval=interval,
+            rows=min(a.rows, b.rows),
+            units=min(a.units, b.units),
+            status=self._status(position),
+            family=f"{self.metric.name}.{self.output}, {kind}",
+            family_size=0,
+            notes=notes,
+        )
+
+    def _judged(self, contrast: ModelContrast) -> ModelContrast:
+        """With the verdict that the margin allows; the 90 % interval is taken from the 95 % one's shape."""
+        if contrast.low is None or contrast.high is None or contrast.difference is None or contrast.adjusted is None:
+            return contrast
+        shrink = normal_quantile(1 - 2 * self.settings.alpha) / normal_quantile(self.settings.confidence)
+        centre, margin = contrast.difference, self._margin()
+        found = verdicts(
+            contrast.low,
+            contrast.high,
+            centre + (contrast.low - centre) * shrink,
+            centre + (contrast.high - centre) * shrink,
+            contrast.adjusted,
+            margin=np.inf if margin is None else margin,
+            alpha=self.settings.alpha,
+        )
+        verdict: Verdict = found.item()
+        if margin is None and verdict is Verdict.EQUIVALENT:
+            verdict = Verdict.UNDECIDED
+        return replace(contrast, verdict=verdict)
+
+    def _margin(self) -> float | None:
+        numbers = [e.number for side in self.both for e in side if e.number is not None]
+        return margin_of(self.settings, self.metric.name, self.output, _numbers(numbers))
+
+
+def _common(first: Records, second: Records) -> tuple[tuple[Records, Records], tuple[int, int]]:
+    """Both models' rows on the units that both have, and how many units only one has."""
+    for rows in (first, second):
+        if "unit" not in rows:
+            raise RunError("The rows have no `unit`: two models can't be compared on the same units.")
+    sides = []
+    for rows in (first, second):
+        columns = [rows[name] for name in ("unit", "unit_b") if name in rows]
+        sides.append(np.unique(np.concatenate(columns)))
+    common = np.intersect1d(sides[0], sides[1])
+    if not len(common):
+        raise RunError(
+            "The two runs have no unit in common: they are of different data. Compare runs of the same task and data."
+        )
+    kept = []
+    for rows in (first, second):
+        inside = np.isin(rows["unit"], common)
+        if "unit_b" in rows:
+            inside &= np.isin(rows["unit_b"], common)
+        kept.append(rows if inside.all() else rows.take(inside))
+    return (kept[0], kept[1]), (len(sides[0]) - len(common), len(sides[1]) - len(common))
+
+
+def _numbers(values: Sequence[float | None]) -> Floats:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _or_none(value: Any) -> float | None:
+    number = float(value)
+    return number if np.isfinite(number) else None

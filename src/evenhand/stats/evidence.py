@@ -1,0 +1,284 @@
+"""What the data say about one output: its values, how sure they are, how groups differ.
+
+There are two kinds. A ratio of sums (a proportion, a mean) has formulas: from the sums of each unit
+follow intervals, tests and permutations. Anything else is drawn again. Both answer the same questions,
+so the layer above asks without knowing which it has.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from evenhand.core.metric import Kind, Ratio
+from evenhand.core.records import EVERYONE
+from evenhand.core.streams import stream
+from evenhand.stats import contrasts, ranks
+from evenhand.stats.checks import Booleans, Floats, Integers, divide, t_two_sided
+from evenhand.stats.intervals import (
+    Interval,
+    percentile,
+    scaled_percentile,
+)
+from evenhand.stats.pairing import Pairs, cluster_covariance, joint_units, names, put, table_limits, table_pairs, wald
+from evenhand.stats.permutation import Permuted, gap_of, permute_memberships, permuted_test
+from evenhand.stats.ranks import OmnibusTest
+from evenhand.stats.redraw import redraw_ratio
+from evenhand.stats.resample import Weights
+from evenhand.stats.tables import Layout, UnitTable, pair_table, unit_table
+
+FEW_DRAWN_UNITS = 50
+"""Below so many units redrawn limits are drawn apart, as t asks."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Intervals of all groups, with the name of the method and what to note beside each."""
+
+    interval: Interval
+    method: tuple[str, ...]
+    notes: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class NullGaps:
+    """Gaps that groups without any difference would show."""
+
+    gaps: Floats
+    method: str
+
+
+class Evidence(ABC):
+    """Values of one output in all groups, and what can be said about them."""
+
+    @property
+    @abstractmethod
+    def values(self) -> Floats:
+        """(groups,): NaN where there is none."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> Floats | None:
+        """(groups,): rows that the value rests on, when that is a number of its own."""
+
+    @property
+    @abstractmethod
+    def events(self) -> Floats | None:
+        """(groups,): events, for proportions."""
+
+    @abstractmethod
+    def limits(self, confidence: float) -> Limits:
+        """The interval of every group."""
+
+    @abstractmethod
+    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> Pairs:
+        """Differences of groups, first minus second."""
+
+    @abstractmethod
+    def omnibus(self, chosen: Sequence[int], permutations: int) -> OmnibusTest:
+        """Whether the chosen groups differ at all."""
+
+    @abstractmethod
+    def null_gaps(self, chosen: Sequence[int], permutations: int) -> NullGaps:
+        """What the gap between the chosen groups would be without any difference."""
+
+
+@dataclass(frozen=True)
+class RatioEvidence(Evidence):
+    """Evidence of a proportion or mean, from sums and counts by unit."""
+
+    places: Layout
+    ratio: Ratio
+    weights: Callable[[], Iterator[Weights]]  # drawn anew from their stream, for what has no formula
+    seed: tuple[str, ...] = ()  # permutations come from the stream of these names
+
+    @cached_property
+    def table(self) -> UnitTable:
+        """Sums and counts by unit and group."""
+        return unit_table(self.places, self.ratio)
+
+    @property
+    def values(self) -> Floats:
+        return self.table.means.value
+
+    @property
+    def rows(self) -> Floats:
+        return self.table.means.rows
+
+    @property
+    def events(self) -> Floats | None:
+        return self.table.totals if self.table.kind is Kind.PROPORTION else None
+
+    def limits(self, confidence: float) -> Limits:
+        interval, methods = table_limits(self.table, confidence)
+        return Limits(interval, tuple(methods.tolist()), ((),) * len(methods))
+
+    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> Pairs:
+        found = table_pairs(self.table, first, second, confidence, alpha)
+        shared_rows = np.rint(self.places.shared_rows[first, second]).astype(np.int64)
+        for at in np.flatnonzero(shared_rows > 0):
+            apart = pair_table(self.places, self.ratio, int(first[at]), int(second[at]))
+            one = table_pairs(apart, np.array([0]), np.array([1]), confidence, alpha)
+            put(found, int(at), one)
+        return Pairs(
+            found.difference,
+            found.interval,
+            found.narrow,
+            found.p_value,
+            found.test,
+            found.interval_name,
+            found.detectable,
+            found.effects,
+            shared_rows,
+            found.shared_units,
+        )
+
+    def omnibus(self, chosen: Sequence[int], permutations: int) -> OmnibusTest:
+        table, picked = self.table, list(chosen)
+        shared = table.shared_units[np.ix_(picked, picked)]
+        several = bool(np.any(shared[~np.eye(len(picked), dtype=bool)] > 0))
+        if several or not (table.independent or self.places.constant_within_units(picked)):
+            return wald(table.means.value[picked], cluster_covariance(table, picked), joint_units(table, picked))
+        if table.kind is Kind.MEAN:
+            inside = np.isin(table.group, picked)
+            place = np.searchsorted(picked, table.group[inside])
+            return ranks.kruskal_wallis(divide(table.top[inside], table.bottom[inside]), place, len(picked))
+        plain = contrasts.chi_square(table.totals[picked], table.means.rows[picked])
+        if np.isnan(plain.statistic) or (table.independent and plain.method == "chi_square") or not permutations:
+            return plain
+        dealt = self._dealt(permutations)
+        null = contrasts.chi_square_statistic(dealt.sums[:, picked], dealt.counts[:, picked])
+        return permuted_test(plain, null)
+
+    def null_gaps(self, chosen: Sequence[int], permutations: int) -> NullGaps:
+        picked = list(chosen)
+        if self.places.constant_within_units(picked):
+            return NullGaps(gap_of(self._dealt(permutations).means[:, picked]), "labels permuted over units")
+        drawn = redraw_ratio(self.table, picked, self.weights())
+        return NullGaps(gap_of(drawn - self.values[picked]), "units drawn again, groups moved to a common value")
+
+    def _dealt(self, permutations: int) -> Permuted:
+        """Sums and counts of all groups with the memberships of units dealt out anew, once for all attributes."""
+        kept = self.__dict__.setdefault("_kept_permutations", {})
+        if permutations not in kept:
+            membership, top, bottom = self._unit_memberships
+            rng = stream("permutation", *self.seed)
+            kept[permutations] = permute_memberships(top, bottom, membership, permutations, rng)
+        dealt: Permuted = kept[permutations]
+        return dealt
+
+    @cached_property
+    def _unit_memberships(self) -> tuple[Booleans, Floats, Floats]:
+        """Groups, sum and count of each unit that has rows."""
+        group, top, bottom = self.table.group, self.table.top, self.table.bottom
+        membership = np.zeros((self.places.units, self.table.groups), dtype=np.bool_)
+        membership[self.table.unit, group] = True
+        of_unit = np.zeros(self.places.units), np.zeros(self.places.units)
+        everyone = group == self.places.groups.index(EVERYONE)
+        of_unit[0][self.table.unit[everyone]] = top[everyone]
+        of_unit[1][self.table.unit[everyone]] = bottom[everyone]
+        used = membership.any(axis=1)
+        return membership[used], of_unit[0][used], of_unit[1][used]
+
+
+@dataclass(frozen=True)
+class DrawnEvidence(Evidence):
+    """Evidence of any other number, from values drawn again under the same weights for all groups."""
+
+    centre: Floats  # (groups,)
+    draws: Floats  # (draws, groups)
+    units: Integers  # (groups,)
+    shared_rows: Floats  # (groups, groups)
+    name: str
+    corrected: Interval | None = None  # BCa limits, when asked for
+
+    @property
+    def values(self) -> Floats:
+        return self.centre
+
+    @property
+    def rows(self) -> Floats | None:
+        return None
+
+    @property
+    def events(self) -> Floats | None:
+        return None
+
+    def limits(self, confidence: float) -> Limits:
+        few = self.units < FEW_DRAWN_UNITS
+        plain = percentile(self.draws, confidence=confidence)
+        if not len(self.draws):
+            return Limits(plain.interval, ("",) * len(few), (("nothing was drawn again",),) * len(few))
+        wider = scaled_percentile(self.draws, self.centre, self.units, confidence=confidence)
+        low, high = np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high)
+        methods = np.where(few, f"{self.name}_percentile_t", f"{self.name}_percentile")
+        if self.corrected is not None:
+            low, high = self.corrected.low, self.corrected.high
+            methods = np.full(len(few), f"{self.name}_bca")
+        still = plain.high - plain.low <= 0
+        notes = []
+        for group, skipped in enumerate(plain.skipped.tolist()):
+            said = []
+            if still[group]:
+                said.append("the draws show no spread: no interval")
+            if skipped:
+                share = skipped / len(self.draws)
+                said.append(
+                    f"{skipped} of {len(self.draws)} draws had no value" + ("; no interval" if share > 0.05 else "")
+                )
+            notes.append(tuple(said))
+        low, high = np.where(still, np.nan, low), np.where(still, np.nan, high)
+        return Limits(Interval(low, high), tuple(methods.tolist()), tuple(notes))
+
+    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> Pairs:
+        difference = self.centre[first] - self.centre[second]
+        apart = self.draws[:, first] - self.draws[:, second]
+        units = np.minimum(self.units[first], self.units[second]).astype(np.float64)
+        error = spread(apart) * np.sqrt(divide(units, units - 1))
+        p = t_two_sided(divide(difference, error), units - 1)
+        few = units < FEW_DRAWN_UNITS
+        found = []
+        for level in (confidence, 1 - 2 * alpha):
+            plain = percentile(apart, confidence=level)
+            wider = scaled_percentile(apart, difference, units, confidence=level)
+            found.append(Interval(np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high)))
+        return Pairs(
+            difference,
+            found[0],
+            found[1],
+            p,
+            names(f"{self.name}_t", len(first)),
+            np.where(few, f"{self.name}_percentile_t", f"{self.name}_percentile"),
+            contrasts.detectable_by_error(error, alpha=alpha),
+            {"ratio": divide(self.centre[first], self.centre[second])},
+            np.rint(self.shared_rows[first, second]).astype(np.int64),
+            np.zeros(len(first), dtype=np.int64),
+        )
+
+    def omnibus(self, chosen: Sequence[int], permutations: int) -> OmnibusTest:
+        picked = list(chosen)
+        drawn = self.draws[:, picked]
+        drawn = drawn[~np.isnan(drawn).any(axis=1)]
+        if len(drawn) < 2:
+            return OmnibusTest(float("nan"), len(picked) - 1, float("nan"), "wald")
+        return wald(self.centre[picked], np.cov(drawn, rowvar=False), int(self.units[picked].sum()))
+
+    def null_gaps(self, chosen: Sequence[int], permutations: int) -> NullGaps:
+        picked = list(chosen)
+        moved = self.draws[:, picked] - self.centre[picked]
+        return NullGaps(gap_of(moved), "units drawn again, groups moved to a common value")
+
+
+def middle(draws: Floats) -> Floats:
+    """The mean of the draws of each column, skipping draws without a value."""
+    there = ~np.isnan(draws)
+    return divide(np.where(there, draws, 0.0).sum(axis=0), there.sum(axis=0))
+
+
+def spread(draws: Floats) -> Floats:
+    """The standard deviation of the draws of each column, skipping draws without a value."""
+    there = ~np.isnan(draws)
+    squares = np.where(there, (draws - middle(draws)) ** 2, 0.0).sum(axis=0)
+    return np.sqrt(divide(squares, (there.sum(axis=0) - 1.0).clip(0)))

@@ -1,0 +1,340 @@
+"""What must hold before a model is released: requirements, and whether results meet them.
+
+A requirement looks at one thing: a value, the worst group of an attribute, a gap beyond chance, the verdicts
+of an attribute, coverage, or a count. What can't be judged is not met: a value that does not exist, a
+group that is not there, a gap without two groups. Nothing passes because nobody could look.
+
+```toml
+[[require]]
+metric = "gender"            # output = "accuracy" names another than the first
+at_least = 0.9               # of = "low" asks it of the lower limit
+
+[[require]]
+metric = "gender"
+worst_of = "race"            # or ["race", "age"] for their intersections
+at_least = 0.85
+
+[[require]]
+metric = "gender"
+gap_of = "race"              # beyond_chance = true: only a gap that permutations do not explain fails
+at_most = 0.1
+
+[[require]]
+metric = "gender"
+verdicts_of = "race"
+none = ["large"]
+
+[[require]]
+coverage = "missing"         # a share of what was asked
+at_most = 0.01
+
+[[require]]
+count = "units"              # or "rows"; with group = { race = "Black" } or smallest_of = "race"
+at_least = 500
+```
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.core.errors import OptionError, UnknownNameError
+from evenhand.core.metric import Undefined
+from evenhand.core.records import EVERYONE, Group
+from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, Verdict
+
+COVERAGE = ("answered", "empty", "unusable", "missing", "extra")
+COUNTS = ("rows", "units")
+ENDS = ("value", "low", "high")
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One condition, read from a file; `check` says whether results meet it."""
+
+    text: str
+    check: Callable[[Results], "Outcome"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether a requirement is met: what was asked, and what was found."""
+
+    name: str
+    met: bool
+    message: str
+
+
+def judge(results: Results, requirements: Sequence[Requirement]) -> tuple[Outcome, ...]:
+    """Every requirement, in order, with whether it is met and what was found."""
+    return tuple(requirement.check(results) for requirement in requirements)
+
+
+def read_requirements(text: str, where: str = "the requirements") -> tuple[Requirement, ...]:
+    """The requirements of a TOML text; `where` names the file in messages.
+
+    >>> [one.text for one in read_requirements('[[require]]\\nmetric = "gender"\\nat_least = 0.9')]
+    ['value of gender for everyone is at least 0.9']
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise OptionError(f"{where} is not TOML: {error}. Write [[require]] and keys below it.") from None
+    return parse_requirements(document)
+
+
+def parse_requirements(document: Mapping[str, Any]) -> tuple[Requirement, ...]:
+    """The requirements of a parsed TOML document; an unknown key or a missing limit is refused by name."""
+    for key in document:
+        if key != "require":
+            raise UnknownNameError(
+                "section of requirements", key, ["require"], "Write [[require]] for each requirement."
+            )
+    entries = document.get("require", [])
+    if not isinstance(entries, list) or not entries:
+        raise OptionError("There are no requirements: write at least one [[require]].")
+    return tuple(_parse(number, entry) for number, entry in enumerate(entries, start=1))
+
+
+def _parse(number: int, entry: Mapping[str, Any]) -> Requirement:
+    where = f"requirement {number}"
+    if not isinstance(entry, Mapping):
+        raise OptionError(f"{where}: expected [[require]] with keys below it, found {entry!r}.")
+    for subject, parse in _KINDS.items():
+        if subject in entry:
+            return parse(where, entry)
+    if "metric" in entry:
+        return _value(where, entry)
+    raise OptionError(f"{where}: names nothing to look at. Give `metric`, `coverage` or `count`.")
+
+
+def _value(where: str, entry: Mapping[str, Any]) -> Requirement:
+    _known(where, entry, "metric", "output", "group", "of", "at_least", "at_most", "name")
+    limit, group, end = _limit(where, entry), _group(where, entry), _end(where, entry)
+    metric, output = str(entry["metric"]), entry.get("output")
+    text = _text(entry, f"{end} of {_label(entry)} for {group} {limit.text}")
+
+    def check(results: Results) -> Outcome:
+        estimate = results.get(metric, output, group)
+        return _measured(text, estimate, end, limit)
+
+    return Requirement(text, check)
+
+
+def _worst(where: str, entry: Mapping[str, Any]) -> Requirement:
+    _known(where, entry, "metric", "output", "worst_of", "of", "at_least", "at_most", "name")
+    limit, by, end = _limit(where, entry), _names(where, entry, "worst_of"), _end(where, entry)
+    text = _text(entry, f"{end} of {_label(entry)} in the worst group by {' × '.join(by)} {limit.text}")
+
+    def check(results: Results) -> Outcome:
+        summary = _summary(results, entry, by)
+        if summary is None or summary.worst is None:
+            return Outcome(text, False, f"there is no worst group by {' × '.join(by)}: {_too_few(summary)}")
+        estimate = results.get(summary.metric, summary.output, summary.worst)
+        found = _measured(text, estimate, end, limit)
+        return Outcome(text, found.met, f"{summary.worst}: {found.message}{_left_out(summary)}")
+
+    return Requirement(text, check)
+
+
+def _gap(where: str, entry: Mapping[str, Any]) -> Requirement:
+    _known(where, entry, "metric", "output", "gap_of", "beyond_chance", "alpha", "at_most", "name")
+    limit, by = _limit(where, entry), _names(where, entry, "gap_of")
+    chance, alpha = bool(entry.get("beyond_chance", False)), float(entry.get("alpha", 0.05))
+    beyond = ", unless chance explains it" if chance else ""
+    text = _text(entry, f"gap of {_label(entry)} by {' × '.join(by)} {limit.text}{beyond}")
+
+    def check(results: Results) -> Outcome:
+        summary = _summary(results, entry, by)
+        gap = None if summary is None else summary.values.get("max_gap")
+        if summary is None or not isinstance(gap, float):
+            return Outcome(text, False, f"there is no gap by {' × '.join(by)}: {_too_few(summary)}")
+        reference = summary.reference
+        met = limit.holds(gap)
+        said = f"gap {gap:.4g} between {summary.worst} and {summary.best}"
+        if reference is not None:
+            said += f"; a model without any difference would show about {reference.mean:.4g} (p = {reference.p:.3g})"
+            met = met or (chance and reference.p >= alpha)
+        elif chance:
+            said += "; it has no permutation reference, so chance can't be ruled out or in"
+        return Outcome(text, met, said + _left_out(summary))
+
+    return Requirement(text, check)
+
+
+def _verdicts(where: str, entry: Mapping[str, Any]) -> Requirement:
+    _known(where, entry, "metric", "output", "verdicts_of", "none", "name")
+    by = _names(where, entry, "verdicts_of")
+    words = [verdict.value for verdict in Verdict]
+    refused = entry.get("none", [])
+    if not isinstance(refused, list) or not refused:
+        raise OptionError(f"{where}: `none` lists the verdicts that must not occur, of {', '.join(words)}.")
+    for word in refused:
+        if word not in words:
+            raise UnknownNameError("verdict", str(word), words)
+    text = _text(entry, f"no pair of {_label(entry)} by {' × '.join(by)} is {' or '.join(refused)}")
+
+    def check(results: Results) -> Outcome:
+        pairs = [c for c in _pairs(results, entry) if c.first.by == by]
+        if not pairs:
+            return Outcome(text, False, f"no pair of groups by {' × '.join(by)} was compared")
+        bad = [c for c in pairs if c.verdict is not None and c.verdict.value in refused]
+        shown = "; ".join(f"{c.first} and {c.second}: {c.verdict.value if c.verdict else ''}" for c in bad[:5])
+        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+        return Outcome(text, not bad, f"{len(bad)} of {len(pairs)} pairs{': ' + shown if bad else ''}{more}")
+
+    return Requirement(text, check)
+
+
+def _coverage(where: str, entry: Mapping[str, Any]) -> Requirement:
+    _known(where, entry, "coverage", "at_least", "at_most", "name")
+    what, limit = str(entry["coverage"]), _limit(where, entry)
+    if what not in COVERAGE:
+        raise UnknownNameError("part of the coverage", what, COVERAGE)
+    text = _text(entry, f"share {what} {limit.text}")
+
+    def check(results: Results) -> Outcome:
+        asked = results.coverage.asked
+        if not asked:
+            return Outcome(text, False, "nothing was asked")
+        count = int(getattr(results.coverage, what))
+        return Outcome(text, limit.holds(count / asked), f"{count} of {asked} ({count / asked:.4g})")
+
+    return Requirement(text, check)
+
+
+def _count(where: str, entry: Mapping[str, Any]) -> Requirement:
+    _known(where, entry, "count", "metric", "output", "group", "smallest_of", "at_least", "at_most", "name")
+    what, limit, group = str(entry["count"]), _limit(where, entry), _group(where, entry)
+    if what not in COUNTS:
+        raise UnknownNameError("count", what, COUNTS)
+    by = _names(where, entry, "smallest_of") if "smallest_of" in entry else None
+    whom = str(group) if by is None else f"the smallest group by {' × '.join(by)}"
+    text = _text(entry, f"{what} of {whom} {limit.text}")
+
+    def check(results: Results) -> Outcome:
+        metric = str(entry.get("metric", results.estimates[0].metric if results.estimates else ""))
+        if by is None:
+            estimate = results.get(metric, entry.get("output"), group)
+        else:
+            first = results.get(metric, entry.get("output"))
+            inside = [e for e in results.of(first.metric, first.output) if e.group.by == by and not e.group.is_missing]
+            if not inside:
+                return Outcome(text, False, f"there are no groups by {' × '.join(by)}")
+            estimate = min(inside, key=lambda e: getattr(e, what))
+        count = int(getattr(estimate, what))
+        return Outcome(text, limit.holds(count), f"{estimate.group}: {count}")
+
+    return Requirement(text, check)
+
+
+_KINDS: dict[str, Callable[[str, Mapping[str, Any]], Requirement]] = {
+    "worst_of": _worst,
+    "gap_of": _gap,
+    "verdicts_of": _verdicts,
+    "coverage": _coverage,
+    "count": _count,
+}
+
+
+@dataclass(frozen=True)
+class _Limit:
+    at_least: float | None
+    at_most: float | None
+
+    @property
+    def text(self) -> str:
+        parts = [f"is at least {self.at_least:g}"] if self.at_least is not None else []
+        parts += [f"is at most {self.at_most:g}"] if self.at_most is not None else []
+        return " and ".join(parts)
+
+    def holds(self, value: float) -> bool:
+        return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
+
+
+def _limit(where: str, entry: Mapping[str, Any]) -> _Limit:
+    found = []
+    for key in ("at_least", "at_most"):
+        value = entry.get(key)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise OptionError(f"{where}: {key} = {value!r}; expected a number.")
+        found.append(None if value is None else float(value))
+    if found == [None, None]:
+        raise OptionError(f"{where}: has no limit. Give `at_least` or `at_most`.")
+    return _Limit(*found)
+
+
+def _known(where: str, entry: Mapping[str, Any], *keys: str) -> None:
+    for key in entry:
+        if key not in keys:
+            raise UnknownNameError(f"key of {where}", key, keys)
+    if "metric" in keys and "metric" not in entry and "count" not in keys:
+        raise OptionError(f"{where}: names no `metric`.")
+
+
+def _group(where: str, entry: Mapping[str, Any]) -> Group:
+    named = entry.get("group", {})
+    if not isinstance(named, Mapping) or not all(isinstance(level, str) for level in named.values()):
+        raise OptionError(f'{where}: group = {named!r}; expected levels by attribute, such as {{ race = "Black" }}.')
+    return Group(tuple(named.items())) if named else EVERYONE
+
+
+def _end(where: str, entry: Mapping[str, Any]) -> str:
+    end = str(entry.get("of", "value"))
+    if end not in ENDS:
+        raise UnknownNameError("end of an interval", end, ENDS, f"It is asked for in {where}.")
+    return end
+
+
+def _names(where: str, entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    value = entry[key]
+    names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise OptionError(f"{where}: {key} = {value!r}; expected an attribute or a list of attributes.")
+    return names
+
+
+def _label(entry: Mapping[str, Any]) -> str:
+    return f"{entry['metric']}.{entry['output']}" if "output" in entry else str(entry["metric"])
+
+
+def _text(entry: Mapping[str, Any], text: str) -> str:
+    return str(entry["name"]) if "name" in entry else text
+
+
+def _measured(text: str, estimate: Estimate, end: str, limit: _Limit) -> Outcome:
+    if isinstance(estimate.value, Undefined):
+        return Outcome(text, False, str(estimate.value))
+    number = estimate.number if end == "value" else getattr(estimate, end)
+    if number is None:
+        return Outcome(text, False, f"there is no {end}" + ("" if end == "value" else ": the value has no interval"))
+    limits = (
+        f" [{estimate.low:.4g}, {estimate.high:.4g}]" if estimate.low is not None and estimate.high is not None else ""
+    )
+    small = ", a small group" if estimate.status is Status.SMALL else ""
+    value = f"{estimate.number:.4g}" if estimate.number is not None else str(estimate.value)
+    return Outcome(text, limit.holds(number), f"{value}{limits} from {estimate.rows} rows{small}")
+
+
+def _summary(results: Results, entry: Mapping[str, Any], by: tuple[str, ...]) -> Summary | None:
+    first = results.get(str(entry["metric"]), entry.get("output"))
+    for summary in results.summaries:
+        if (summary.metric, summary.output, summary.by) == (first.metric, first.output, by):
+            return summary
+    return None
+
+
+def _pairs(results: Results, entry: Mapping[str, Any]) -> list[Contrast]:
+    first = results.get(str(entry["metric"]), entry.get("output"))
+    return [c for c in results.contrasts if (c.metric, c.output) == (first.metric, first.output)]
+
+
+def _too_few(summary: Summary | None) -> str:
+    if summary is None:
+        return "the run was not evaluated by it"
+    return f"{len(summary.eligible)} groups are large enough"
+
+
+def _left_out(summary: Summary) -> str:
+    return f"; {len(summary.excluded)} groups too small to count" if summary.excluded else ""

@@ -1,0 +1,277 @@
+"""How sure a single number is: intervals for one proportion, mean or statistic.
+
+Arrays in, arrays out: one call serves all groups of a table. A proportion of
+independent rows gets Wilson's interval. Where several rows come from one subject,
+the spread between subjects is measured and the mean gets a t interval with one
+degree of freedom less than there are subjects; a proportion gets Wilson's
+interval on the effective number of rows. Anything else takes its interval from
+redrawn data: plain percentiles, percentiles widened for few subjects, or
+bias-corrected and accelerated ones.
+
+A limit that does not exist is NaN: no rows, one subject, too many skipped draws.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from evenhand.stats.checks import (
+    Floats,
+    Integers,
+    checked_codes,
+    checked_confidence,
+    checked_counts,
+    checked_weights,
+    divide,
+    floats,
+    normal_quantile,
+    t_quantile,
+)
+
+MOST_SKIPPED = 0.05
+"""The share of draws that may lack a group before its interval is withheld."""
+
+
+class Interval(NamedTuple):
+    """Lower and upper limits, one pair for each group; NaN where there is no interval."""
+
+    low: Floats
+    high: Floats
+
+
+class ClusteredMean(NamedTuple):
+    """Means of groups whose rows come in clusters, with what the clusters tell of their spread."""
+
+    value: Floats  # NaN without rows
+    variance: Floats  # of the mean, between clusters; NaN with fewer than two clusters
+    rows: Floats  # or the sum of weights
+    clusters: Integers
+
+    @property
+    def standard_error(self) -> Floats:
+        """Root of the variance between clusters."""
+        return np.sqrt(self.variance)
+
+
+class EffectiveSize(NamedTuple):
+    """How many independent rows the clustered rows of a proportion are worth."""
+
+    design_effect: Floats
+    rows: Floats
+
+
+class DrawInterval(NamedTuple):
+    """Limits taken from redrawn values, and how many draws lacked the group."""
+
+    low: Floats
+    high: Floats
+    skipped: Integers
+
+    @property
+    def interval(self) -> Interval:
+        """The limits alone."""
+        return Interval(self.low, self.high)
+
+
+def wilson(
+    events: ArrayLike, rows: ArrayLike, *, confidence: float = 0.95, quantile: ArrayLike | None = None
+) -> Interval:
+    """Wilson's score interval of proportions; the lower limit is 0 without events, the upper 1 without their absence.
+
+    `quantile` replaces the normal quantile, for instance by that of a t distribution.
+
+    >>> low, high = wilson([0, 19], [20, 20])
+    >>> low.round(4), high.round(4)
+    (array([0.    , 0.7639]), array([0.1611, 0.9911]))
+    """
+    k, n = checked_counts(events, rows)
+    z = floats(normal_quantile(confidence) if quantile is None else quantile)
+    some = n > 0
+    safe = np.where(some, n, 1.0)
+    square = z * z
+    centre = (k + square / 2) / (safe + square)
+    half = z / (safe + square) * np.sqrt(k * (safe - k).clip(0) / safe + square / 4)
+    low = np.where(k == 0, 0.0, np.maximum(centre - half, 0.0))
+    high = np.where(k == n, 1.0, np.minimum(centre + half, 1.0))
+    defined = some & np.isfinite(z)
+    return Interval(np.where(defined, low, np.nan), np.where(defined, high, np.nan))
+
+
+def clopper_pearson(events: ArrayLike, rows: ArrayLike, *, confidence: float = 0.95) -> Interval:
+    """The exact (conservative) interval of proportions from beta quantiles.
+
+    >>> low, high = clopper_pearson(0, 20)
+    >>> float(low), round(float(high), 4)
+    (0.0, 0.1684)
+    """
+    tail = (1 - checked_confidence(confidence)) / 2
+    k, n = checked_counts(events, rows)
+    inside_low, inside_high = k > 0, k < n
+    low = np.where(inside_low, special.betaincinv(np.where(inside_low, k, 1.0), n - k + 1, tail), 0.0)
+    high = np.where(inside_high, special.betaincinv(k + 1, np.where(inside_high, n - k, 1.0), 1 - tail), 1.0)
+    return Interval(np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan))
+
+
+def cluster_means(sums: ArrayLike, counts: ArrayLike, groups: ArrayLike | None = None, size: int = 1) -> ClusteredMean:
+    """Means of groups from the sums and counts of their clusters, with the variance between clusters.
+
+    Each entry is one cluster within one group; `groups` says which group. A cluster that has
+    rows in several groups has an entry in each. Entries without rows are no clusters.
+    Counts may be sums of weights. (V = G/(G−1) · Σ(s − m·n)² / N².)
+
+    >>> cluster_means([3, 1, 2], [4, 2, 2]).value
+    array([0.75])
+    """
+    s, n = floats(sums), checked_weights(counts, "counts")
+    g = np.zeros(len(s), dtype=np.int64) if groups is None else checked_codes(groups, size, len(s))
+    clusters = np.bincount(g[n > 0], minlength=size).astype(np.int64)
+    rows = floats(np.bincount(g, n, minlength=size))
+    value = divide(np.bincount(g, s, minlength=size), rows)
+    residual = s - np.where(np.isnan(value), 0.0, value)[g] * n
+    squares = np.bincount(g, residual * residual, minlength=size)
+    variance = divide(clusters * squares, (clusters - 1.0).clip(0) * rows * rows)
+    return ClusteredMean(value, variance, rows, clusters)
+
+
+def mean_interval(means: ClusteredMean, *, confidence: float = 0.95) -> Interval:
+    """The t interval of clustered means, G − 1 degrees of freedom; none with fewer than two clusters."""
+    half = t_quantile(confidence, means.clusters - 1) * means.standard_error
+    return Interval(means.value - half, means.value + half)
+
+
+def effective_size(means: ClusteredMean) -> EffectiveSize:
+    """Design effect and effective number of rows of clustered proportions.
+
+    Never more than the rows there are. When all rows agree, nothing tells how alike the rows of
+    a cluster are, and every cluster counts once.
+    """
+    p, rows, clusters = means.value, means.rows, means.clusters
+    inflation = np.maximum(1.0, divide(means.variance * rows, p * (1 - p)))
+    agree = (p <= 0) | (p >= 1)
+    effect = np.where(agree, divide(rows, clusters), inflation)
+    return EffectiveSize(effect, divide(rows, effect))
+
+
+def proportion_interval(means: ClusteredMean, *, confidence: float = 0.95, small_sample: bool = False) -> Interval:
+    """Wilson's interval of clustered proportions on their effective number of rows.
+
+    With `small_sample` the normal quantile gives way to that of t with G − 1 degrees of freedom,
+    which pays for having estimated the design effect from few clusters.
+    None with fewer than two clusters.
+    """
+    n = effective_size(means).rows
+    several = means.clusters >= 2
+    n = np.where(several, n, 0.0)
+    k = np.where(several, means.value * n, 0.0)
+    quantile = np.where(several, t_quantile(confidence, means.clusters - 1), np.nan) if small_sample else None
+    return wilson(np.clip(k, 0, n), n, confidence=confidence, quantile=quantile)
+
+
+def percentile(draws: ArrayLike, *, confidence: float = 0.95) -> DrawInterval:
+    """Percentile limits of redrawn values (draws × groups), by linear interpolation.
+
+    A draw in which a group has no value is NaN there: it is skipped and counted. When more than
+    5 % are skipped there is no interval.
+
+    >>> percentile([[1.0], [2.0], [3.0]], confidence=0.5)
+    DrawInterval(low=array([1.5]), high=array([2.5]), skipped=array([0]))
+    """
+    tail = (1 - checked_confidence(confidence)) / 2
+    values, skipped, kept = _kept(draws)
+    low, high = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
+    limits = _quantiles(values[:, kept], np.array([[tail], [1 - tail]]) * np.ones(int(kept.sum())))
+    low[kept], high[kept] = limits
+    return DrawInterval(low, high, skipped)
+
+
+def scaled_percentile(
+    draws: ArrayLike, value: ArrayLike, clusters: ArrayLike, *, confidence: float = 0.95
+) -> DrawInterval:
+    """Percentile limits drawn apart around the value, for few clusters.
+
+    A bootstrap of G clusters underestimates the spread by √((G−1)/G) and speaks of a normal
+    distribution where t with G − 1 degrees of freedom is due: both are put right by one factor.
+    """
+    plain = percentile(draws, confidence=confidence)
+    centre, g = floats(value), floats(clusters)
+    factor = t_quantile(confidence, g - 1) / normal_quantile(confidence) * np.sqrt(divide(g, g - 1))
+    return DrawInterval(centre + (plain.low - centre) * factor, centre + (plain.high - centre) * factor, plain.skipped)
+
+
+def bias_corrected(
+    draws: ArrayLike, value: ArrayLike, left_out: ArrayLike, *, confidence: float = 0.95
+) -> DrawInterval:
+    """Bias-corrected and accelerated limits (BCa).
+
+    `left_out` (clusters × groups) has the values without one cluster at a time; a cluster that
+    is not in a group leaves its value unchanged there, and is not counted when NaN.
+    Where all draws equal the value, both limits are the value.
+    """
+    z = normal_quantile(confidence)
+    values, skipped, kept = _kept(draws)
+    centre = np.atleast_1d(floats(value))
+    valid = ~np.isnan(values)
+    total = valid.sum(axis=0)
+    below = (values < centre).sum(axis=0) + 0.5 * (values == centre).sum(axis=0)
+    share = np.clip(divide(below, total), divide(0.5, total), 1 - divide(0.5, total))
+    bias = special.ndtri(share)
+    jack = floats(left_out)
+    present = ~np.isnan(jack)
+    middle = divide(np.where(present, jack, 0.0).sum(axis=0), present.sum(axis=0))
+    deviation = np.where(present, middle - jack, 0.0)
+    acceleration = divide((deviation**3).sum(axis=0), 6 * (deviation**2).sum(axis=0) ** 1.5)
+    acceleration = np.where(np.isnan(acceleration), 0.0, acceleration)
+    shifted = bias + np.array([[-z], [z]])
+    levels = special.ndtr(bias + shifted / (1 - acceleration * shifted))
+    low, high = np.full(centre.shape, np.nan), np.full(centre.shape, np.nan)
+    low[kept], high[kept] = _quantiles(values[:, kept], levels[:, kept])
+    return DrawInterval(low, high, skipped)
+
+
+def subsampled(
+    draws: ArrayLike, value: ArrayLike, taken: ArrayLike, of: ArrayLike, *, confidence: float = 0.95
+) -> DrawInterval:
+    """An interval around full-sample values from draws of `taken` of `of` units without replacement.
+
+    Only the spread of the draws is used: their standard deviation times √(m/(n−m)), with the t
+    quantile of n − 1 degrees of freedom. Duplicates never occur, so distances between sets are not distorted.
+    """
+    values, skipped, kept = _kept(draws)
+    centre, m, n = floats(value), floats(taken), floats(of)
+    spread = np.full(centre.shape, np.nan)
+    if values.shape[0] > 1:
+        spread[kept] = _standard_deviation(values[:, kept])
+    half = t_quantile(confidence, n - 1) * spread * np.sqrt(divide(m, n - m))
+    return DrawInterval(centre - half, centre + half, skipped)
+
+
+def _kept(draws: ArrayLike) -> tuple[Floats, Integers, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """Draws as a table, the number of draws without a value per group, and the groups that keep an interval."""
+    values = floats(draws)
+    if values.ndim == 1:
+        values = values[:, None]
+    skipped = np.isnan(values).sum(axis=0).astype(np.int64)
+    return values, skipped, skipped <= MOST_SKIPPED * len(values)
+
+
+def _quantiles(values: Floats, levels: Floats) -> Floats:
+    """Quantiles per column, by linear interpolation between the values that are there; levels (limits × columns)."""
+    ordered = np.sort(values, axis=0)  # NaN last
+    last = (~np.isnan(values)).sum(axis=0) - 1.0
+    place = levels * last
+    under = np.floor(place).astype(np.int64)
+    over = np.ceil(place).astype(np.int64)
+    columns = np.arange(values.shape[1])
+    low, high = ordered[under, columns], ordered[over, columns]
+    return floats(low + (high - low) * (place - under))
+
+
+def _standard_deviation(values: Floats) -> Floats:
+    """The standard deviation per column (n − 1), skipping NaN."""
+    there = ~np.isnan(values)
+    count = there.sum(axis=0)
+    middle = divide(np.where(there, values, 0.0).sum(axis=0), count)
+    squares = np.where(there, (values - middle) ** 2, 0.0).sum(axis=0)
+    return np.sqrt(divide(squares, (count - 1.0).clip(0)))

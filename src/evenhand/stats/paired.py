@@ -1,0 +1,215 @@
+"""Two models on the same rows: what changed, and is it more than chance?
+
+Both answered the same questions, so rows are compared one by one. Independent rows that are
+right or wrong get McNemar's test and Bonett and Price's interval. Where rows share subjects, or
+values are real, the differences are averaged by subject: a t interval, and a test that flips
+the sign of whole subjects. Anything else, gaps between groups included, is redrawn jointly: the same
+weights for both models.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from evenhand.stats.checks import Floats, StatisticsError, checked_codes, divide, floats, normal_quantile
+from evenhand.stats.contrasts import Difference
+from evenhand.stats.intervals import ClusteredMean, DrawInterval, cluster_means, percentile
+from evenhand.stats.permutation import gap_of
+
+
+class PairedTable(NamedTuple):
+    """How two models answered the same rows; an unanswered row is a wrong answer."""
+
+    both: int
+    only_a: int
+    only_b: int
+    neither: int
+
+    @property
+    def rows(self) -> int:
+        """All rows."""
+        return self.both + self.only_a + self.only_b + self.neither
+
+    @property
+    def difference(self) -> float:
+        """First model minus second, as a proportion of the rows."""
+        return (self.only_a - self.only_b) / self.rows
+
+
+class McNemar(NamedTuple):
+    """Exact and mid-p value of McNemar's test."""
+
+    exact: Floats
+    mid: Floats
+
+
+class SignFlip(NamedTuple):
+    """p-value of a sign-flip test over clusters."""
+
+    p_value: float
+    flips: int
+    method: str  # "exact" when all sign patterns were tried
+
+
+def unanswered_as_wrong(values: ArrayLike) -> Floats:
+    """Right or wrong answers, with an unanswered row (NaN) as a wrong answer: it never leaves the comparison.
+
+    >>> unanswered_as_wrong([1.0, float("nan")])
+    array([1., 0.])
+    """
+    return np.where(np.isnan(floats(values)), 0.0, floats(values))
+
+
+def paired_table(right_a: ArrayLike, right_b: ArrayLike) -> PairedTable:
+    """Rows by who was right.
+
+    >>> paired_table([1, 1, 0, 0], [1, 0, 1, 1])
+    PairedTable(both=1, only_a=1, only_b=2, neither=0)
+    """
+    a, b = np.asarray(right_a), np.asarray(right_b)
+    if a.shape != b.shape:
+        raise StatisticsError(f"{a.shape} and {b.shape} answers: two models are compared on the same rows.")
+    for name, side in (("first", a), ("second", b)):
+        if np.any((side != 0) & (side != 1)):
+            raise StatisticsError(
+                f"the {name} model's answers are not all 0 or 1: compare real values by their differences."
+            )
+    a, b = a.astype(bool), b.astype(bool)
+    return PairedTable(int((a & b).sum()), int((a & ~b).sum()), int((~a & b).sum()), int((~a & ~b).sum()))
+
+
+def mcnemar(only_a: ArrayLike, only_b: ArrayLike) -> McNemar:
+    """McNemar's exact test and its mid-p form; 1 without any discordant row.
+
+    >>> test = mcnemar(51, 27)
+    >>> round(float(test.exact), 6), round(float(test.mid), 6)
+    (0.008772, 0.006553)
+    """
+    a, b = np.broadcast_arrays(floats(only_a), floats(only_b))
+    total, least = a + b, np.minimum(a, b)
+    upto = _fair_coin(least, total)
+    below = np.where(least > 0, _fair_coin(least - 1, total), 0.0)
+    exact = np.minimum(1.0, 2 * upto)
+    mid = np.where(a == b, 1.0, 2 * (below + 0.5 * (upto - below)))
+    none = total == 0
+    return McNemar(floats(np.where(none, 1.0, exact)), floats(np.where(none, 1.0, mid)))
+
+
+def _fair_coin(heads: Floats, tosses: Floats) -> Floats:
+    """The chance of at most so many heads, fewer than the tosses."""
+    return floats(special.betainc(np.maximum(tosses - heads, 1.0), np.maximum(heads, 0.0) + 1.0, 0.5))
+
+
+def bonett_price(only_a: ArrayLike, only_b: ArrayLike, rows: ArrayLike, *, confidence: float = 0.95) -> Difference:
+    """The difference of two paired proportions with Bonett and Price's interval.
+
+    >>> d = bonett_price(51, 27, 300)
+    >>> round(float(d.value), 3), round(float(d.low), 4), round(float(d.high), 4)
+    (0.08, 0.0221, 0.1368)
+    """
+    a, b, n = np.broadcast_arrays(floats(only_a), floats(only_b), floats(rows))
+    p, q = (a + 1) / (n + 2), (b + 1) / (n + 2)
+    centre = p - q
+    half = normal_quantile(confidence) * np.sqrt((p + q - centre**2) / (n + 2))
+    some = n > 0
+    limits = (np.where(some, np.clip(limit, -1, 1), np.nan) for limit in (centre - half, centre + half))
+    return Difference(divide(a - b, n), *limits)
+
+
+def cluster_difference(
+    first: ArrayLike, second: ArrayLike, clusters: ArrayLike, groups: ArrayLike | None = None, size: int = 1
+) -> ClusteredMean:
+    """The mean difference of two models by row, with the variance between subjects.
+
+    For `intervals.mean_interval`. `clusters` and `groups` are codes of each row.
+    """
+    a, b = floats(first), floats(second)
+    if a.shape != b.shape:
+        raise StatisticsError(f"{a.shape} and {b.shape} values: two models are compared on the same rows.")
+    c = np.unique(np.asarray(clusters), return_inverse=True)[1].reshape(-1).astype(np.int64)
+    g = np.zeros(len(a), dtype=np.int64) if groups is None else checked_codes(groups, size, len(a))
+    span = int(c.max(initial=-1)) + 1
+    entries, place = np.unique(g * max(span, 1) + c, return_inverse=True)
+    place = place.reshape(-1)
+    sums = np.bincount(place, a - b, minlength=len(entries))
+    counts = np.bincount(place, minlength=len(entries))
+    return cluster_means(sums, counts, entries // max(span, 1), size)
+
+
+def sign_flip(
+    cluster_sums: ArrayLike, *, flips: int = 2000, rng: np.random.Generator, most_exact: int = 12
+) -> SignFlip:
+    """The test that a summed difference is zero, flipping the sign of whole clusters.
+
+    With at most `most_exact` clusters all sign patterns are tried.
+
+    >>> sign_flip([1.0, 1.0, 1.0], rng=np.random.default_rng(0))
+    SignFlip(p_value=0.25, flips=8, method='exact')
+    """
+    s = floats(cluster_sums)
+    s = s[s != 0]
+    observed = abs(float(s.sum()))
+    slack = 1e-12 * float(np.abs(s).sum())
+    if not len(s):
+        return SignFlip(1.0, 1, "exact")
+    if len(s) <= most_exact:
+        patterns = (np.arange(2 ** len(s))[:, None] >> np.arange(len(s))) & 1
+        totals = np.abs((2.0 * patterns - 1.0) @ s)
+        return SignFlip(float(np.mean(totals >= observed - slack)), len(totals), "exact")
+    reached, done = 0, 0
+    block = max(1, 4_000_000 // len(s))
+    while done < flips:
+        count = min(block, flips - done)
+        signs = rng.integers(0, 2, size=(count, len(s)), dtype=np.int8)
+        totals = np.abs((2.0 * signs - 1.0) @ s)
+        reached += int(np.count_nonzero(totals >= observed - slack))
+        done += count
+    return SignFlip((1 + reached) / (flips + 1), flips, "random")
+
+
+class JointDifference(NamedTuple):
+    """A difference of two models from joint draws."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+    p_value: Floats  # two-sided, from how far zero lies out in the draws
+    skipped: Floats
+
+
+def joint_difference(
+    value_a: ArrayLike, value_b: ArrayLike, draws_a: ArrayLike, draws_b: ArrayLike, *, confidence: float = 0.95
+) -> JointDifference:
+    """Differences of any metric (draws × groups) under the same weights for both models.
+
+    >>> found = joint_difference([0.9], [0.8], [[0.9], [0.91], [0.89]], [[0.8], [0.8], [0.8]])
+    >>> found.value.round(2), found.low.round(4)
+    (array([0.1]), array([0.0905]))
+    """
+    a, b = floats(draws_a), floats(draws_b)
+    if a.shape != b.shape:
+        raise StatisticsError(
+            f"draws of shape {a.shape} and {b.shape}: joint draws have the same weights for both models."
+        )
+    apart = a - b
+    found: DrawInterval = percentile(apart, confidence=confidence)
+    there = (~np.isnan(apart)).sum(axis=0)
+    below = (np.where(np.isnan(apart), np.inf, apart) <= 0).sum(axis=0)
+    above = (np.where(np.isnan(apart), -np.inf, apart) >= 0).sum(axis=0)
+    p = np.minimum(1.0, 2 * (1 + np.minimum(below, above)) / (there + 1.0))
+    return JointDifference(floats(value_a) - floats(value_b), found.low, found.high, p, floats(found.skipped))
+
+
+def gap_difference(
+    values_a: ArrayLike, values_b: ArrayLike, draws_a: ArrayLike, draws_b: ArrayLike, *, confidence: float = 0.95
+) -> JointDifference:
+    """By how much the gap between best and worst group differs between two models, from joint draws (draws × groups).
+
+    Each model's gap needs its own permutation reference beside it: two gaps that are both noise differ too.
+    """
+    gaps_a, gaps_b = gap_of(draws_a)[:, None], gap_of(draws_b)[:, None]
+    return joint_difference(
+        np.atleast_1d(gap_of(values_a)), np.atleast_1d(gap_of(values_b)), gaps_a, gaps_b, confidence=confidence
+    )

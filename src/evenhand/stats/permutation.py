@@ -1,0 +1,226 @@
+"""What a gap would look like if groups made no difference: labels dealt out again.
+
+Group labels are permuted over clusters (over rows, where there are none), and the gap
+between the best and the worst group is measured each time. The mean of these gaps is what
+chance alone shows; a gap is reported together with it, never alone.
+"""
+
+from collections.abc import Iterator
+from itertools import permutations as arrangements
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenhand.stats.checks import Booleans, Floats, Integers, StatisticsError, checked_codes, divide, floats, summed
+from evenhand.stats.contrasts import chi_square, chi_square_statistic
+from evenhand.stats.ranks import OmnibusTest
+
+DEFAULT_PERMUTATIONS = 2000
+
+
+class GapReference(NamedTuple):
+    """A gap beside the gaps that a model without any difference would show."""
+
+    gap: float
+    mean: float  # of the gap under no difference
+    quantile95: float
+    p_value: float
+    permutations: int
+    method: str
+
+    @property
+    def excess(self) -> float:
+        """How much wider the gap is than chance alone makes it."""
+        return self.gap - self.mean
+
+
+class Permuted(NamedTuple):
+    """Sums and counts of every group under permuted labels (permutations × groups)."""
+
+    sums: Floats
+    counts: Floats
+
+    @property
+    def means(self) -> Floats:
+        """The groups' means; NaN where a group got no rows."""
+        return divide(self.sums, self.counts)
+
+
+def permute_labels(
+    sums: ArrayLike, counts: ArrayLike, labels: ArrayLike, size: int, permutations: int, rng: np.random.Generator
+) -> Permuted:
+    """Group sums and counts with the labels dealt out anew over clusters.
+
+    One entry for each cluster: the sum and number of its rows, and its one group. A cluster
+    whose rows lie in several groups has no one label: see `permute_memberships`.
+    When all clusters have one row and values are 0 or 1 the permuted sums are drawn directly
+    from their (hypergeometric) distribution.
+    """
+    s, n = floats(sums), floats(counts)
+    g = checked_codes(labels, size, len(s))
+    if np.all(n == 1) and np.all((s == 0) | (s == 1)):
+        sizes = np.bincount(g, minlength=size)
+        events = int(s.sum())
+        drawn = rng.multivariate_hypergeometric(sizes, events, size=permutations, method="marginals")
+        return Permuted(drawn.astype(np.float64), np.broadcast_to(sizes.astype(np.float64), drawn.shape).copy())
+    out_sums, out_counts = np.zeros((permutations, size)), np.zeros((permutations, size))
+    alike = bool(np.all(n == n[:1]))
+    if alike:
+        out_counts[:] = summed(g, n, size)
+    for start, dealt in _dealt(g, permutations, rng):
+        rows = len(dealt)
+        place = (dealt + (np.arange(rows, dtype=np.int64) * size)[:, None]).ravel()
+        for table, values in ((out_sums, s),) if alike else ((out_sums, s), (out_counts, n)):
+            added = np.bincount(place, np.broadcast_to(values, dealt.shape).ravel(), minlength=rows * size)
+            table[start : start + rows] = added.reshape(rows, size)
+    return Permuted(out_sums, out_counts)
+
+
+def permute_memberships(
+    sums: ArrayLike, counts: ArrayLike, membership: Booleans, permutations: int, rng: np.random.Generator
+) -> Permuted:
+    """As `permute_labels`, for clusters that may belong to several groups, or to none (clusters × groups).
+
+    Whole rows of the table are dealt out: who belongs to two groups does so after the permutation too.
+    """
+    s, n = floats(sums), floats(counts)
+    patterns, codes = np.unique(membership, axis=0, return_inverse=True)
+    dealt = permute_labels(s, n, codes.reshape(-1), len(patterns), permutations, rng)
+    to_groups = patterns.astype(np.float64)
+    return Permuted(dealt.sums @ to_groups, dealt.counts @ to_groups)
+
+
+def permute_within(
+    values: ArrayLike, labels: ArrayLike, clusters: ArrayLike, size: int, permutations: int, rng: np.random.Generator
+) -> Permuted:
+    """Group sums and counts with the labels of rows dealt out anew inside each cluster.
+
+    For attributes that vary within a subject (the lighting of a picture): what differs between
+    subjects stays where it is, and only the labels of one subject's rows change places.
+    """
+    x = floats(values)
+    g = checked_codes(labels, size, len(x))
+    c = np.asarray(clusters)
+    order = np.argsort(c, kind="stable")
+    x, g, c = x[order], g[order], np.unique(c[order], return_inverse=True)[1].reshape(-1)
+    counts = np.bincount(g, minlength=size).astype(np.float64)
+    out = np.zeros((permutations, size))
+    for row in range(permutations):
+        shuffled = np.lexsort((rng.random(len(x)), c))
+        out[row] = np.bincount(g[shuffled], x, minlength=size)
+    return Permuted(out, np.broadcast_to(counts, out.shape).copy())
+
+
+def gap_of(values: ArrayLike) -> Floats:
+    """Largest minus smallest value along the last axis, skipping NaN; NaN with fewer than two values.
+
+    >>> gap_of([[0.5, 0.75, np.nan], [np.nan, np.nan, 0.5]])
+    array([0.25,  nan])
+    """
+    x = floats(values)
+    there = ~np.isnan(x)
+    highest = np.where(there, x, -np.inf).max(axis=-1)
+    lowest = np.where(there, x, np.inf).min(axis=-1)
+    enough = there.sum(axis=-1) >= 2
+    return floats(np.where(enough, np.where(enough, highest, 0.0) - np.where(enough, lowest, 0.0), np.nan))
+
+
+def gap_reference(gap: float, null_gaps: ArrayLike, method: str = "permutation") -> GapReference:
+    """A gap beside its null distribution: mean, 95th percentile, p = (1 + #{gap* ≥ gap})/(R + 1).
+
+    Gaps that are equal up to rounding count as equal. Permutations without two groups are left out.
+
+    >>> gap_reference(0.3, [0.1, 0.2, 0.3]).p_value
+    0.5
+    """
+    null = floats(null_gaps).ravel()
+    null = null[~np.isnan(null)]
+    if not len(null):
+        raise StatisticsError("no permutation had two groups with values: the gap has no reference.")
+    reached = int(np.count_nonzero(null >= gap - 1e-12 * max(1.0, abs(gap))))
+    return GapReference(
+        float(gap),
+        float(null.mean()),
+        float(np.quantile(null, 0.95)),
+        (1 + reached) / (len(null) + 1),
+        len(null),
+        method,
+    )
+
+
+def exact_gap_reference(values: ArrayLike, labels: ArrayLike, size: int, *, most: int = 50_000) -> GapReference:
+    """The gap beside *all* distinct ways to deal out the labels, for very small data.
+
+    Here p is the share of arrangements whose gap is at least as wide.
+
+    >>> test = exact_gap_reference([1, 1, 1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 1, 1, 1, 2, 2, 2], 3)
+    >>> test.permutations, round(test.p_value, 6), test.mean
+    (1680, 0.142857, 0.5)
+    """
+    x = floats(values)
+    g = checked_codes(labels, size, len(x))
+    ways = _distinct_arrangements(np.bincount(g, minlength=size))
+    if ways > most:
+        raise StatisticsError(f"{ways} arrangements of {len(x)} labels: more than {most}; use random permutations.")
+    dealt = np.array(_multiset(np.bincount(g, minlength=size).tolist()), dtype=np.int64)
+    means = np.stack(
+        [divide(((dealt == code) * x).sum(axis=1), (dealt == code).sum(axis=1)) for code in range(size)], 1
+    )
+    observed = float(gap_of(divide(np.bincount(g, x, minlength=size), np.bincount(g, minlength=size))))
+    null = gap_of(means)
+    share = float(np.mean(null >= observed - 1e-12))
+    return GapReference(observed, float(null.mean()), float(np.quantile(null, 0.95)), share, len(null), "exact")
+
+
+def permuted_chi_square(
+    sums: ArrayLike, counts: ArrayLike, labels: ArrayLike, size: int, permutations: int, rng: np.random.Generator
+) -> OmnibusTest:
+    """The χ² test of equal proportions against permuted labels, for small expected counts or for clusters."""
+    s, n = floats(sums), floats(counts)
+    g = checked_codes(labels, size, len(s))
+    k, m = np.bincount(g, s, minlength=size), np.bincount(g, n, minlength=size)
+    plain = chi_square(k, m)
+    if np.isnan(plain.statistic):
+        return plain
+    dealt = permute_labels(s, n, g, size, permutations, rng)
+    return permuted_test(plain, chi_square_statistic(dealt.sums, dealt.counts))
+
+
+def permuted_test(plain: OmnibusTest, null: ArrayLike) -> OmnibusTest:
+    """The same χ² statistic, judged by its permuted values."""
+    drawn = floats(null)
+    reached = int(np.count_nonzero(drawn >= plain.statistic * (1 - 1e-12)))
+    p = (1 + reached) / (len(drawn) + 1)
+    return OmnibusTest(plain.statistic, plain.degrees, p, "chi_square_permutation")
+
+
+def _dealt(labels: Integers, permutations: int, rng: np.random.Generator) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Permuted labels in blocks, with the number of the first permutation of each."""
+    size = max(1, 4_000_000 // max(len(labels), 1))
+
+    for start in range(0, permutations, size):
+        count = min(size, permutations - start)
+        yield start, rng.permuted(np.broadcast_to(labels, (count, len(labels))), axis=1)
+
+
+def _distinct_arrangements(counts: Integers) -> int:
+
+    ways, left = 1, int(counts.sum())
+    for count in counts.tolist():
+        ways *= comb(left, count)
+        left -= count
+    return ways
+
+
+def _multiset(counts: list[int]) -> list[tuple[int, ...]]:
+    """All distinct arrangements of labels that occur the given numbers of times."""
+    if sum(counts) <= 1:
+        return list(arrangements([code for code, count in enumerate(counts) if count]))
+    found: list[tuple[int, ...]] = []
+    for code, count in enumerate(counts):
+        if count:
+            rest = [*counts[:code], count - 1, *counts[code + 1 :]]
+            found.extend((code, *tail) for tail in _multiset(rest))
+    return found

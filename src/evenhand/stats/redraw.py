@@ -1,0 +1,153 @@
+"""Any metric, drawn again: units with or without replacement, in every group at once.
+
+A draw is a row of weights on units. Spread over the cells and added by membership pattern it is a sparse
+matrix, and the states of all draws and groups come from two products; the metric itself turns
+them into values. Rows about two units count as often as both were drawn.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evenhand.core.measure import AnyMetric, numbers
+from evenhand.core.metric import Ratio
+from evenhand.stats.checks import Booleans, Floats, divide
+from evenhand.stats.resample import Weights, dyadic_totals, subsample_weights, weight_blocks
+from evenhand.stats.tables import Layout, UnitTable
+
+_BLOCK_ENTRIES = 3_000_000
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Redrawn values of every numeric output (draws × groups); NaN where a draw has no value."""
+
+    values: Mapping[str, Floats]
+    count: int
+
+
+def redraw(metric: AnyMetric, state: Any, places: Layout, weights: Iterator[Weights], wanted: frozenset[str]) -> Draws:
+    """The wanted outputs of a metric in every draw and group."""
+    found: dict[str, list[Floats]] = {name: [] for name in wanted}
+    groups, patterns = places.kept.shape
+    order = np.argsort(places.pattern, kind="stable")
+    starts = np.searchsorted(places.pattern[order], np.arange(patterns))
+    group_matrix = sparse.csr_array(places.kept.astype(np.float64))
+    block = max(1, _BLOCK_ENTRIES // max(places.cells * _groups_per_cell(places), 1))
+    count = 0
+    for many in weights:
+        for start in range(0, len(many), block):
+            drawn = many[start : start + block]
+            cell_weights = _on_cells(drawn, places)[:, order]
+            spread = _by_pattern(cell_weights, order, starts, places.cells)
+            in_patterns = state.weigh(spread)
+            identity = sparse.eye_array(len(drawn), format="csr")
+            part = in_patterns.weigh(sparse.kron(identity, group_matrix, "csr"))
+            everyone = np.ones((groups, patterns))
+            whole = in_patterns.weigh(sparse.kron(identity, sparse.csr_array(everyone), "csr"))
+            values = metric.result(part, whole)
+            for name in wanted:
+                column = numbers(values[name])
+                assert column is not None, f"{metric.name}.{name} is not a number in a draw"
+                found[name].append(column.reshape(len(drawn), groups))
+            count += len(drawn)
+    return Draws({name: np.concatenate(parts) for name, parts in found.items()}, count)
+
+
+def unit_weight_stream(
+    places: Layout, draws: int, rng: np.random.Generator, strata: NDArray[np.int64] | None = None
+) -> Iterator[Weights]:
+    """Weights of units for the bootstrap, block by block."""
+    return weight_blocks(places.units, draws, rng, strata=strata)
+
+
+def subsample_stream(places: Layout, taken: int, draws: int, rng: np.random.Generator) -> Iterator[Weights]:
+    """Weights of units for draws without replacement."""
+    yield subsample_weights(places.units, taken, draws, rng)
+
+
+def redraw_ratio(table: UnitTable, chosen: list[int], weights: Iterator[Weights]) -> Floats:
+    """A ratio of sums in every draw (draws × chosen groups)."""
+    top, bottom = table.wide(chosen)
+    parts = []
+    for many in weights:
+        wide = many.astype(np.float64)
+        parts.append(divide(wide @ top, wide @ bottom))
+    return np.concatenate(parts)
+
+
+def redraw_dyadic(ratio: Ratio, places: Layout, weights: Iterator[Weights]) -> Floats:
+    """A ratio of sums over rows about two units, in every draw and group (draws × groups).
+
+    A row about one unit twice (a genuine comparison) counts as often as the unit, any other as often as both.
+    """
+    assert places.unit_b is not None
+    group, cell = places.entries
+    first = np.minimum(places.unit, places.unit_b)
+    second = np.maximum(places.unit, places.unit_b)
+    own = first == second
+    tables = []
+    for number in range(len(places.groups)):
+        inside = cell[group == number]
+        pair, alone = inside[~own[inside]], inside[own[inside]]
+        tables.append(
+            tuple(
+                (
+                    sparse.csr_array((column[pair], (first[pair], second[pair])), shape=(places.units, places.units)),
+                    np.bincount(first[alone], column[alone], minlength=places.units),
+                )
+                for column in (ratio.top, ratio.bottom)
+            )
+        )
+    parts = []
+    for many in weights:
+        drawn = np.empty((len(many), len(tables)))
+        for number, ((top, own_top), (bottom, own_bottom)) in enumerate(tables):
+            above = dyadic_totals(many, top) + many.astype(np.float64) @ own_top
+            below = dyadic_totals(many, bottom) + many.astype(np.float64) @ own_bottom
+            drawn[:, number] = divide(above, below)
+        parts.append(drawn)
+    return np.concatenate(parts)
+
+
+def left_out(metric: AnyMetric, state: Any, places: Layout, wanted: frozenset[str]) -> Draws:
+    """The wanted outputs without one unit at a time (units × groups), for acceleration."""
+    weights = (np.ones((len(chunk), places.units), dtype=np.float32) for chunk in _chunks(places.units))
+
+    def each() -> Iterator[Weights]:
+        for chunk, ones in zip(_chunks(places.units), weights, strict=True):
+            ones[np.arange(len(chunk)), chunk] = 0.0
+            yield ones
+
+    return redraw(metric, state, places, each(), wanted)
+
+
+def _chunks(units: int) -> list[NDArray[np.int64]]:
+    size = max(1, 4_000_000 // max(units, 1))
+    return [np.arange(start, min(start + size, units)) for start in range(0, units, size)]
+
+
+def _on_cells(weights: Weights, places: Layout) -> Floats:
+    """(draws, cells): how often each cell counts."""
+    drawn = weights[:, places.unit].astype(np.float64)
+    if places.unit_b is not None:
+        drawn *= np.where(places.unit == places.unit_b, 1.0, weights[:, places.unit_b])
+    return drawn
+
+
+def _by_pattern(cell_weights: Floats, order: NDArray[np.int64], starts: NDArray[np.int64], cells: int) -> Any:
+    """Draws × patterns as rows, cells as columns: the weights of a draw in the row of each cell's pattern."""
+    draws = len(cell_weights)
+    indices = np.tile(order, draws)
+    indptr = (np.arange(draws, dtype=np.int64)[:, None] * cells + starts).ravel()
+    indptr = np.append(indptr, draws * cells)
+    return sparse.csr_array((cell_weights.ravel(), indices, indptr), shape=(draws * len(starts), cells))
+
+
+def _groups_per_cell(places: Layout) -> int:
+    used: Booleans = places.kept
+    return int(np.ceil(used.sum() / max(used.shape[1], 1))) + 1

@@ -1,0 +1,317 @@
+"""The data drawn again: how often each sampled unit is in a draw.
+
+A draw is a row of whole-number weights on units (subjects, images, videos), never a
+copy of the data: multiplied with per-unit sums, one matrix product redraws every
+metric in every group. Units are drawn over the whole data set, or inside strata.
+
+A comparison of two people comes as often as both were drawn together (the product
+of their weights), a comparison of a person with itself as often as the one. Counting
+comparisons by pairs of subjects first makes a draw two products of small matrices,
+however many million comparisons there were.
+
+Metrics that duplicated rows would distort are drawn without replacement instead.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from evenhand.stats.checks import Floats, Integers, StatisticsError, checked_codes, divide, floats
+
+DEFAULT_DRAWS = 2000
+DRAWS_WITH_THRESHOLDS = 200
+"""Draws by default when a threshold is found anew in every one of them."""
+
+_EXACT_SINGLE = float(2**24)
+_BLOCK_CELLS = 8_000_000
+
+Weights = NDArray[np.float32]
+
+
+def unit_weights(units: int, draws: int, rng: np.random.Generator, *, strata: ArrayLike | None = None) -> Weights:
+    """How often each unit is drawn, with replacement, in each draw (draws × units).
+
+    With `strata`, a code per unit, every stratum keeps its number of units. The same generator
+    gives the same weights, in whatever blocks they are asked for.
+
+    >>> unit_weights(3, 2, np.random.default_rng(0)).sum(axis=1)
+    array([3., 3.], dtype=float32)
+    """
+    return (
+        np.concatenate([*weight_blocks(units, draws, rng, strata=strata)])
+        if draws
+        else np.zeros((0, units), np.float32)
+    )
+
+
+def weight_blocks(
+    units: int, draws: int, rng: np.random.Generator, *, strata: ArrayLike | None = None
+) -> Iterator[Weights]:
+    """The rows of `unit_weights`, in blocks of bounded memory."""
+    if units <= 0:
+        raise StatisticsError("there are no units to draw from: give at least one row with a unit.")
+    size = max(1, _BLOCK_CELLS // units)
+    members = _members(strata, units)
+    for start in range(0, draws, size):
+        block = min(size, draws - start)
+        if members is None:
+            yield _tally(rng.integers(0, units, size=(block, units), dtype=np.int32), units)
+        else:
+            weights = np.zeros((block, units), dtype=np.float32)
+            for row in range(block):  # one draw after the other, so that blocks do not matter
+                for inside in members:
+                    drawn = rng.integers(0, len(inside), size=len(inside), dtype=np.int32)
+                    weights[row, inside] = np.bincount(drawn, minlength=len(inside))
+            yield weights
+
+
+def subsample_weights(units: int, taken: int, draws: int, rng: np.random.Generator) -> Weights:
+    """Which `taken` of the units are in each draw, without replacement (draws × units, 0 or 1).
+
+    >>> subsample_weights(4, 2, 3, np.random.default_rng(0)).sum(axis=1)
+    array([2., 2., 2.], dtype=float32)
+    """
+    if not 0 < taken < units:
+        raise StatisticsError(f"{taken} of {units} units: a subsample takes at least one unit and leaves at least one.")
+    weights = np.zeros((draws, units), dtype=np.float32)
+    for row in range(draws):
+        weights[row, rng.choice(units, size=taken, replace=False, shuffle=False)] = 1.0
+    return weights
+
+
+def table_draws(counts: ArrayLike, draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Redrawn counts of a table of independent rows (draws × the table's shape).
+
+    Drawing n rows with replacement and counting them by cell is one multinomial draw of the cells.
+
+    >>> table_draws([[5, 5], [0, 10]], 2, np.random.default_rng(0)).sum(axis=(1, 2))
+    array([20, 20])
+    """
+    table = np.asarray(counts)
+    total = int(table.sum())
+    if total == 0:
+        raise StatisticsError("there are no rows to draw from: the table of counts is all zero.")
+    drawn = rng.multinomial(total, table.ravel() / total, size=draws)
+    return drawn.reshape(draws, *table.shape)
+
+
+class PairCounts(NamedTuple):
+    """Comparisons counted by who was compared with whom.
+
+    `genuine` counts a person's comparisons with themselves, `impostor` those of two people;
+    both for all comparisons and for those that are errors, one table per threshold.
+    """
+
+    genuine: Floats  # (units,)
+    genuine_errors: Floats  # (thresholds, units)
+    impostor: sparse.csr_array  # (units, units), each comparison once, at the smaller unit's row
+    impostor_errors: tuple[sparse.csr_array, ...]  # per threshold
+
+
+def pair_counts(
+    unit_a: ArrayLike, unit_b: ArrayLike, scores: ArrayLike, thresholds: ArrayLike, units: int
+) -> PairCounts:
+    """Comparisons and errors at fixed thresholds by pair of subjects.
+
+    A comparison is accepted when its score reaches the threshold. The same subject on both sides
+    makes it genuine, and its error a false non-match; otherwise an accepted one is a false match.
+    """
+    a, b = _units(unit_a, units), _units(unit_b, units)
+    s = np.asarray(scores)
+    genuine = a == b
+    own = a[genuine]
+    own_scores = s[genuine]
+    limits = floats(thresholds).ravel()
+    misses = [np.bincount(own[own_scores < limit], minlength=units) for limit in limits]
+    other = ~genuine
+    first, second, others = np.minimum(a, b)[other], np.maximum(a, b)[other], s[other]
+    place = first * np.int64(units) + second
+    return PairCounts(
+        np.bincount(own, minlength=units).astype(np.float64),
+        floats(misses).reshape(len(limits), units),
+        _counted(place, units),
+        tuple(_counted(place[others >= limit], units) for limit in limits),
+    )
+
+
+def dyadic_totals(
+    weights: Weights,
+    counts: sparse.csr_array,
+    rows: NDArray[np.bool_] | None = None,
+    columns: NDArray[np.bool_] | None = None,
+) -> Floats:
+    """Σ wᵢwⱼ·counts[i, j] in every draw, over all pairs or over those of two groups of units.
+
+    With `rows` and `columns` a pair counts when one unit is in the first and the other in the second,
+    whichever stands first. Whole counts and whole weights are added exactly.
+
+    >>> table = sparse.csr_array([[0, 2], [0, 0]])
+    >>> dyadic_totals(np.array([[1, 1], [2, 3]], dtype=np.float32), table)
+    array([ 2., 12.])
+    """
+    if rows is None or columns is None:
+        return _bilinear(weights, weights, counts)
+    inside_rows, inside_columns = np.flatnonzero(rows), np.flatnonzero(columns)
+    forward = counts[inside_rows][:, inside_columns]
+    total = _bilinear(weights[:, inside_rows], weights[:, inside_columns], forward)
+    if not np.array_equal(inside_rows, inside_columns):
+        back = counts[inside_columns][:, inside_rows]
+        total += _bilinear(weights[:, inside_columns], weights[:, inside_rows], back)
+        both = np.flatnonzero(rows & columns)
+        if len(both):  # pairs inside the overlap were met twice
+            total -= _bilinear(weights[:, both], weights[:, both], counts[both][:, both])
+    return total
+
+
+class SortedComparisons(NamedTuple):
+    """Impostor comparisons from the highest score down, to find a threshold again in every draw."""
+
+    scores: Floats
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    pairs: sparse.csr_array  # all of them, by pair of units
+
+
+def sorted_comparisons(unit_a: ArrayLike, unit_b: ArrayLike, scores: ArrayLike, units: int) -> SortedComparisons:
+    """Impostor comparisons sorted once by falling score."""
+    a, b = _units(unit_a, units), _units(unit_b, units)
+    s = np.asarray(scores)
+    order = np.argsort(-s, kind="stable")
+    place = np.minimum(a, b) * np.int64(units) + np.maximum(a, b)
+    return SortedComparisons(
+        floats(s[order]), a[order].astype(np.int32), b[order].astype(np.int32), _counted(place, units)
+    )
+
+
+def redrawn_thresholds(comparisons: SortedComparisons, weights: Weights, targets: ArrayLike) -> Floats:
+    """The smallest observed score at which each draw's false match rate is at most each target (draws × targets).
+
+    +∞ where even the highest score alone would exceed the target. Only as much of the sorted
+    list is weighted as the largest target needs.
+    """
+    wanted = floats(targets).ravel()
+    totals = dyadic_totals(weights, comparisons.pairs)
+    scores = comparisons.scores
+    found = np.full((len(weights), len(wanted)), np.inf)
+    for draw, total in enumerate(totals):
+        if total == 0:
+            continue
+        weight = weights[draw]
+        cumulative, ends = _weighted_top(comparisons, weight, float(wanted.max()) * total)
+        # The rate at a score counts all comparisons that reach it, so only ends of ties are candidates.
+        allowed = np.searchsorted(cumulative, wanted * total * (1 + 1e-12), side="right")
+        found[draw, allowed > 0] = scores[ends[allowed[allowed > 0] - 1]]
+    return found
+
+
+def _weighted_top(comparisons: SortedComparisons, weight: Weights, needed: float) -> tuple[Floats, Integers]:
+    """Cumulative weights at the end of each run of equal scores, from the top until more than `needed`."""
+    scores, length = comparisons.scores, len(comparisons.scores)
+    share = min(1.0, needed / max(float(len(scores)), 1.0))
+    stop = min(length, int(length * min(1.0, 1.25 * share)) + 4096)
+    while True:
+        product = weight[comparisons.first[:stop]] * weight[comparisons.second[:stop]]
+        cumulative = np.cumsum(product, dtype=np.float64)
+        if stop == length or cumulative[-1] > needed:
+            break
+        stop = min(length, 2 * stop)
+    last_of_run = np.ones(stop, dtype=np.bool_)
+    last_of_run[:-1] = scores[1:stop] != scores[: stop - 1]
+    if stop < length and scores[stop] == scores[stop - 1]:
+        last_of_run[-1] = False
+    # A unit that was not drawn has no comparison: its scores are not observed in this draw.
+    ends = np.flatnonzero(last_of_run)
+    cumulative = cumulative[ends]
+    grown = np.diff(cumulative, prepend=0.0) > 0
+    return cumulative[grown], ends[grown].astype(np.int64)
+
+
+def _bilinear(left: Weights, right: Weights, counts: sparse.csr_array) -> Floats:
+    """Σ leftᵢ·counts[i, j]·rightⱼ per draw."""
+    size = counts.shape[0] * counts.shape[1]
+    if size == 0 or counts.nnz == 0:
+        return np.zeros(len(left))
+    if counts.nnz > 0.02 * size:
+        table = counts.toarray()
+        largest = float(np.abs(table).sum(axis=1).max()) * float(right.max(initial=0.0))
+        kind = np.float32 if largest < _EXACT_SINGLE else np.float64
+        inner = right.astype(kind) @ table.T.astype(kind)
+    else:
+        inner = np.ascontiguousarray((counts @ right.T.astype(np.float64)).T)
+    return floats(np.einsum("di,di->d", left.astype(np.float64), inner.astype(np.float64)))
+
+
+def _counted(place: Integers, units: int) -> sparse.csr_array:
+    """A sparse table of how often each flattened pair occurs."""
+    if units * units <= max(4 * len(place), 1_000_000):
+        return sparse.csr_array(np.bincount(place, minlength=units * units).reshape(units, units).astype(np.float64))
+    pairs, counts = np.unique(place, return_counts=True)
+    return sparse.csr_array((counts.astype(np.float64), (pairs // units, pairs % units)), shape=(units, units))
+
+
+def _units(codes: ArrayLike, units: int) -> Integers:
+    values = np.asarray(codes)
+    return checked_codes(values, units, len(values))
+
+
+def _tally(drawn: NDArray[np.int32], units: int) -> Weights:
+    """How often each unit occurs in each row of drawn units."""
+    flat = drawn + (np.arange(len(drawn), dtype=np.int64) * units)[:, None]
+    return np.bincount(flat.ravel(), minlength=len(drawn) * units).reshape(len(drawn), units).astype(np.float32)
+
+
+def _members(strata: ArrayLike | None, units: int) -> list[Integers] | None:
+    if strata is None:
+        return None
+    codes = checked_codes(strata, int(np.max(np.asarray(strata), initial=0)) + 1, units)
+    return [np.flatnonzero(codes == code) for code in np.unique(codes)]
+
+
+def checked_draws(draws: int) -> int:
+    """A positive number of draws."""
+    if draws < 1:
+        raise StatisticsError(f"{draws} draws: ask for at least one, usually {DEFAULT_DRAWS}.")
+    return int(draws)
+
+
+def redrawn_medians(values: ArrayLike, groups: ArrayLike, units: ArrayLike, size: int, weights: Weights) -> Floats:
+    """The median of every group in every draw (draws × groups); NaN where a group was not drawn.
+
+    Each row comes as often as its unit was drawn; of an even number the middle two are averaged.
+
+    >>> redrawn_medians([1.0, 2.0, 9.0], [0, 0, 0], [0, 1, 2], 1, np.array([[1, 1, 1], [0, 1, 1]], dtype=np.float32))
+    array([[2. ],
+           [5.5]])
+    """
+    x = floats(values)
+    g = checked_codes(groups, size, len(x))
+    u = checked_codes(units, weights.shape[1], len(x))
+    out = np.full((len(weights), size), np.nan)
+    for group in range(size):
+        here = np.flatnonzero(g == group)
+        here = here[np.argsort(x[here], kind="stable")]
+        if not len(here):
+            continue
+        reached = np.cumsum(weights[:, u[here]].astype(np.int64), axis=1)
+        total = reached[:, -1:]
+        lower = (reached >= (total + 1) // 2).argmax(axis=1)
+        upper = (reached >= total // 2 + 1).argmax(axis=1)
+        middle = (x[here][lower] + x[here][upper]) / 2
+        out[:, group] = np.where(total[:, 0] > 0, middle, np.nan)
+    return out
+
+
+def redrawn_means(weights: Weights, sums: ArrayLike, counts: ArrayLike) -> Floats:
+    """Ratios of sums in every draw (draws × groups), from the sums and counts of units (units × groups).
+
+    NaN where nothing of a group was drawn. Works for proportions, means and ratios of sums alike.
+
+    >>> redrawn_means(np.array([[1, 1], [2, 0]], dtype=np.float32), [[1.0], [0.0]], [[1.0], [1.0]])
+    array([[0.5],
+           [1. ]])
+    """
+    wide = weights.astype(np.float64)
+    return divide(wide @ floats(sums), wide @ floats(counts))

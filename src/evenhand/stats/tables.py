@@ -1,0 +1,205 @@
+"""Who counts where: cells of a tally by unit and by group.
+
+Cells are (unit, membership pattern). From them come, for every group, the sums and counts of each
+of its units, from which everything about means and proportions follows. Patterns are few, so
+groups are looked up on patterns, and only the cells that are in a group are touched.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from evenhand.core.metric import Kind, Ratio
+from evenhand.core.records import Group, Records, distinct, unique_codes
+from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
+from evenhand.stats.intervals import ClusteredMean, cluster_means
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The groups of a tally, and where its cells stand in units, patterns and groups."""
+
+    groups: tuple[Group, ...]
+    unit: Integers  # (cells,)
+    unit_b: Integers | None  # (cells,), for rows about two units
+    units: int
+    pattern: Integers  # (cells,)
+    kept: Booleans  # (groups, patterns): the rows that make a group's value
+    members: Booleans  # (groups, patterns): the rows that the group's attributes apply to and are true of
+    rows: Integers  # (cells,)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return len(self.unit)
+
+    @cached_property
+    def pattern_rows(self) -> Floats:
+        """(patterns,): rows of each pattern."""
+        return summed(self.pattern, self.rows, self.kept.shape[1])
+
+    @cached_property
+    def shared_rows(self) -> Floats:
+        """(groups, groups): rows that are members of both groups."""
+        inside = self.members.astype(np.float64)
+        return np.asarray((inside * self.pattern_rows) @ inside.T)
+
+    @cached_property
+    def rows_per_unit(self) -> Floats:
+        """(units,): rows of each unit."""
+        counts = summed(self.unit, self.rows, self.units)
+        return counts if self.unit_b is None else counts + summed(self.unit_b, self.rows, self.units)
+
+    @cached_property
+    def sorted_cells(self) -> tuple[Integers, Integers]:
+        """The cells by pattern, and where each pattern's cells start."""
+        order = np.argsort(self.pattern, kind="stable")
+        return order, np.searchsorted(self.pattern[order], np.arange(self.kept.shape[1] + 1))
+
+    def entries_of(self, kept: Booleans) -> tuple[Integers, Integers]:
+        """Every (row of `kept`, cell) of which the cell's pattern is in the row, as two columns."""
+        order, start = self.sorted_cells
+        groups, cells = [], []
+        for group, keeps in enumerate(kept):
+            found = [order[start[p] : start[p + 1]] for p in np.flatnonzero(keeps)]
+            inside = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+            cells.append(inside)
+            groups.append(np.full(len(inside), group, dtype=np.int64))
+        return np.concatenate(groups), np.concatenate(cells)
+
+    @cached_property
+    def entries(self) -> tuple[Integers, Integers]:
+        """Every (group, cell) of which the cell's rows count for the group, as two columns."""
+        return self.entries_of(self.kept)
+
+    def constant_within_units(self, chosen: Sequence[int]) -> bool:
+        """Whether every unit has the same membership in the chosen groups in all its rows."""
+        if self.unit_b is not None:
+            return False
+        _, kinds = np.unique(self.kept[list(chosen)], axis=1, return_inverse=True)
+        kind = kinds.reshape(-1)[self.pattern]
+        low, high = np.full(self.units, np.iinfo(np.int64).max), np.full(self.units, -1, dtype=np.int64)
+        np.minimum.at(low, self.unit, kind)
+        np.maximum.at(high, self.unit, kind)
+        return bool(np.all(low == high))
+
+
+def layout(cells: Records, groups: Sequence[Group]) -> Layout:
+    """Where the cells of a tally stand; rows without a `unit` are units of their own."""
+    pattern, patterns = distinct(cells, tuple(cells.attributes))
+    kept = np.stack([patterns.kept(group) for group in groups])
+    members = np.stack([patterns.members(group) for group in groups])
+    unit_b = None
+    if "unit_b" in cells:
+        _, codes = unique_codes(np.concatenate([cells["unit"], cells["unit_b"]]))
+        unit, unit_b = codes[: len(cells)], codes[len(cells) :]
+        units = int(codes.max(initial=-1)) + 1
+    elif "unit" in cells:
+        found, unit = unique_codes(cells["unit"])
+        units = len(found)
+    else:
+        unit, units = np.arange(len(cells)), len(cells)
+    return Layout(
+        tuple(groups),
+        np.asarray(unit, dtype=np.int64),
+        None if unit_b is None else np.asarray(unit_b, dtype=np.int64),
+        units,
+        np.asarray(pattern, dtype=np.int64),
+        kept,
+        members,
+        np.asarray(cells["rows"], dtype=np.int64),
+    )
+
+
+@dataclass(frozen=True)
+class UnitTable:
+    """Sums and counts of one output by unit and group; an entry for every unit that a group has."""
+
+    group: Integers  # (entries,)
+    unit: Integers  # (entries,)
+    top: Floats  # (entries,)
+    bottom: Floats  # (entries,)
+    groups: int
+    units: int
+    kind: Kind
+    independent: bool  # every unit has one row
+
+    @cached_property
+    def means(self) -> ClusteredMean:
+        """Value, variance between units, rows and units of every group."""
+        return cluster_means(self.top, self.bottom, self.group, self.groups)
+
+    @cached_property
+    def totals(self) -> Floats:
+        """(groups,): the sum over the group's rows; for proportions the number of events."""
+        return summed(self.group, self.top, self.groups)
+
+    @cached_property
+    def influence(self) -> sparse.csr_array:
+        """(units, groups): each unit's pull on the group's value, (s − m·n)/N."""
+        means = self.means
+        value = np.where(np.isnan(means.value), 0.0, means.value)
+        pull = divide(self.top - value[self.group] * self.bottom, means.rows[self.group])
+        return sparse.csr_array((pull, (self.unit, self.group)), shape=(self.units, self.groups))
+
+    @cached_property
+    def presence(self) -> sparse.csr_array:
+        """(units, groups): 1 where the unit has rows in the group."""
+        one = np.ones(len(self.group))
+        return sparse.csr_array((one, (self.unit, self.group)), shape=(self.units, self.groups))
+
+    @cached_property
+    def shared_units(self) -> Floats:
+        """(groups, groups): units with rows in both groups."""
+        return np.asarray((self.presence.T @ self.presence).todense(), dtype=np.float64)
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """(groups, groups): Σ over units of the products of their pulls."""
+        return np.asarray((self.influence.T @ self.influence).todense(), dtype=np.float64)
+
+    def wide(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
+        """Sums and counts as (units, chosen groups)."""
+        place = np.full(self.groups, -1)
+        place[list(chosen)] = np.arange(len(chosen))
+        inside = place[self.group] >= 0
+        at = self.unit[inside] * len(chosen) + place[self.group[inside]]
+        size = self.units * len(chosen)
+        shape = (self.units, len(chosen))
+        top = summed(at, self.top[inside], size).reshape(shape)
+        return top, summed(at, self.bottom[inside], size).reshape(shape)
+
+
+def unit_table(places: Layout, ratio: Ratio, kept: Booleans | None = None) -> UnitTable:
+    """Sums and counts of an output by unit and group; `kept` (groups × patterns) replaces the layout's groups."""
+    group, cell = places.entries if kept is None else places.entries_of(kept)
+    use = ratio.bottom[cell] > 0
+    group, cell = group[use], cell[use]
+    top, bottom, unit = ratio.top[cell], ratio.bottom[cell], places.unit[cell]
+    key = group * places.units + unit
+    pairs = np.unique(key)
+    if len(pairs) < len(key):
+        at = np.searchsorted(pairs, key)
+        top, bottom = summed(at, top, len(pairs)), summed(at, bottom, len(pairs))
+        group, unit = pairs // places.units, pairs % places.units
+    groups = len(places.groups) if kept is None else len(kept)
+    alone = bool(np.all(places.rows_per_unit <= 1))
+    return UnitTable(group, unit, floats(top), floats(bottom), groups, places.units, ratio.kind, alone)
+
+
+def pair_table(places: Layout, ratio: Ratio, first: int, second: int) -> UnitTable:
+    """The table of two groups without the rows that are members of both."""
+    shared = places.members[first] & places.members[second]
+    return unit_table(places, ratio, places.kept[[first, second]] & ~shared)
+
+
+def by_order(groups: Sequence[Group]) -> dict[tuple[str, ...], list[int]]:
+    """Positions of the groups of every attribute and intersection, in declared order, without `(missing)`."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for position, group in enumerate(groups):
+        if group.terms and not group.is_missing:
+            found.setdefault(group.by, []).append(position)
+    return found

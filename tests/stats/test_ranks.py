@@ -1,0 +1,69 @@
+"""Rank tests of many groups at once."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from evenhand.stats.checks import StatisticsError
+from evenhand.stats.ranks import cliffs_delta, kruskal_wallis, mann_whitney, rank_sums
+
+samples = st.lists(st.integers(0, 6), min_size=2, max_size=30)
+
+
+@given(samples, samples)
+def test_every_pair_agrees_with_scipy_with_ties(first: list[int], second: list[int]) -> None:
+    values = np.array([*first, *second], dtype=float)
+    codes = np.repeat([0, 1], [len(first), len(second)])
+    sums = rank_sums(values, codes, 2)
+    found = mann_whitney(sums.u[0, 1], len(first), len(second), sums.ties[0, 1])
+    if len(set(values.tolist())) == 1:
+        assert float(found.p_value) == 1.0
+        return
+    oracle = stats.mannwhitneyu(first, second, method="asymptotic")
+    assert sums.u[0, 1] == pytest.approx(oracle.statistic)
+    assert float(found.p_value) == pytest.approx(oracle.pvalue)
+
+
+def test_many_groups_over_several_blocks_give_what_each_pair_gives_alone() -> None:
+    rng = np.random.default_rng(0)
+    values, codes = rng.random(20_000), rng.integers(0, 5, 20_000)
+    sums = rank_sums(values, codes, 5)
+    for i, j in ((0, 1), (2, 4)):
+        oracle = stats.mannwhitneyu(values[codes == i], values[codes == j], method="asymptotic")
+        found = mann_whitney(sums.u[i, j], sums.counts[i], sums.counts[j], sums.ties[i, j])
+        assert float(found.p_value) == pytest.approx(oracle.pvalue)
+
+
+def test_equal_values_give_p_1_and_delta_0_without_a_warning() -> None:
+    sums = rank_sums(np.ones(40), np.repeat([0, 1], 20), 2)
+    assert float(mann_whitney(sums.u[0, 1], 20, 20, sums.ties[0, 1]).p_value) == 1.0
+    assert float(cliffs_delta(sums.u[0, 1], 20, 20)) == 0.0
+
+
+def test_an_empty_group_has_no_p_value() -> None:
+    sums = rank_sums([1.0, 2.0], [0, 0], 2)
+    assert np.isnan(mann_whitney(sums.u[0, 1], 2, 0).p_value)
+
+
+def test_nan_is_refused_not_ranked() -> None:
+    with pytest.raises(StatisticsError, match="NaN"):
+        rank_sums([1.0, np.nan], [0, 1], 2)
+
+
+@given(st.lists(samples, min_size=2, max_size=5))
+def test_kruskal_wallis_agrees_with_scipy(groups: list[list[int]]) -> None:
+    values = np.concatenate(groups).astype(float)
+    codes = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    found = kruskal_wallis(values, codes, len(groups))
+    if len(set(values.tolist())) == 1:
+        assert np.isnan(found.p_value)
+        return
+    oracle = stats.kruskal(*groups)
+    assert found.statistic == pytest.approx(oracle.statistic)
+    assert found.p_value == pytest.approx(oracle.pvalue)
+
+
+def test_one_group_is_no_omnibus_test() -> None:
+    assert np.isnan(kruskal_wallis([1.0, 2.0], [0, 0], 1).p_value)
