@@ -1,0 +1,389 @@
+"""Putting a question to a model, and writing the official file.
+
+Answers are journalled as they come, so a crash loses at most what was in flight; `resume` asks only
+for what is not on disk. The official file is assembled at the end, in the order of the samples, from the
+journal alone: whatever order the model answered in, and however often it was interrupted, it is the same file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evenhand import engines
+from evenhand.core.engine import Engine, Failed, Workplace
+from evenhand.core.errors import EvenhandError, ModelError, PredictionError, RunError
+from evenhand.core.options import as_plain
+from evenhand.core.options import parse as parse_options
+from evenhand.core.records import blocks
+from evenhand.core.task import Codec, Dataset, Model, Question, Sample, Unanswered
+from evenhand.run.places import folder_of
+from evenhand.store.journal import SHARD_ANSWERS, Journal, UnwritableError, asked_before, copy_answers, read_journal
+from evenhand.store.manifest import (
+    FILENAME,
+    Clock,
+    Manifest,
+    fingerprint,
+    input_facts,
+    platform_facts,
+    versions,
+)
+from evenhand.store.plain import dumps, loads, to_plain
+from evenhand.store.runs import PREDICTIONS
+from evenhand.store.writing import Claim, claim, lock_folder, storing, unfinished, write_whole
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+JOURNAL, UNANSWERED, ABOUT = "journal", "unanswered.json", "model.json"
+CHUNK = 16  # samples that a worker answers at a time
+NO_ANSWER = "the model gave no answer to it"
+
+Progress = Callable[[int, int | None, str], None]
+Warn = Callable[[str], None]
+Factory = Callable[[], Model[Any]]
+
+
+@dataclass(frozen=True)
+class PredictOutcome:
+    """What a model said: the official file, and what became of every sample."""
+
+    file: Path  # the official file
+    folder: Path  # with run.json, and unanswered.json
+    answered: int
+    unanswered: Mapping[str, str] = field(default_factory=dict)  # sample → reason
+    asked_now: int = 0
+    asked_again: tuple[str, ...] = ()  # they were in flight when an earlier start ended
+
+    @property
+    def reasons(self) -> Mapping[str, int]:
+        """How many samples are unanswered for each reason, most frequent first."""
+        return dict(Counter(self.unanswered.values()).most_common())
+
+
+def predict(
+    question: Question[Any, Any],
+    model: Model[Any] | Factory,
+    data: Path,
+    *,
+    runs: Path,
+    options: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    ask_unanswered: bool = False,
+    engine: Engine | None = None,
+    workers: int = 1,
+    progress: Progress = lambda done, total, what: None,
+    warn: Warn = lambda message: None,
+) -> PredictOutcome:
+    """Ask a model everything that is not on disk, and write the official file below `runs`.
+
+    Predictions are never taken from an earlier run, unless `resume` says so: then an interrupted run goes
+    on, and of a finished one nothing is asked. `ask_unanswered` (with `resume`) asks once more for the samples
+    that the model could not answer. `model` is a model, or a function that makes one: each worker makes its own.
+    """
+    data, runs = Path(data), Path(runs)
+    chosen = parse_options(question.options, options or {})
+    started = datetime.now(UTC)
+    dataset = question.load(data, chosen)
+    ids = [sample.id for sample in dataset.samples]
+    if repeated := [sample for sample, count in Counter(ids).items() if count > 1]:
+        raise RunError(f"{question.name}: the data name the sample {repeated[0]!r} twice; ids must be unique.")
+    job = _Job(question, model, data, chosen, dataset, progress, warn)
+    parent = folder_of(runs, question.name, job.name)
+    place = _Place(parent, job.fingerprint)
+    if resume and (finished := place.finished()) and not place.interrupted():
+        if not ask_unanswered or not _read_unanswered(finished):
+            return _outcome(question, finished, asked_now=0, asked_again=())
+        held = claim(parent, place.free_name())
+        copy_answers(finished / JOURNAL, held.folder / JOURNAL)
+    else:
+        held = place.take(resume=resume)
+    try:
+        asked_now, asked_again = job.ask(held.folder, engine, workers, ask_unanswered=ask_unanswered)
+        job.assemble(held.folder, started)
+        final = parent / place.free_name()
+        while not held.publish(final):  # another process took the name
+            final = parent / place.free_name()
+    except BaseException:
+        held.release() if any((held.folder / JOURNAL).glob("shard-*")) else held.discard()
+        raise
+    return _outcome(question, final, asked_now=asked_now, asked_again=asked_again)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the predictions of one model for one question on one data set are kept: a1b2c3d4, a1b2c3d4-2, …"""
+
+    parent: Path
+    fingerprint: str
+
+    @property
+    def stem(self) -> str:
+        return self.fingerprint[:8]
+
+    def finished(self) -> Path | None:
+        """The latest finished one."""
+        number, latest = 1, None
+        while (folder := self._name(number)) and (self.parent / folder / FILENAME).exists():
+            latest = self.parent / folder
+            number += 1
+        return latest
+
+    def free_name(self) -> str:
+        number = 1
+        while (self.parent / self._name(number)).exists():
+            number += 1
+        return self._name(number)
+
+    def interrupted(self) -> list[Path]:
+        """Folders that hold answers and no official file yet."""
+        found = (*unfinished(self.parent, self.stem), *unfinished(self.parent, f"{self.stem}-*"))
+        return [folder for folder in found if any((folder / JOURNAL).glob("shard-*"))]
+
+    def take(self, *, resume: bool) -> Claim:
+        """The interrupted run, when it is to go on; else a new one."""
+        interrupted = self.interrupted()
+        if interrupted and not resume:
+            answers = len(read_journal(interrupted[0] / JOURNAL))
+            raise RunError(
+                f"{interrupted[0]} holds {answers} answers of an interrupted run. Go on with --resume, "
+                "or remove the folder to ask everything again."
+            )
+        for folder in interrupted:
+            lock = lock_folder(folder)
+            if lock is not None:
+                return Claim(folder, adopted=True, _lock=lock)
+        if interrupted:
+            raise RunError(f"{interrupted[0]} is being written by another process, which asks the same question.")
+        return claim(self.parent, self.free_name())
+
+    def _name(self, number: int) -> str:
+        return self.stem if number == 1 else f"{self.stem}-{number}"
+
+
+class _Job:
+    """One question to one model."""
+
+    def __init__(
+        self,
+        question: Question[Any, Any],
+        model: Model[Any] | Factory,
+        data: Path,
+        options: Any,
+        dataset: Dataset[Any],
+        progress: Progress,
+        warn: Warn,
+    ) -> None:
+        self.question, self.data, self.options, self.dataset = question, data, options, dataset
+        self.progress, self.warn = progress, warn
+        self.model: Model[Any] | None = model if _is_model(model) else None
+        self.make: Factory = model if not _is_model(model) else partial(_given, model)
+        self.facts = to_plain(getattr(model, "facts", {}))
+        self.name = str(getattr(model, "name", "")) or str(self._loaded().name)
+        self.inputs = input_facts(dataset.inputs, "data", data)
+        content = [(file.name, file.size, file.sha256) for file in self.inputs]
+        self.fingerprint = fingerprint(
+            "predictions", question.name, self.name, as_plain(options), dataset.version, content
+        )
+
+    def _loaded(self) -> Model[Any]:
+        if self.model is None:
+            self.model = self.make()
+        return self.model
+
+    def ask(
+        self, folder: Path, engine: Engine | None, workers: int, *, ask_unanswered: bool
+    ) -> tuple[int, tuple[str, ...]]:
+        """Ask what is not in the journal; how many were asked, and which of them a second time."""
+        place = folder / JOURNAL
+        done = read_journal(place) if place.exists() else {}
+        if ask_unanswered:
+            done = {sample: answer for sample, answer in done.items() if not isinstance(answer, Unanswered)}
+        self._compare_model(folder)
+        before = asked_before(place)
+        rest = [sample for sample in self.dataset.samples if sample.id not in done]
+        again = tuple(sample.id for sample in rest if sample.id in before)
+        self.progress(len(done), len(self.dataset.samples), "answers")
+        if not rest:
+            return 0, ()
+        if engine is None and workers > 1:
+            engine = engines.parse(f"threads:{workers}")
+        # A model whose answers cost money has each of them put on disk before the next one is taken in.
+        every = int(getattr(self.model, "journal_every", SHARD_ANSWERS))
+        with closing(Journal(place, most_answers=every)) as journal:
+            desk = _Desk(self, journal, rest, len(done))
+            if engine is None or engine.name == "serial":
+                desk.ask_here(self._loaded())
+            else:
+                desk.ask_workers(engine, self.make)
+        return len(rest), again
+
+    def assemble(self, folder: Path, started: datetime) -> None:
+        """Write the official file, what was not answered, and the manifest."""
+        codec: Codec[Any] = self.question.codec
+        journal = read_journal(folder / JOURNAL)
+        unanswered = {}
+        answers = []
+        for sample in self.dataset.samples:
+            plain = journal.get(sample.id, Unanswered(NO_ANSWER))
+            if isinstance(plain, Unanswered):
+                unanswered[sample.id] = plain.reason
+            else:
+                answers.append((sample.id, codec.from_plain(plain)))
+        target = folder / PREDICTIONS
+        with storing(target):
+            target.mkdir(exist_ok=True)
+            codec.write(target / codec.filename, answers, self.dataset, self.options)
+        write_whole(folder / UNANSWERED, dumps(unanswered), flush=False)
+        manifest = Manifest(
+            kind="predictions",
+            task=self.question.name,
+            model=self.name,
+            fingerprint=self.fingerprint,
+            stages={"predictions": self.fingerprint},
+            dataset=self.dataset.version,
+            options=to_plain(as_plain(self.options)),
+            inputs=self.inputs,
+            model_facts=self.facts,
+            versions=versions(),
+            platform=platform_facts(),
+            stored={"predictions": True, "rows": False},
+            clock=Clock(started.isoformat(), datetime.now(UTC).isoformat()),
+        )
+        write_whole(folder / FILENAME, manifest.to_json(), flush=False)
+
+    def _compare_model(self, folder: Path) -> None:
+        """Say so when the model is no longer the one that gave the first answers."""
+        path = folder / ABOUT
+        if path.exists() and loads(path.read_bytes()) != self.facts:
+            self.warn(
+                f"{self.name} has changed since its first answers, which are kept. "
+                f"To ask everything again, remove {folder}."
+            )
+        write_whole(path, dumps(self.facts), flush=False)
+
+
+class _Desk:
+    """Hands samples out and takes answers in, each sample once."""
+
+    def __init__(self, job: _Job, journal: Journal, rest: Sequence[Sample], done: int) -> None:
+        self.job, self.journal, self.rest, self.done = job, journal, rest, done
+        self.known = frozenset(sample.id for sample in job.dataset.samples)
+        self.in_flight: dict[str, None] = {}
+        self.answered: set[str] = set()
+
+    def hand_out(self) -> Iterator[Sample]:
+        for sample in self.rest:
+            self.journal.ask(sample.id)
+            self.in_flight[sample.id] = None
+            yield sample
+
+    def take_in(self, sample: Any, answer: Any) -> None:
+        """Journal one answer; raises ModelError when it is to nothing that was asked, or a second one."""
+        name = self.job.name
+        if sample not in self.in_flight:
+            if sample in self.answered:
+                found = f"a second answer to {sample!r}"
+            elif sample in self.known:
+                found = f"an answer to {sample!r}, which it had not been given"
+            else:
+                found = f"an answer to {sample!r}, which is no sample of {self.job.question.name}"
+            raise ModelError(
+                f"{name} gave {found}. Answer each sample once, with the id that it came with. "
+                "The answers so far are kept (--resume)."
+            )
+        del self.in_flight[sample]
+        self.answered.add(sample)
+        try:
+            self.journal.add(sample, answer)
+        except UnwritableError as error:
+            self.journal.add(sample, Unanswered(f"the answer has another form than expected: {error}"))
+        self.done += 1
+        self.job.progress(self.done, len(self.known), "answers")
+
+    def ask_here(self, model: Model[Any]) -> None:
+        """One stream of samples through one model."""
+        codec = self.job.question.codec
+        try:
+            for sample, answer in model.predict(self.hand_out()):
+                self.take_in(sample, _plain(codec, answer))
+        except EvenhandError:
+            raise
+        except Exception as error:
+            raise ModelError(self._stopped(f"{type(error).__name__}: {error}")) from error
+
+    def ask_workers(self, engine: Engine, make: Factory) -> None:
+        """Chunks of samples to several models; a chunk that fails leaves the others."""
+        chunks = [self.rest[part] for part in blocks(len(self.rest), CHUNK)]
+
+        def parts() -> Iterator[Sequence[Sample]]:
+            handed = self.hand_out()
+            for chunk in chunks:
+                yield [next(handed) for _ in chunk]
+
+        failures = []
+        work = partial(_answer_chunk, self.job.question.codec)
+        for outcome in engine.map(work, parts(), setup=make):
+            if isinstance(outcome, Failed):
+                failures.append(outcome)
+                continue
+            for sample, answer in outcome.value:
+                self.take_in(sample, answer)
+            self.journal.close_shard()
+        if failures:
+            raise ModelError(self._stopped(failures[0].cause, len(failures)))
+
+    def _stopped(self, cause: str, chunks: int = 0) -> str:
+        waiting = list(self.in_flight)
+        shown = ", ".join(repr(sample) for sample in waiting[:5]) + (" …" if len(waiting) > 5 else "")
+        where = f" in {chunks} chunks" if chunks else ""
+        return (
+            f"{self.job.name} raised {cause}{where}. It was working on {len(waiting)} samples: {shown}. "
+            f"{self.done} answers are kept: --resume asks only for the others. "
+            "For a sample that it can't answer, the model yields (id, Unanswered(reason))."
+        )
+
+
+def _answer_chunk(codec: Codec[Any], samples: Sequence[Sample], place: Workplace) -> list[tuple[str, Any]]:
+    return [(sample, _plain(codec, answer)) for sample, answer in place.kept.predict(iter(samples))]
+
+
+def _plain(codec: Codec[Any], answer: Any) -> Any:
+    """An answer in plain values; `Unanswered` where there is none, or one that the official format can't say."""
+    if isinstance(answer, Unanswered):
+        return answer
+    if answer is None:
+        return Unanswered("the model answered with nothing")
+    try:
+        plain = codec.to_plain(answer)
+        codec.from_plain(plain)
+    except (PredictionError, TypeError, ValueError, AttributeError, KeyError) as error:
+        return Unanswered(f"the answer has another form than expected: {error}")
+    return plain
+
+
+def _is_model(given: Model[Any] | Factory) -> TypeIs[Model[Any]]:
+    return hasattr(given, "predict")
+
+
+def _given(model: Model[Any]) -> Model[Any]:
+    return model
+
+
+def _read_unanswered(folder: Path) -> dict[str, str]:
+    return {str(sample): str(reason) for sample, reason in loads((folder / UNANSWERED).read_bytes()).items()}
+
+
+def _outcome(
+    question: Question[Any, Any], folder: Path, *, asked_now: int, asked_again: tuple[str, ...]
+) -> PredictOutcome:
+    unanswered = _read_unanswered(folder)
+    answered = sum(not isinstance(answer, Unanswered) for answer in read_journal(folder / JOURNAL).values())
+    file = folder / PREDICTIONS / question.codec.filename
+    return PredictOutcome(file, folder, answered, unanswered, asked_now, asked_again)

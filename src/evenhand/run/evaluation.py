@@ -1,0 +1,424 @@
+"""From a model's official file to results: load, read, record, measure, store."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal
+
+import evenhand
+from evenhand import engines
+from evenhand.core.engine import Engine
+from evenhand.core.errors import DataError, PartError, UnknownNameError
+from evenhand.core.metric import Metric
+from evenhand.core.options import as_plain
+from evenhand.core.options import parse as parse_options
+from evenhand.core.records import Records, concatenate
+from evenhand.core.results import MetricFact, Results
+from evenhand.core.task import Dataset, Predictions, Task, Tools
+from evenhand.engines.blas import OneThread
+from evenhand.run.analysis import Tallied, in_metric_order, plain_estimates, tally_rows
+from evenhand.run.instruments import LazyInstruments
+from evenhand.run.places import folder_of, place_of
+from evenhand.run.recording import KEPT, Keeping, Recorder, share, stored_before
+from evenhand.store import inputs
+from evenhand.store.manifest import (
+    FILENAME,
+    Clock,
+    Input,
+    Manifest,
+    code_facts,
+    fingerprint,
+    input_facts,
+    media_facts,
+    platform_facts,
+    versions,
+)
+from evenhand.store.plain import dumps, to_plain
+from evenhand.store.runs import (
+    PREDICTIONS,
+    RECORDED,
+    RECORDS,
+    RESULTS,
+    Recorded,
+    Run,
+    open_run,
+    read_parts,
+    results_json,
+    run_folders,
+)
+from evenhand.store.submission import store_submission
+from evenhand.store.writing import Claim, claim, storing, write_whole
+
+if TYPE_CHECKING:
+    from evenhand.stats import Analysis
+
+CACHE = ".cache"
+Rows = Literal["auto", "none", "all"]
+Warn = Callable[[str], None]
+Progress = Callable[[int, int | None, str], None]
+
+
+def _ignore(message: str) -> None:
+    """Nobody listens."""
+
+
+def _no_progress(done: int, total: int | None, what: str) -> None:
+    """Nobody watches."""
+
+
+def evaluate(
+    task: Task[Any, Any],
+    predictions: Path,
+    data: Path,
+    *,
+    model: str = "",
+    options: Mapping[str, Any] | None = None,
+    by: Sequence[str] | None = None,
+    depth: int = 2,
+    draws: int = 2000,
+    permutations: int = 2000,
+    confidence: float = 0.95,
+    margin: float | None = None,
+    seed: int = 0,
+    min_rows: int = 20,
+    min_units: int = 10,
+    engine: Engine | None = None,
+    runs: Path | None = None,
+    rows: Rows = "auto",
+    force: bool = False,
+    hash_media: bool = False,
+    device: str = "cpu",
+    instruments: Mapping[str, Any] | None = None,
+    progress: Progress = _no_progress,
+    warn: Warn = _ignore,
+) -> Run:
+    """The run of a task over a file of predictions; stored below `runs`, or nowhere without it.
+
+    A run that is there with the same fingerprint is opened, not computed again, unless `force`.
+    Groups are those of `by`, by default the task's attributes, with intersections up to `depth`.
+    `instruments` replaces what is registered, by name.
+    """
+    predictions, data = Path(predictions), Path(data)
+    clock = _Stopwatch()
+    engine = engine if engine is not None else engines.parse("serial")
+    chosen = parse_options(task.options, options or {})
+    with clock.time("load"):
+        dataset = task.load(data, chosen)
+    groups = _groups(task, dataset, by)
+    with clock.time("read"):
+        answers = task.codec.read(predictions, dataset, chosen)
+    tools = Tools(
+        engine=engine,
+        instruments=LazyInstruments(task.instruments(chosen), instruments or {}, device),
+        cache=None if runs is None else Path(runs) / CACHE,
+        device=device,
+        progress=progress,
+    )
+    job = _Job(
+        task=task,
+        data=data,
+        predictions=predictions,
+        model=model or predictions.stem or predictions.name,
+        options=chosen,
+        dataset=dataset,
+        answers=answers,
+        metrics=task.metrics(chosen),
+        by=groups,
+        settings={
+            "by": list(groups),
+            "depth": depth,
+            "draws": draws,
+            "permutations": permutations,
+            "confidence": confidence,
+            "margin": task.margin if margin is None else margin,
+            "min_rows": min_rows,
+            "min_units": min_units,
+            "seed": seed,
+        },
+        tools=tools,
+        keeps_rows=rows == "all" or (rows == "auto" and task.store_rows),
+        warn=warn,
+        clock=clock,
+    )
+    with clock.time("fingerprint"):
+        manifest = job.manifest(hash_media=hash_media)
+    if runs is None:
+        return job.compute(manifest, None)
+    return _stored(job, manifest, Path(runs), force=force)
+
+
+def _groups(task: Task[Any, Any], dataset: Dataset[Any], by: Sequence[str] | None) -> tuple[str, ...]:
+    if by is None:
+        return tuple(name for name in task.attributes if not dataset.levels or name in dataset.levels)
+    if dataset.levels:
+        for name in by:
+            if name not in dataset.levels:
+                raise UnknownNameError("attribute", name, dataset.levels)
+    return tuple(dict.fromkeys(by))
+
+
+def _stored(job: _Job, manifest: Manifest, runs: Path, *, force: bool) -> Run:
+    """The run on disk: found by its fingerprint, or computed, written and published."""
+    parent = folder_of(runs, job.task.name, job.model)
+    final = place_of(parent, manifest.fingerprint)
+    if not force and (final / FILENAME).exists():
+        found = open_run(final)
+        if not job.keeps_rows or found.manifest.stored.get("rows"):
+            return replace(found, reused=True)
+        force = True  # the same numbers, but rows are asked for and were not kept
+    held = claim(parent, final.name)
+    try:
+        _forget_unless_same(held, manifest.fingerprint)
+        run = job.compute(manifest, held.folder, [] if force else _siblings(parent))
+        with storing(final):
+            shutil.rmtree(held.folder / KEPT, ignore_errors=True)
+            (held.folder / _WHOSE).unlink(missing_ok=True)
+        if not held.publish(final, replace=force):
+            held.discard()
+            return replace(open_run(final), reused=True)
+        return replace(run, folder=final)
+    except BaseException as error:
+        kept = max(sum(1 for _ in held.folder.glob(f"{name}/*.parquet")) for name in (KEPT, RECORDS))
+        if kept:
+            held.release()
+        else:
+            held.discard()
+        if kept and isinstance(error, PartError):
+            raise PartError(
+                f"{error} {kept} finished parts are kept: start the same command again, it computes only the others."
+            ) from error
+        raise
+
+
+_WHOSE = "fingerprint"  # in an unfinished run: what its parts belong to
+
+
+def _forget_unless_same(held: Claim, whole: str) -> None:
+    """What a dead process left is used only for the very same run."""
+    path = held.folder / _WHOSE
+    if held.adopted and not (path.exists() and path.read_text() == whole):
+        held.empty()
+    write_whole(path, whole.encode(), flush=False)
+
+
+def _siblings(parent: Path) -> list[Path]:
+    return [folder / RECORDS for folder in run_folders(parent)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """All that an evaluation depends on, loaded."""
+
+    task: Task[Any, Any]
+    data: Path
+    predictions: Path
+    model: str
+    options: Any
+    dataset: Dataset[Any]
+    answers: Predictions[Any]
+    metrics: tuple[Metric[Any], ...]
+    by: tuple[str, ...]
+    settings: Mapping[str, Any]
+    tools: Tools
+    keeps_rows: bool
+    warn: Warn
+    clock: _Stopwatch
+
+    def manifest(self, *, hash_media: bool) -> Manifest:
+        """What the run is made of, before it is computed."""
+        files = (*input_facts(self.dataset.inputs, "data", self.data), *self._submission())
+        media = media_facts(
+            (path for sample in self.dataset.samples for path in sample.media), self.data, content=hash_media
+        )
+        instruments = {name: self.tools.instrument(name).fingerprint for name in self.task.instruments(self.options)}
+        code = code_facts([self.task.load, self.task.record, type(self.task.codec), *map(type, self.metrics)])
+        installed = versions()
+        options = to_plain(as_plain(self.options))
+        content = [(file.role, file.name, file.size, file.sha256) for file in files]
+        records = fingerprint(
+            self.task.name, self.dataset.version, options, content, media, instruments, code, installed
+        )
+        facts = metric_facts(self.metrics)
+        whole = fingerprint(records, self.model, self.settings, facts)
+        return Manifest(
+            kind="evaluation",
+            task=self.task.name,
+            model=self.model,
+            fingerprint=whole,
+            stages={"records": records, "results": whole},
+            dataset=self.dataset.version,
+            options=options,
+            settings=self.settings,
+            inputs=files,
+            media=media,
+            instruments=instruments,
+            code=code,
+            versions=installed,
+            platform=platform_facts(),
+            engine=self.tools.engine.name,
+        )
+
+    def compute(self, manifest: Manifest, folder: Path | None, siblings: Sequence[Path] = ()) -> Run:
+        """Record, measure and, below `folder`, write."""
+        whole, recorded, held = self._record(manifest.stages["records"], folder, siblings)
+        if whole is None:
+            raise DataError(f"{self.task.name}: the data in {self.data} gave no rows, so there is nothing to measure.")
+        with self.clock.time("measure"), OneThread().held():
+            found = self._analyse(whole)
+            extras = self.task.extras(concatenate(held), self.options) if self.task.extras is not None else {}
+        results = self._results(whole, recorded, found, extras, manifest)
+        stored = {"predictions": False, "rows": folder is not None and self.keeps_rows}
+        if folder is not None:
+            with self.clock.time("write"):
+                stored["predictions"] = store_submission(self.answers.inputs, self.predictions, folder / PREDICTIONS)
+                write_whole(folder / RESULTS, results_json(results), flush=False)
+        manifest = replace(manifest, stored=stored, clock=self.clock.reading())
+        if folder is not None:
+            write_whole(folder / FILENAME, manifest.to_json(), flush=False)
+        in_memory = tuple(held) if folder is None and self.keeps_rows else None
+        return Run(folder, manifest, results, _rows=in_memory)
+
+    def _record(
+        self, stage: str, folder: Path | None, siblings: Sequence[Path]
+    ) -> tuple[Tallied | None, Recorded, list[Records]]:
+        """The tally of all rows, what was said on the way, and the rows where they are asked for."""
+        records = folder / RECORDS if folder is not None and self.keeps_rows else None
+        hold = self.task.extras is not None or (folder is None and self.keeps_rows)
+        with self.clock.time("record"):
+            if records is not None:
+                for source in (records, *siblings):
+                    recorded = stored_before(source, stage)
+                    if recorded is None:
+                        continue
+                    if source != records:
+                        share(source, records)
+                    recorder = Recorder(self.task.name, None, None, hold=hold)
+                    whole = self._tally(recorder.through(read_parts(records, recorded)))
+                    return whole, recorded, recorder.held
+            said: list[str] = []
+            tools = replace(self.tools, warn=self._listen(said))
+            keeping = None
+            if records is not None and folder is not None:
+                keeping = Keeping(self.tools.engine, folder / KEPT)
+                tools = replace(tools, engine=keeping)
+            recorder = Recorder(self.task.name, records, keeping, hold=hold)
+            parts = self.task.record(self.dataset, self.answers, self.options, tools)
+            whole = self._tally(recorder.through(parts))
+            recorded = Recorded(
+                fingerprint=stage,
+                parts=tuple(recorder.parts),
+                coverage=self.answers.coverage,
+                warnings=(*self.dataset.warnings, *self.answers.warnings, *said),
+                facts=to_plain({**self.dataset.facts, **self.answers.facts}),
+            )
+            if records is not None:
+                write_whole(records / RECORDED, dumps(recorded), flush=False)
+        return whole, recorded, recorder.held
+
+    def _tally(self, parts: Iterator[Records]) -> Tallied | None:
+        with OneThread().held():
+            return tally_rows(parts, self.metrics, self.by, draws=self.settings["draws"])
+
+    def _analyse(self, whole: Tallied) -> Analysis:
+        """Estimates, contrasts and summaries by the settings of the run."""
+        from evenhand import stats
+
+        given = self.settings
+        depth = given["depth"]
+        settings = stats.Settings(
+            draws=given["draws"],
+            permutations=given["permutations"] if given["draws"] else 0,
+            confidence=given["confidence"],
+            margin=given["margin"],
+            min_rows=given["min_rows"],
+            min_units=given["min_units"],
+            seed=(self.task.name, str(given["seed"])),
+            unit=self.task.about.unit,
+        )
+        found = stats.Analysis((), (), (), (), settings.method())
+        if whole.by_unit is not None:
+            with OneThread().held():  # once more: the import has loaded libraries
+                found = stats.analyse(whole.by_unit, self.by, depth, settings)
+        if whole.plain is not None:
+            every = (*found.estimates, *plain_estimates(whole.plain, self.by, depth))
+            found = replace(found, estimates=in_metric_order(every, self.metrics))
+        return found
+
+    def _listen(self, said: list[str]) -> Warn:
+        def listen(message: str) -> None:
+            if message not in said:
+                said.append(message)
+                self.warn(message)
+
+        return listen
+
+    def _results(
+        self, whole: Tallied, recorded: Recorded, found: Analysis, extras: Mapping[str, Any], manifest: Manifest
+    ) -> Results:
+        return Results(
+            task=self.task.name,
+            model=self.model,
+            dataset=self.dataset.version,
+            options=manifest.options,
+            metrics=metric_facts(self.metrics),
+            estimates=found.estimates,
+            coverage=recorded.coverage,
+            contrasts=found.contrasts,
+            omnibus=found.omnibus,
+            summaries=found.summaries,
+            method=found.method,
+            instruments=manifest.instruments,
+            headline=self.task.headline,
+            by=self.by,
+            levels={name: tuple(levels) for name, levels in self.dataset.levels.items()},
+            rows=whole.rows,
+            units=whole.units,
+            missing_attributes=whole.unannotated(self.by),
+            warnings=recorded.warnings,
+            facts={**recorded.facts, **to_plain(extras)},
+            version=evenhand.__version__,
+        )
+
+    def _submission(self) -> tuple[Input, ...]:
+        facts = self.answers.inputs
+        if not facts and self.predictions.is_file():
+            facts = (inputs.hash_of(self.predictions),)
+        return input_facts(facts, "predictions", self.predictions)
+
+
+def metric_facts(metrics: Sequence[Metric[Any]]) -> tuple[MetricFact, ...]:
+    """The metrics as they are applied, for results and fingerprints."""
+    return tuple(
+        MetricFact(
+            metric.name,
+            metric.definition,
+            {name: direction.value for name, direction in metric.outputs.items()},
+            to_plain(metric.parameters),
+        )
+        for metric in metrics
+    )
+
+
+@dataclass
+class _Stopwatch:
+    """How long each stage takes."""
+
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def time(self, stage: str) -> Iterator[None]:
+        begin = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + perf_counter() - begin
+
+    def reading(self) -> Clock:
+        return Clock(self.started.isoformat(), datetime.now(UTC).isoformat(), dict(self.seconds))

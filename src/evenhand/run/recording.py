@@ -1,0 +1,168 @@
+"""The stage that turns truth and predictions into rows, part by part, and keeps what is finished.
+
+Parts are written as they come. When the work is killed or a part fails, the finished ones stay in the
+unfinished run's folder, and the next start of the same run computes only the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from evenhand.core.engine import Done, Engine, Failed, In, Out, Workplace
+from evenhand.core.errors import PartError, RunError
+from evenhand.core.records import Array, Records
+from evenhand.store import inputs
+from evenhand.store.rows import from_parquet, to_parquet
+from evenhand.store.runs import RECORDED, Part, Recorded, read_parts, read_recorded
+from evenhand.store.writing import storing, write_whole
+
+KEPT = "kept"  # outcomes of the engine, in the folder of an unfinished run
+_REQUIRED = ("item", "unit")
+
+
+class Keeping:
+    """An engine that keeps the rows of finished parts on disk, and does not compute them again.
+
+    A part is known by its number in the call and by the number of the call; both are fixed by the
+    protocol, and the folder belongs to one fingerprint. Its content is checked by the hash in its name.
+    """
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self.engine, self.folder = engine, folder
+        self.latest: tuple[Records, Path, str] | None = None  # what was handed out last, its file and hash
+        self._calls = 0
+        with storing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def name(self) -> str:
+        return self.engine.name
+
+    def map(
+        self,
+        fn: Callable[[In, Workplace], Out],
+        parts: Iterable[In],
+        *,
+        setup: Callable[[], Any] | None = None,
+        shared: Sequence[Array] = (),
+        time_limit: float | None = None,
+    ) -> Iterator[Done[Out] | Failed]:
+        """The outcome of every part, in order; from disk where it was finished before."""
+        call = self._calls
+        self._calls += 1
+        have = self._on_disk(call)
+        rest = (part for number, part in enumerate(parts) if number not in have)
+        outcomes = self.engine.map(fn, rest, setup=setup, shared=shared, time_limit=time_limit)
+        number = 0
+        while True:
+            if number in have:
+                value: Any = from_parquet(have[number].read_bytes(), str(have[number]))
+                self.latest = (value, have[number], _hash(have[number].read_bytes()))
+                yield Done(number, value)
+            else:
+                outcome = next(outcomes, None)
+                if outcome is None:
+                    return
+                if isinstance(outcome, Failed):
+                    yield Failed(number, outcome.cause, outcome.detail)
+                else:
+                    self._keep(call, number, outcome.value)
+                    yield Done(number, outcome.value)
+            number += 1
+
+    def _keep(self, call: int, number: int, value: Any) -> None:
+        if not isinstance(value, Records):
+            self.latest = None
+            return
+        data = to_parquet(value)
+        digest = _hash(data)
+        path = self.folder / f"{call:03d}-{number:06d}-{digest}.parquet"
+        write_whole(path, data, flush=False)
+        self.latest = (value, path, digest)
+
+    def _on_disk(self, call: int) -> dict[int, Path]:
+        have = {}
+        for path in self.folder.glob(f"{call:03d}-*.parquet"):
+            _, number, digest = path.stem.split("-")
+            if _hash(path.read_bytes()) == digest:
+                have[int(number)] = path
+        return have
+
+
+class Recorder:
+    """Checks the parts of a protocol, writes them where they are stored, and holds them where they are asked for."""
+
+    def __init__(self, task: str, folder: Path | None, keeping: Keeping | None, *, hold: bool) -> None:
+        self.task, self.folder, self.keeping, self.hold = task, folder, keeping, hold
+        self.parts: list[Part] = []
+        self.held: list[Records] = []
+        if folder is not None:
+            with storing(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir(parents=True)
+
+    def through(self, parts: Iterable[Records]) -> Iterator[Records]:
+        """The same parts, once each is on disk."""
+        for number, rows in enumerate(parts):
+            for name in _REQUIRED:
+                if name not in rows:
+                    raise PartError(f"{self.task}: part {number} has no column {name!r}; every row needs one.")
+            if self.folder is not None:
+                self.parts.append(self._store(rows, self.folder / f"part-{number:04d}.parquet"))
+            if self.hold:
+                self.held.append(rows)
+            yield rows
+
+    def _store(self, rows: Records, path: Path) -> Part:
+        latest = self.keeping.latest if self.keeping is not None else None
+        if latest is not None and latest[0] is rows:
+            _, kept, digest = latest
+            with suppress(OSError):
+                os.link(kept, path)
+                return Part(path.name, len(rows), digest)
+        data = to_parquet(rows)
+        write_whole(path, data, flush=False)
+        return Part(path.name, len(rows), _hash(data))
+
+
+def stored_before(records: Path, fingerprint: str) -> Recorded | None:
+    """What was recorded in a folder, when it is whole and of that fingerprint."""
+    if not (records / RECORDED).exists():
+        return None
+    try:
+        recorded = read_recorded(records)
+        if recorded.fingerprint != fingerprint:
+            return None
+        for part in recorded.parts:
+            if inputs.hash_of(records / part.name, RunError).sha256 != part.sha256:
+                return None
+    except RunError:
+        return None
+    return recorded
+
+
+def reread(records: Path, recorded: Recorded) -> Iterator[Records]:
+    """The stored parts, as recording gave them."""
+    return read_parts(records, recorded)
+
+
+def share(source: Path, target: Path) -> None:
+    """Give the stored rows of one run to another: the same files where the disk can, else copies."""
+    with storing(target):
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+        for path in sorted(source.iterdir()):
+            try:
+                os.link(path, target / path.name)
+            except OSError:
+                shutil.copyfile(path, target / path.name)
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,6 @@
+"""Workers find the functions of `parts.py`."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
