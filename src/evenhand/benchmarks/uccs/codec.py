@@ -1,0 +1,136 @@
+"""The challenge's score files as predictions: read at the door, written by `predict`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand.benchmarks.uccs.data import Faces, read_subjects
+from evenhand.benchmarks.uccs.detections import Detections, ImageDetections, read_detections, write_detections
+from evenhand.benchmarks.uccs.options import DetectionOptions, IdentificationOptions
+from evenhand.benchmarks.uccs.scores import read_scores
+from evenhand.benchmarks.uccs.scoring import ScoredBlock, evaluate_blocks, score_stores, write_text
+from evenhand.core.errors import PredictionError
+from evenhand.core.task import Codec, Dataset
+from evenhand.store.inputs import read
+
+
+class DetectionCodec(Codec[ImageDetections]):
+    """The detection score file; a recognition file, text or binary, will do as well."""
+
+    filename = "detections.txt"
+    example = (
+        "FILE,DETECTION_SCORE,BB_X,BB_Y,BB_WIDTH,BB_HEIGHT,REYE_X,REYE_Y,…,LMOUTH_Y\n"
+        "a01.jpg,0.99,4391.66,2811.00,109.38,149.45,4446.41,2856.47,…,2830.76\n"
+    )
+
+    def read(self, path: Path, dataset: Dataset[Faces], options: DetectionOptions) -> Detections:
+        """The detections in a score file."""
+        if Path(path).suffix == ".npy":
+            return read_scores(path, dataset.truth, iou=options.iou)
+        return read_detections(path, dataset.truth)
+
+    def write(
+        self, path: Path, answers: Iterable[tuple[str, ImageDetections]], dataset: Dataset[Faces], options: Any
+    ) -> None:
+        """Write a detection score file."""
+        write_detections(path, answers)
+
+    def to_plain(self, answer: ImageDetections) -> Any:
+        return {name: value for name, value in answer._asdict().items() if value is not None}
+
+    def from_plain(self, plain: Any) -> ImageDetections:
+        return checked_answer(plain)
+
+
+class IdentificationCodec(Codec[ImageDetections]):
+    """The recognition score file, the binary store, or a TOML that names embedding stores.
+
+    The TOML has `gallery` and `probe`, paths beside it or absolute; similarities are then made
+    block by block and never stored.
+    """
+
+    filename = "scores.txt"
+    example = (
+        "FILE,DETECTION_SCORE,BB_X,BB_Y,BB_WIDTH,BB_HEIGHT,S_0001,S_0002,…,S_1000\n"
+        "a01,0.9,4391.66,2811.0,109.38,149.45,0.35412353,-0.04,…,1.2e-05\n"
+    )
+
+    def read(self, path: Path, dataset: Dataset[Faces], options: IdentificationOptions) -> Detections:
+        """The detections with what is kept of their similarities."""
+        gallery = dataset.truth.gallery
+        if Path(path).suffix == ".toml":
+            return _from_stores(Path(path), dataset, options)
+        return read_scores(path, dataset.truth, iou=options.iou, gallery=gallery, challenge=options.challenge)
+
+    def write(
+        self, path: Path, answers: Iterable[tuple[str, ImageDetections]], dataset: Dataset[Faces], options: Any
+    ) -> None:
+        """Write a recognition score file; every answer has similarities, in the order of the gallery's names."""
+        subjects = dataset.truth.gallery
+        if subjects is None:
+            raise PredictionError("Identification needs gallery.csv in the data folder, to name its columns.")
+        write_text(path, (_block(name, answer, len(subjects)) for name, answer in sorted(answers)), subjects)
+
+    def to_plain(self, answer: ImageDetections) -> Any:
+        return {name: value for name, value in answer._asdict().items() if value is not None}
+
+    def from_plain(self, plain: Any) -> ImageDetections:
+        answer = checked_answer(plain)
+        if answer.similarities is None and len(answer.scores):
+            raise PredictionError("An answer of identification needs `similarities` (detections, subjects).")
+        return answer
+
+
+def checked_answer(plain: Any) -> ImageDetections:
+    """An answer from its parts: `scores` (n), `boxes_xywh` (n, 4), perhaps `landmarks` and `similarities`."""
+    if isinstance(plain, ImageDetections):
+        plain = plain._asdict()
+    try:
+        scores = np.asarray(plain["scores"], dtype=np.float64).reshape(-1)
+        boxes = np.asarray(plain["boxes_xywh"], dtype=np.float64).reshape(-1, 4)
+        landmarks = plain.get("landmarks")
+        points = None if landmarks is None else np.asarray(landmarks, dtype=np.float64).reshape(-1, 5, 2)
+        similar = plain.get("similarities")
+        table = None if similar is None else np.asarray(similar, dtype=np.float32).reshape(len(scores), -1)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise PredictionError(
+            "An answer has `scores` (n), `boxes_xywh` (n, 4) and perhaps `landmarks` (n, 5, 2); "
+            f"this one does not: {error}."
+        ) from None
+    if len(boxes) != len(scores) or (points is not None and len(points) != len(scores)):
+        raise PredictionError(f"An answer has {len(scores)} scores and {len(boxes)} boxes; one box per score, please.")
+    if not (np.isfinite(scores).all() and np.isfinite(boxes).all()):
+        raise PredictionError("An answer has a score or a box that is not finite.")
+    return ImageDetections(scores, boxes, points, table)
+
+
+def _block(name: str, answer: ImageDetections, subjects: int) -> ScoredBlock:
+    similar = np.zeros((0, subjects), np.float32) if answer.similarities is None else answer.similarities
+    if similar.shape != (len(answer.scores), subjects):
+        needed = (len(answer.scores), subjects)
+        raise PredictionError(f"{name}: similarities are {similar.shape}; {needed} are needed.")
+    stem = name.removesuffix(".jpg")
+    return ScoredBlock([stem] * len(answer.scores), answer.scores, answer.boxes_xywh, similar.astype(np.float32))
+
+
+def _from_stores(path: Path, dataset: Dataset[Faces], options: IdentificationOptions) -> Detections:
+    source = read(path, PredictionError)
+    try:
+        named = tomllib.loads(source.text(PredictionError))
+    except tomllib.TOMLDecodeError as error:
+        raise PredictionError(f"{path} is no TOML: {error}.") from None
+    lacking = [key for key in ("gallery", "probe") if not isinstance(named.get(key), str)]
+    if lacking:
+        raise PredictionError(f"{path} lacks {', '.join(lacking)}: it names the stores of gallery and probes.")
+    subjects = dataset.truth.gallery
+    if subjects is None:
+        if "gallery_table" not in named:
+            raise PredictionError(f"{path}: there is no gallery.csv in the data folder; name one as gallery_table.")
+        subjects, _ = read_subjects(path.parent / named["gallery_table"])
+    enrolment, blocks = score_stores(path.parent / named["gallery"], path.parent / named["probe"], tuple(subjects))
+    return evaluate_blocks(blocks, enrolment.subjects, dataset.truth, iou=options.iou, inputs=(source.fact,))

@@ -1,0 +1,285 @@
+"""The challenge's data folder: annotated faces, the gallery, the exclusion list.
+
+Images keep the order of their first appearance and faces the order of their rows, because the
+protocol breaks ties by it. A face with a subject id of 0 or less is of somebody unknown.
+
+The exclusion list names probe faces that were cut out as gallery pictures. They take part in the
+assignment, but a detection on one of them counts neither way. The published evaluation lowers its
+denominators by the *length of the list*, whatever the ids are; `Exclusion` keeps that length
+beside the ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from evenhand.benchmarks.uccs.tables import Issue, Kind, first_of, read_table
+from evenhand.core.errors import DataError
+from evenhand.core.records import Array
+from evenhand.core.task import Dataset, InputFact, Sample
+from evenhand.store.inputs import read
+
+FACE_COLUMNS = ("FILE", "FACE_ID", "SUBJECT_ID", "FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
+LANDMARK_COLUMNS = tuple(f"{part}_{axis}" for part in ("REYE", "LEYE", "NOSE", "RMOUTH", "LMOUTH") for axis in "XY")
+GALLERY_COLUMNS = ("FILE", "SUBJECT_ID", *LANDMARK_COLUMNS)
+MOST_LEVELS = 50  # a column with more distinct values is no attribute
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Face ids that must not count."""
+
+    ids: Array  # (list,): as listed, repeated ones too
+    fact: InputFact | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+NO_EXCLUSION = Exclusion(np.zeros(0, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class ExtraColumn:
+    """A column that a user added: one level per face, or None where the field is empty."""
+
+    levels: tuple[str, ...]
+    of_face: Array  # (faces,): index of the level, `len(levels)` where empty
+    of_image: Array | None  # (images,): the same when all faces of an image agree; else None
+
+
+@dataclass(frozen=True)
+class Faces:
+    """Annotated faces, sorted by image; all arrays have one entry per face."""
+
+    images: tuple[str, ...]  # names with extension, in the order of first appearance
+    image: Array  # index into images, ascending
+    boxes_xywh: Array  # (faces, 4) double precision
+    subject: Array
+    face_id: Array
+    exclusion: Exclusion = NO_EXCLUSION
+    extra: Mapping[str, ExtraColumn] = field(default_factory=dict)
+    gallery: tuple[int, ...] | None = None  # the subjects of the watchlist, where it is known
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    @property
+    def is_known(self) -> Array:
+        """Whether a face is of somebody on the watchlist."""
+        return self.subject > 0
+
+    @property
+    def is_excluded(self) -> Array:
+        """Whether a face is on the exclusion list."""
+        return np.isin(self.face_id, self.exclusion.ids)
+
+
+class GalleryPicture(NamedTuple):
+    """One picture of a watchlist subject."""
+
+    file: str
+    subject: int
+    landmarks: Array  # (5, 2): right eye, left eye, nose, right and left mouth corner
+
+
+def read_faces(path: Path, exclusion: Exclusion = NO_EXCLUSION) -> tuple[Faces, InputFact]:
+    """The annotated faces of `validation.csv` or `test.csv`.
+
+    Columns beyond the official ones become attributes when they have at most 50 distinct values.
+    """
+    source = read(path)
+    kinds = dict.fromkeys(FACE_COLUMNS, Kind.NUMBER) | {"FILE": Kind.TEXT}
+    kinds |= {"FACE_ID": Kind.INTEGER, "SUBJECT_ID": Kind.INTEGER}
+    block, header = read_table(source.data, path, kinds, DataError)
+    frame = block.frame
+    names = frame["FILE"].to_list()
+    first_seen: dict[str, int] = {}
+    image = np.array([first_seen.setdefault(name, len(first_seen)) for name in names], dtype=np.intp)
+    boxes = frame.select(FACE_COLUMNS[3:]).to_numpy().reshape(-1, 4)
+    issues = box_issues(boxes, block.lines, "FACE")
+    if issues:
+        raise first_of(issues, path, DataError)
+    order = np.argsort(image, kind="stable")
+    others = [name for name in header.names if name not in FACE_COLUMNS and name]
+    faces = Faces(
+        images=tuple(first_seen),
+        image=image[order],
+        boxes_xywh=boxes[order],
+        subject=frame["SUBJECT_ID"].to_numpy()[order],
+        face_id=frame["FACE_ID"].to_numpy()[order],
+        exclusion=exclusion,
+        extra=_extra_columns(source.text(), others, header.names, order, image[order], len(first_seen)),
+    )
+    return faces, source.fact
+
+
+def read_exclusion(path: Path) -> Exclusion:
+    """The face ids of an exclusion list: one whole number per line, blank lines skipped.
+
+    A list from the first release (`.pickle`) is read by a loader that builds plain values only.
+    """
+    path = Path(path)
+    source = read(path, allow_empty=True)
+    if path.suffix in (".pickle", ".pkl"):
+        from evenhand.benchmarks.uccs.legacy import ids_of, load_plain
+
+        return Exclusion(ids_of(load_plain(source.data, path), path), source.fact)
+    ids: list[int] = []
+    for number, line in enumerate(source.text().split("\n"), 1):
+        text = line.strip()
+        if not text:
+            continue
+        try:
+            ids.append(int(text))
+        except ValueError:
+            raise DataError(
+                f"{path}, line {number}: {text[:40]!r} is no face id. The list has one whole number per line, "
+                "without a header."
+            ) from None
+    return Exclusion(np.array(ids, dtype=np.int64), source.fact)
+
+
+def read_gallery(path: Path) -> tuple[tuple[GalleryPicture, ...], InputFact]:
+    """The gallery pictures of `gallery.csv`, in the order of the file."""
+    source = read(path)
+    kinds = dict.fromkeys(GALLERY_COLUMNS, Kind.NUMBER) | {"FILE": Kind.TEXT, "SUBJECT_ID": Kind.INTEGER}
+    block, _ = read_table(source.data, path, kinds, DataError)
+    landmarks = block.frame.select(LANDMARK_COLUMNS).to_numpy().reshape(-1, 5, 2)
+    files, subjects = block.frame["FILE"].to_list(), block.frame["SUBJECT_ID"].to_list()
+    issues = [
+        Issue(int(line), f"SUBJECT_ID is {subject}; watchlist subjects are numbered from 1")
+        for line, subject in zip(block.lines, subjects, strict=True)
+        if subject < 1
+    ]
+    if issues:
+        raise first_of(issues, path, DataError)
+    return tuple(map(GalleryPicture, files, subjects, landmarks)), source.fact
+
+
+def read_subjects(path: Path) -> tuple[tuple[int, ...], InputFact]:
+    """The distinct subject ids of `gallery.csv`, in the text order of their four-digit names."""
+    source = read(path)
+    block, _ = read_table(source.data, path, {"SUBJECT_ID": Kind.INTEGER}, DataError)
+    return tuple(sorted(set(block.frame["SUBJECT_ID"].to_list()), key=subject_name)), source.fact
+
+
+def subject_name(subject: int) -> str:
+    """A subject's name in stores and headers: four digits.
+
+    >>> subject_name(7)
+    '0007'
+    """
+    return f"{subject:04d}"
+
+
+def list_images(path: Path, pictures: Path) -> tuple[tuple[str, ...], InputFact | None]:
+    """The images of a set, sorted by name: the distinct `FILE`s of its table, or else the folder's content.
+
+    Only `FILE` is needed: a test set comes without annotations, or without any table.
+    """
+    if path.exists():
+        source = read(path)
+        block, _ = read_table(source.data, path, {"FILE": Kind.TEXT}, DataError)
+        return tuple(sorted(set(block.frame["FILE"].to_list()), key=str.encode)), source.fact
+    if not pictures.is_dir():
+        raise DataError(f"Neither {path} nor the folder {pictures} exists, so there is no image to look at.")
+    names = [entry.name for entry in pictures.iterdir() if entry.suffix.lower() in _PICTURES and entry.is_file()]
+    if not names:
+        raise DataError(f"The folder {pictures} has no picture ({', '.join(sorted(_PICTURES))}).")
+    return tuple(sorted(names, key=str.encode)), None
+
+
+_PICTURES = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff"}
+
+
+def box_issues(boxes_xywh: Array, lines: Array, what: str) -> list[Issue]:
+    """Boxes with a negative extent or beyond single precision, with their lines."""
+    negative = np.asarray((boxes_xywh[:, 2:] < 0).any(axis=1))
+    huge = np.asarray((np.abs(boxes_xywh) > 1e18).any(axis=1))  # squares must stay finite in single precision
+    issues = []
+    for row in np.flatnonzero(negative | huge):
+        x, y, width, height = boxes_xywh[row].tolist()
+        if negative[row]:
+            message = f"{what}_WIDTH {width:g} and {what}_HEIGHT {height:g}: a box can't be smaller than nothing"
+        else:
+            message = f"the box {x:g}, {y:g}, {width:g}, {height:g} is beyond any picture"
+        issues.append(Issue(int(lines[row]), message))
+    return issues
+
+
+def unannotated(images: Sequence[str]) -> Faces:
+    """Images of which no face is annotated: they can be looked at, not evaluated."""
+    none = np.zeros(0, dtype=np.int64)
+    return Faces(tuple(images), none.astype(np.intp), np.zeros((0, 4)), none, none)
+
+
+def dataset_of(faces: Faces, pictures: Path, inputs: Sequence[InputFact]) -> Dataset[Faces]:
+    """Faces as a dataset: one sample per image."""
+    samples = tuple(Sample(name, (pictures / name,)) for name in faces.images)
+    known = int(faces.is_known.sum())
+    facts = {
+        "images": len(faces.images),
+        "faces": len(faces),
+        "known faces": known,
+        "unknown faces": len(faces) - known,
+        "exclusion list": len(faces.exclusion),
+    }
+    if faces.gallery is not None:
+        facts["gallery subjects"] = len(faces.gallery)
+    levels = {name: column.levels for name, column in faces.extra.items()}
+    return Dataset("UCCS watchlist", samples, faces, levels, tuple(inputs), exclusion_warnings(faces), facts)
+
+
+def exclusion_warnings(faces: Faces) -> tuple[str, ...]:
+    """What is odd about the exclusion list; the published denominators subtract its length all the same."""
+    ids = faces.exclusion.ids
+    if not len(ids):
+        return ()
+    found = []
+    distinct = np.unique(ids)
+    if len(distinct) < len(ids):
+        found.append(f"The exclusion list repeats {len(ids) - len(distinct)} ids; each is subtracted every time.")
+    absent = distinct[~np.isin(distinct, faces.face_id)]
+    if len(absent):
+        shown = ", ".join(str(face) for face in absent[:5].tolist()) + (", …" if len(absent) > 5 else "")
+        found.append(
+            f"The exclusion list names {len(absent)} faces that are not annotated ({shown}); "
+            "the published evaluation subtracts them from the number of faces, and so do we."
+        )
+    strangers = int((faces.is_excluded & ~faces.is_known).sum())
+    if strangers:
+        found.append(
+            f"{strangers} excluded faces are of unknown people; the published evaluation subtracts them "
+            "from the number of known faces, and so do we."
+        )
+    return tuple(found)
+
+
+def _extra_columns(
+    text: str, others: Sequence[str], names: Sequence[str], order: Array, image: Array, images: int
+) -> dict[str, ExtraColumn]:
+    if not others:
+        return {}
+    import csv
+
+    rows = [fields for fields in csv.reader(text.split("\n")) if fields and any(part.strip() for part in fields)][1:]
+    found = {}
+    for name in others:
+        place = list(names).index(name)
+        values = [rows[row][place].strip() for row in order]
+        levels = tuple(sorted(set(values) - {""}))
+        if not 0 < len(levels) <= MOST_LEVELS:
+            continue
+        codes = {level: code for code, level in enumerate(levels)} | {"": len(levels)}
+        of_face = np.array([codes[value] for value in values], dtype=np.int64)
+        of_image = np.full(images, len(levels), dtype=np.int64)
+        of_image[image] = of_face
+        agree = bool((of_image[image] == of_face).all())
+        found[name.lower()] = ExtraColumn(levels, of_face, of_image if agree else None)
+    return found

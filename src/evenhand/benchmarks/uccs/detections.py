@@ -1,0 +1,321 @@
+"""Detections: the rows of a score file, image by image.
+
+Detection files name images with their extension, recognition files without it; both are
+accepted in both. Rows of one image keep their order in the file; the order of images has no
+meaning. Rows on images that are not annotated take no part, and are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.benchmarks.uccs.data import LANDMARK_COLUMNS, Faces, box_issues
+from evenhand.benchmarks.uccs.tables import (
+    Block,
+    Issue,
+    Kind,
+    Lines,
+    header_of,
+    missing_columns,
+    parse,
+    raise_first,
+    raise_missing,
+)
+from evenhand.core.errors import PredictionError
+from evenhand.core.records import Array
+from evenhand.core.results import Coverage
+from evenhand.core.task import InputFact
+from evenhand.geometry.boxes import extents, offsets_of
+from evenhand.store.inputs import read
+
+BOX_COLUMNS = ("BB_X", "BB_Y", "BB_WIDTH", "BB_HEIGHT")
+LEADING_COLUMNS = ("FILE", "DETECTION_SCORE", *BOX_COLUMNS)
+KINDS: Mapping[str, Kind] = dict.fromkeys(LEADING_COLUMNS, Kind.NUMBER) | {"FILE": Kind.TEXT}
+NOT_ANNOTATED = -1
+
+
+class ImageDetections(NamedTuple):
+    """What a detector found in one image, best first."""
+
+    scores: Array  # (detections,)
+    boxes_xywh: Array  # (detections, 4)
+    landmarks: Array | None = None  # (detections, 5, 2)
+    similarities: Array | None = None  # (detections, subjects), for identification
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Similarities of detections to the true subjects of the faces that they overlap.
+
+    All that identification needs of the similarities of a row, beside its largest: for every
+    overlapping known face, the similarity to that subject and how many others are larger or equal.
+    """
+
+    detection: Array  # row of the detection
+    face: Array  # row of the face
+    similarity: Array
+    larger: Array  # subjects with a strictly larger similarity
+    tied: Array  # other subjects with the same similarity
+
+
+@dataclass(frozen=True)
+class Detections:
+    """The detections of one system on annotated images, sorted by image, in file order within.
+
+    Is itself `Predictions`: answers by image name.
+    """
+
+    faces: Faces
+    image: Array  # (rows,): index into faces.images, ascending
+    scores: Array  # (rows,)
+    boxes_xywh: Array  # (rows, 4)
+    line: Array  # (rows,): where it stands in the file, or in the store
+    elsewhere: Mapping[str, int] = field(default_factory=dict)  # images that are not annotated → rows
+    largest: Array | None = None  # (rows,): largest similarity of each row
+    candidates: Candidates | None = None
+    subjects: tuple[int, ...] = ()  # of the similarity columns
+    inputs: tuple[InputFact, ...] = ()
+    warnings: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    @property
+    def offsets(self) -> Array:
+        """(images + 1,): where the detections of each image begin."""
+        return offsets_of(self.image, len(self.faces.images))
+
+    @property
+    def coverage(self) -> Coverage:
+        """Images with and without detections; rows on images that are not annotated."""
+        answered = len(np.unique(self.image))
+        reasons, examples = {}, {}
+        if self.elsewhere:
+            reasons["rows on images that are not annotated"] = sum(self.elsewhere.values())
+            examples["rows on images that are not annotated"] = tuple(sorted(self.elsewhere)[:5])
+        silent = len(self.faces.images) - answered
+        return Coverage(
+            asked=len(self.faces.images),
+            answered=answered,
+            missing=silent,
+            extra=len(self.elsewhere),
+            reasons=reasons | ({"images without a detection": silent} if silent else {}),
+            examples=examples,
+        )
+
+    @property
+    def ids(self) -> Sequence[str]:
+        return tuple(self.faces.images[image] for image in np.unique(self.image))
+
+    def get(self, sample: str) -> ImageDetections | None:
+        """What was found in an image; None when nothing was."""
+        if sample not in self.faces.images:
+            return None
+        image = self.faces.images.index(sample)
+        rows = np.flatnonzero(self.image == image)
+        return ImageDetections(self.scores[rows], self.boxes_xywh[rows]) if len(rows) else None
+
+    def stream(self) -> Iterator[Sequence[tuple[str, ImageDetections]]]:
+        offsets = self.offsets
+        for start in range(0, len(self.faces.images), 1024):
+            block = []
+            for image in range(start, min(start + 1024, len(self.faces.images))):
+                rows = slice(offsets[image], offsets[image + 1])
+                if offsets[image + 1] > offsets[image]:
+                    found = ImageDetections(self.scores[rows], self.boxes_xywh[rows])
+                    block.append((self.faces.images[image], found))
+            yield block
+
+
+class NameIndex:
+    """Finds annotated images by name, with or without extension."""
+
+    def __init__(self, images: Sequence[str]) -> None:
+        self._exact = {name: place for place, name in enumerate(images)}
+        self._stems: dict[str, int] = {}
+        for place, name in enumerate(images):
+            self._stems.setdefault(PurePosixPath(name).stem, place)
+
+    def find(self, name: str) -> int:
+        """The image's place, or NOT_ANNOTATED. An exact name goes before `.jpg`, and that before any extension."""
+        place = self._exact.get(name)
+        if place is None:
+            place = self._exact.get(name + ".jpg", self._stems.get(name, NOT_ANNOTATED))
+        return place
+
+    def places(self, names: Iterable[str]) -> Array:
+        """The places of many names."""
+        seen: dict[str, int] = {}
+        found = []
+        for name in names:
+            place = seen.get(name)
+            if place is None:
+                place = seen[name] = self.find(name)
+            found.append(place)
+        return np.array(found, dtype=np.intp)
+
+
+class Gathered(NamedTuple):
+    """Checked rows of a block: where they belong, and their leading columns."""
+
+    image: Array
+    scores: Array
+    boxes_xywh: Array
+    lines: Array
+    names: list[str]
+
+
+def gather(block: Block, index: NameIndex) -> tuple[Gathered, tuple[Issue, ...]]:
+    """The leading columns of a block of a score file, with the image of each row."""
+    names = block.frame["FILE"].to_list()
+    boxes = block.frame.select(BOX_COLUMNS).to_numpy().reshape(-1, 4)
+    scores = block.frame["DETECTION_SCORE"].to_numpy()
+    issues = (*block.issues, *box_issues(boxes, block.lines, "BB"))
+    return Gathered(index.places(names), scores, boxes, block.lines, names), issues
+
+
+def read_detections(path: Path, faces: Faces) -> Detections:
+    """The detections of a detection or recognition score file.
+
+    The ten landmark columns are optional, all or none; similarity columns are not read.
+    """
+    lines = Lines(path, PredictionError)
+    index = NameIndex(faces.images)
+    parts: list[Gathered] = []
+    for first_line, body in lines.blocks():
+        if first_line == 2:
+            check_header(lines, path)
+        block = parse(body, lines.header, KINDS, first_line, path)
+        part, issues = gather(block, index)
+        raise_first(issues, path, PredictionError)
+        parts.append(part)
+    if not parts:
+        check_header(lines, path)
+    return assemble(parts, faces, inputs=(lines.fact,), warnings=end_warning(lines))
+
+
+def read_found(path: Path) -> dict[str, ImageDetections]:
+    """The detections of every image of a detection file, with landmarks where it has them."""
+    source = read(path, PredictionError)
+    first, _, body = source.data.partition(b"\n")
+    header = header_of(first, path, PredictionError)
+    raise_missing(header, LEADING_COLUMNS, path, PredictionError)
+    has_landmarks = not missing_columns(header, LANDMARK_COLUMNS)
+    kinds = dict(KINDS) | (dict.fromkeys(LANDMARK_COLUMNS, Kind.NUMBER) if has_landmarks else {})
+    block = parse(body, header, kinds, 2, path)
+    boxes = block.frame.select(BOX_COLUMNS).to_numpy().reshape(-1, 4)
+    raise_first((*header.issues, *block.issues, *box_issues(boxes, block.lines, "BB")), path, PredictionError)
+    scores = block.frame["DETECTION_SCORE"].to_numpy()
+    points = block.frame.select(LANDMARK_COLUMNS).to_numpy().reshape(-1, 5, 2) if has_landmarks else None
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(block.frame["FILE"].to_list()):
+        rows.setdefault(name, []).append(row)
+    return {
+        name: ImageDetections(scores[some], boxes[some], None if points is None else points[some])
+        for name, some in rows.items()
+    }
+
+
+def check_header(lines: Lines, path: Path) -> None:
+    """Raise when a score file's header lacks a column, or has some landmarks but not all."""
+    raise_missing(lines.header, LEADING_COLUMNS, path, PredictionError)
+    raise_first(header_issues(lines), path, PredictionError)
+
+
+def header_issues(lines: Lines) -> tuple[Issue, ...]:
+    """What is wrong with a score file's header beside missing leading columns."""
+    lacking = missing_columns(lines.header, LANDMARK_COLUMNS)
+    if lacking and len(lacking) < len(LANDMARK_COLUMNS):
+        some = Issue(1, f"no column {', '.join(lacking)}, but other landmarks; give all ten or none")
+        return (*lines.header.issues, some)
+    return lines.header.issues
+
+
+def end_warning(lines: Lines) -> tuple[str, ...]:
+    """A warning when the last line has no line feed: the file may have been cut inside its last field."""
+    if lines.ends_with_line_feed:
+        return ()
+    return (f"{lines.path}: the last line has no line end. Was the file cut? Its last number may be incomplete.",)
+
+
+def assemble(
+    parts: Sequence[Gathered],
+    faces: Faces,
+    *,
+    inputs: tuple[InputFact, ...] = (),
+    warnings: tuple[str, ...] = (),
+) -> Detections:
+    """Detections from blocks of rows; rows on images that are not annotated are counted and left out."""
+    image, order = order_of(parts)
+    elsewhere = elsewhere_of(parts)
+    if parts and not len(order) and elsewhere:
+        shown = ", ".join(sorted(elsewhere)[:3])
+        known = ", ".join(faces.images[:3])
+        warnings += (f"No row is on an annotated image (the file names {shown}…, the annotation {known}…).",)
+    return Detections(
+        faces,
+        image[order],
+        _column(parts, "scores")[order],
+        _column(parts, "boxes_xywh").reshape(-1, 4)[order],
+        _column(parts, "lines")[order],
+        elsewhere,
+        inputs=inputs,
+        warnings=warnings,
+    )
+
+
+def order_of(parts: Sequence[Gathered]) -> tuple[Array, Array]:
+    """The image of every row, and the rows on annotated images sorted by image."""
+    image = _column(parts, "image").astype(np.intp)
+    here = np.flatnonzero(image != NOT_ANNOTATED)
+    return image, here[np.argsort(image[here], kind="stable")]
+
+
+def elsewhere_of(parts: Sequence[Gathered]) -> dict[str, int]:
+    """Images that are not annotated, with their number of rows."""
+    found: dict[str, int] = {}
+    for part in parts:
+        for row in np.flatnonzero(part.image == NOT_ANNOTATED):
+            found[part.names[row]] = found.get(part.names[row], 0) + 1
+    return found
+
+
+def write_detections(path: Path, answers: Iterable[tuple[str, ImageDetections]]) -> int:
+    """Write a detection score file; returns the number of rows.
+
+    Images in ascending byte order of their names, detections in the detector's order, every
+    number with two decimals. An image without detections leaves no row.
+    """
+    rows = 0
+    with_landmarks = True
+    collected = sorted(answers, key=lambda pair: pair[0].encode())
+    for _, found in collected:
+        with_landmarks &= found.landmarks is not None or not len(found.scores)
+    header = (*LEADING_COLUMNS, *(LANDMARK_COLUMNS if with_landmarks else ()))
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(",".join(header) + "\n")
+        for name, found in collected:
+            columns = [np.asarray(found.scores, dtype=np.float64).reshape(-1, 1), found.boxes_xywh]
+            if with_landmarks and found.landmarks is not None:
+                columns.append(found.landmarks.reshape(len(found.scores), 10))
+            for row in np.concatenate(columns, axis=1) if len(found.scores) else ():
+                file.write(name + "," + ",".join([f"{value:.2f}" for value in row.tolist()]) + "\n")
+                rows += 1
+    return rows
+
+
+def from_corners(scores: Array, corners_xyxy: Array, landmarks: Array | None) -> ImageDetections:
+    """Detections from corners; width and height are differences taken in single precision."""
+    boxes = extents(np.asarray(corners_xyxy, dtype=np.float32).reshape(-1, 4))
+    return ImageDetections(np.asarray(scores, dtype=np.float32), boxes, landmarks)
+
+
+def _column(parts: Sequence[Gathered], name: str) -> Array:
+    columns = [getattr(part, name) for part in parts]
+    return np.concatenate(columns) if columns else np.zeros(0)

@@ -1,0 +1,28 @@
+"""The protocol's named switches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evenhand.benchmarks.uccs.record import Ties
+from evenhand.core.options import Options, option
+from evenhand.metrics.curves import COMPETITION_TARGETS
+
+
+@dataclass(frozen=True)
+class DetectionOptions(Options):
+    """Switches of detection."""
+
+    which_set: str = option("validation", "the set: the name of its table in the data folder")
+    exclude: str = option("auto", "exclusion list: auto (exclude_gallery_SET.txt when there), none, or a path")
+    iou: float = option(0.5, "overlap from which on a detection belongs to a face, above 0 and at most 1")
+    targets: tuple[float, ...] = option(COMPETITION_TARGETS, "false alarms per image at which rates are read")
+
+
+@dataclass(frozen=True)
+class IdentificationOptions(DetectionOptions):
+    """Switches of identification."""
+
+    ranks: tuple[int, ...] = option((1,), "the true name must be among the so many most similar; any number of ranks")
+    ties: Ties = option("pessimistic", "rank of a true name that ties with others: behind, amid or before them")
+    challenge: bool = option(False, "insist on the challenge's 1000 subjects")

@@ -1,0 +1,184 @@
+"""What happened, one row per event: images looked at, faces, false alarms.
+
+The published denominators subtract the length of the exclusion list, whatever the ids are (UCCS
+evaluation, October 2024). So that they can be counted from rows, every row says what it adds:
+a face that counts adds 1, an excluded one 0, and an exclusion that lowers the number though it
+took no face away (it names nobody, or repeats an id) is an `ABSENT` row that adds −1. The number of
+*known* faces is lowered by every exclusion, so an excluded unknown face adds −1 there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from evenhand.benchmarks.uccs.data import Faces
+from evenhand.benchmarks.uccs.detections import Detections
+from evenhand.benchmarks.uccs.matching import Matches, match
+from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
+from evenhand.metrics.curves import Event
+
+Ties = Literal["pessimistic", "middle", "optimistic"]
+NEVER = np.iinfo(np.int32).max  # the rank of a subject that has no column
+
+
+def record_detection(faces: Faces, detections: Detections, iou: float = 0.5, *, items: bool = True) -> Records:
+    """One row per image, per face, per false or ignored detection, per absent exclusion.
+
+    Without `items` the rows can't be traced back by name; curves do not need that.
+    """
+    matches = match(faces, detections, iou)
+    rows = _Rows(faces, detections, matches, items)
+    found_face, found = matches.pairs
+    rows.score_of_face[found_face] = detections.scores[found]
+    kind = np.full(len(faces), Event.MISSED, dtype=np.int8)
+    kind[found_face] = Event.FOUND
+    kind[matches.is_excluded] = Event.EXCLUDED
+    adds = _counts(faces)
+    table = rows.table(kind, adds, detections.scores[matches.false])
+    return Records({**table.columns, "faces": table["adds"]}, table.attributes)
+
+
+def record_identification(
+    faces: Faces, detections: Detections, iou: float = 0.5, ties: Ties = "pessimistic", *, items: bool = True
+) -> Records:
+    """One row per image, per face, per false or ignored detection, per absent exclusion.
+
+    The score is the similarity to the true subject for a known face, and the largest similarity
+    for an unknown face or a false alarm. `rank` of a known face counts the subjects with a larger
+    similarity and, by the pessimistic rule, those with the same.
+    """
+    assert detections.largest is not None, "a file without similarities has no identification"
+    matches = match(faces, detections, iou)
+    rows = _Rows(faces, detections, matches, items)
+    found_face, found = matches.pairs
+    known = faces.is_known[found_face]
+    kind = np.full(len(faces), Event.MISSED, dtype=np.int8)
+    kind[found_face] = np.where(known, Event.FOUND, Event.STRANGER)
+    kind[matches.is_excluded] = Event.EXCLUDED
+    similarity, rank = _true_subjects(detections, found_face[known], found[known], ties)
+    rows.score_of_face[found_face[~known]] = detections.largest[found[~known]]
+    rows.score_of_face[found_face[known]] = similarity
+    rows.rank_of_face[found_face[known]] = rank
+    adds = np.where(faces.is_known, _counts(faces), _counts(faces) - 1).astype(np.int8)
+    table = rows.table(kind, adds, detections.largest[matches.false])
+    return Records({**table.columns, "known": table["adds"]}, table.attributes)
+
+
+def parts_of(records: Records) -> Iterator[Records]:
+    """The rows as one part; a set of images is small once it is rows."""
+    yield records
+
+
+def _counts(faces: Faces) -> Array:
+    """What each face adds to the number of faces: 1, or 0 when its exclusion took it away.
+
+    When several faces carry the same listed id, the list takes away only one of them.
+    """
+    excluded = faces.is_excluded
+    adds = np.where(excluded, 0, 1)
+    _, first = np.unique(faces.face_id, return_index=True)
+    again = np.ones(len(faces), dtype=np.bool_)
+    again[first] = False
+    return np.where(excluded & again, 1, adds).astype(np.int8)
+
+
+def _absent(faces: Faces) -> Array:
+    """The listed ids that take no face away: those that name nobody, and repetitions."""
+    ids = faces.exclusion.ids
+    _, first = np.unique(ids, return_index=True)
+    repeated = np.ones(len(ids), dtype=np.bool_)
+    repeated[first] = False
+    return ids[repeated | ~np.isin(ids, faces.face_id)]
+
+
+def _true_subjects(detections: Detections, face: Array, detection: Array, ties: Ties) -> tuple[Array, Array]:
+    """Similarity to the true subject, and its rank, of pairs of known faces and detections."""
+    found = detections.candidates
+    assert found is not None
+    similarity, rank = np.full(len(face), np.nan), np.full(len(face), float(NEVER))
+    span = max(len(detections), 1)
+    keys = found.face.astype(np.int64) * span + found.detection
+    order = np.argsort(keys)
+    wanted = face.astype(np.int64) * span + detection
+    place = np.searchsorted(keys[order], wanted)
+    there = place < len(keys)
+    there[there] = keys[order][place[there]] == wanted[there]
+    row = order[place[there]]
+    share = {"pessimistic": 1.0, "middle": 0.5, "optimistic": 0.0}[ties]
+    similarity[there] = found.similarity[row]
+    rank[there] = 1 + found.larger[row] + share * found.tied[row]
+    return similarity, rank
+
+
+class _Rows:
+    """The table under construction: rows of images, faces, false alarms, ignored ones and absent ones."""
+
+    def __init__(self, faces: Faces, detections: Detections, matches: Matches, items: bool) -> None:
+        self._faces, self._detections, self._matches, self._named = faces, detections, matches, items
+        self.score_of_face = np.full(len(faces), np.nan)
+        self.rank_of_face = np.zeros(len(faces))
+
+    def table(self, kind: Array, adds: Array, false_scores: Array) -> Records:
+        faces, detections = self._faces, self._detections
+        false, ignored, absent = self._matches.false, self._matches.ignored, _absent(faces)
+        images = len(faces.images)
+        sizes = (images, len(faces), len(false), len(ignored), len(absent))
+        kinds = (Event.IMAGE, kind, Event.FALSE_ALARM, Event.IGNORED, Event.ABSENT)
+        spread = [np.broadcast_to(np.asarray(one, dtype=np.int8), size) for one, size in zip(kinds, sizes, strict=True)]
+        unit = [
+            np.arange(images),
+            faces.image,
+            detections.image[false],
+            detections.image[ignored],
+            # An absent exclusion belongs to no image; spread evenly, redrawn images take their share of it.
+            np.arange(len(absent)) * images // max(len(absent), 1),
+        ]
+        score = [np.full(images, np.nan), self.score_of_face, false_scores, np.full(len(ignored), np.nan)]
+        score.append(np.full(len(absent), np.nan))
+        none = [np.zeros(size, dtype=np.int8) for size in sizes]
+        columns: dict[str, Array] = {
+            "unit": np.concatenate(unit).astype(np.int32),
+            "kind": np.concatenate(spread),
+            "score": np.concatenate(score),
+            "rank": np.concatenate([none[0], self.rank_of_face, none[2], none[3], none[4]]).astype(np.float64),
+            "adds": np.concatenate([none[0], adds, none[2], none[3], np.full(len(absent), -1, dtype=np.int8)]).astype(
+                np.int8
+            ),
+            "line": np.concatenate(
+                [none[0], self._line_of_face(), detections.line[false], detections.line[ignored], none[4]]
+            ).astype(np.int64),
+        }
+        if self._named:
+            columns = {"item": self._items(false, ignored, absent), **columns}
+        return Records(columns, {name: self._attribute(name, columns["unit"], sizes) for name in faces.extra})
+
+    def _line_of_face(self) -> Array:
+        """The line of the detection on each face; 0 when there is none."""
+        found = self._matches.assignment.detection_of
+        if not len(self._detections):
+            return np.zeros(len(found), dtype=np.int64)
+        return np.where(found >= 0, self._detections.line[found], 0)
+
+    def _items(self, false: Array, ignored: Array, absent: Array) -> Array:
+        names, faces, detections = self._faces.images, self._faces, self._detections
+        within = np.arange(len(detections)) - detections.offsets[detections.image]
+        items: list[str] = list(names)
+        items += [f"{names[i]}:face {f}" for i, f in zip(faces.image.tolist(), faces.face_id.tolist(), strict=True)]
+        for some in (false, ignored):
+            places = zip(detections.image[some].tolist(), within[some].tolist(), strict=True)
+            items += [f"{names[i]}:detection {n}" for i, n in places]
+        items += [f"exclusion {face}" for face in absent.tolist()]
+        return np.array(items, dtype=np.str_) if items else np.zeros(0, dtype="U1")
+
+    def _attribute(self, name: str, unit: Array, sizes: tuple[int, ...]) -> Attribute:
+        """A column that a user added: of the image where all its faces agree, else of faces alone."""
+        extra = self._faces.extra[name]
+        if extra.of_image is not None:
+            codes = extra.of_image[unit]
+            codes[len(codes) - sizes[-1] :] = NOT_APPLICABLE
+            return Attribute.coded(codes, extra.levels)
+        silent = [np.full(size, NOT_APPLICABLE) for size in sizes]
+        return Attribute.coded(np.concatenate([silent[0], extra.of_face, *silent[2:]]), extra.levels)

@@ -1,0 +1,331 @@
+"""Similarities to the watchlist: the recognition score file, the binary store, and what is kept of them.
+
+The text file has one row per detection with one similarity per subject, named `S_` and the
+subject's number. At the size of the challenge it is 2.6 GB, and evaluation needs little of it: of
+every row its largest similarity, and for the faces that a row overlaps the similarity to their
+true subject with its rank. So rows are streamed block by block and reduced at once; memory does
+not grow with rows × subjects.
+
+The binary store is two files beside each other: `NAME.npy`, the similarities as a single-precision
+matrix (rows × subjects), and `NAME.ids.npz` with `files` (names), `detection_scores` and `bboxes`
+(doubles) of the rows and `subjects` (whole numbers) of the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from evenhand.benchmarks.uccs.data import Faces, box_issues, subject_name
+from evenhand.benchmarks.uccs.detections import (
+    KINDS,
+    LEADING_COLUMNS,
+    Candidates,
+    Detections,
+    Gathered,
+    NameIndex,
+    assemble,
+    end_warning,
+    gather,
+    header_issues,
+    order_of,
+)
+from evenhand.benchmarks.uccs.tables import Header, Issue, Kind, Lines, first_of, parse, raise_first, raise_missing
+from evenhand.core.errors import PredictionError
+from evenhand.core.records import Array
+from evenhand.core.task import InputFact
+from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
+from evenhand.store.inputs import hashed
+
+PREFIX = "S_"
+CHALLENGE_SUBJECTS = 1000
+_BLOCK_VALUES = 1 << 23
+
+
+class Reducer:
+    """Keeps of blocks of similarities what identification needs.
+
+    Which face a detection is finally paired with is known only when all rows of its image are
+    there. A pair must overlap by at least the limit, so the similarity and rank of every such
+    pair are kept, usually one per row at most.
+    """
+
+    def __init__(self, faces: Faces, subjects: Sequence[int], iou: float) -> None:
+        self._faces, self._iou = faces, iou
+        self._corners = corners(faces.boxes_xywh.astype(np.float32))
+        self._offsets = offsets_of(faces.image, len(faces.images))
+        place = {subject: column for column, subject in enumerate(subjects)}
+        column = [place.get(subject, -1) for subject in faces.subject.tolist()]
+        self._column = np.where(faces.is_known, np.array(column, dtype=np.intp).reshape(len(faces)), -1)
+        self.subjects = tuple(subjects)
+        self._parts: list[Gathered] = []
+        self._largest: list[Array] = []
+        self._found: list[Candidates] = []
+        self._rows = 0
+
+    def add(self, rows: Gathered, similarities: Array) -> None:
+        """Take a block: its rows, and their similarities (rows, subjects)."""
+        self._parts.append(rows._replace(boxes_xywh=rows.boxes_xywh))
+        self._largest.append(similarities.max(axis=1).astype(np.float64))
+        here = np.flatnonzero(rows.image >= 0)
+        here = here[np.argsort(rows.image[here], kind="stable")]
+        pairs = overlaps_by_image(
+            self._corners,
+            self._offsets,
+            corners(rows.boxes_xywh[here].astype(np.float32)),
+            offsets_of(rows.image[here], len(self._faces.images)),
+            at_least=self._iou,
+        )
+        known = self._column[pairs.first] >= 0
+        face, row = pairs.first[known], here[pairs.second[known]]
+        own = similarities[row, self._column[face]]
+        larger, tied = np.zeros(len(row), np.int64), np.zeros(len(row), np.int64)
+        step = max(1, _BLOCK_VALUES // max(similarities.shape[1], 1))
+        for start in range(0, len(row), step):
+            part = slice(start, start + step)
+            mine = similarities[row[part]]
+            larger[part] = np.count_nonzero(mine > own[part, np.newaxis], axis=1)
+            tied[part] = np.count_nonzero(mine == own[part, np.newaxis], axis=1) - 1
+        self._found.append(Candidates(row + self._rows, face, own.astype(np.float64), larger, tied))
+        self._rows += len(rows.image)
+
+    def finish(
+        self, *, inputs: tuple[InputFact, ...] = (), warnings: tuple[str, ...] = (), single: bool = False
+    ) -> Detections:
+        """The detections with their reduced similarities.
+
+        `single`: the similarities were single-precision numbers; they are given the doubles that
+        their shortest text would be read as, so that text and binary files agree to the last bit.
+        """
+        plain = assemble(self._parts, self._faces, inputs=inputs, warnings=warnings)
+        _, order = order_of(self._parts)
+        place = np.full(self._rows, -1, dtype=np.intp)
+        place[order] = np.arange(len(order))
+        largest = (np.concatenate(self._largest) if self._largest else np.zeros(0))[order]
+        columns = [np.concatenate([getattr(c, name) for c in self._found]) for name in _FIELDS] if self._found else None
+        found = Candidates(*(columns or [np.zeros(0, np.intp), np.zeros(0, np.intp), *np.zeros((3, 0))]))
+        similarity = found.similarity
+        if single:
+            largest, similarity = as_written(largest), as_written(similarity)
+        kept = Candidates(place[found.detection], found.face, similarity, found.larger, found.tied)
+        return Detections(
+            plain.faces,
+            plain.image,
+            plain.scores,
+            plain.boxes_xywh,
+            plain.line,
+            plain.elsewhere,
+            largest,
+            kept,
+            self.subjects,
+            inputs,
+            (*plain.warnings, *self._subject_warnings()),
+            {"subjects": len(self.subjects)},
+        )
+
+    def _subject_warnings(self) -> tuple[str, ...]:
+        lacking = sorted(set(self._faces.subject[self._faces.is_known & (self._column < 0)].tolist()))
+        if not lacking:
+            return ()
+        shown = ", ".join(PREFIX + subject_name(subject) for subject in lacking[:5]) + ("…" if len(lacking) > 5 else "")
+        return (f"{len(lacking)} annotated subjects have no similarity column ({shown}); their faces can't be named.",)
+
+
+_FIELDS = ("detection", "face", "similarity", "larger", "tied")
+
+
+def as_written(values: Array) -> Array:
+    """The doubles that the shortest text of single-precision numbers is read as.
+
+    >>> as_written(np.array([0.1], dtype=np.float32)).tolist()
+    [0.1]
+    """
+    return np.array([float(str(value)) for value in values.astype(np.float32)], dtype=np.float64)
+
+
+def subjects_of(header: Header) -> tuple[tuple[int, ...], tuple[Issue, ...]]:
+    """The subjects of a recognition file's columns, in their order, and what is wrong with the header."""
+    names = [name for name in header.names if name not in LEADING_COLUMNS]
+    wrong = [name for name in names if not (name.startswith(PREFIX) and name[len(PREFIX) :].isdigit())]
+    if not names:
+        return (), (Issue(1, f"no similarity column ({PREFIX}0001, …). Is it a detection file?"),)
+    if wrong:
+        shown = ", ".join(wrong[:5]) + (", …" if len(wrong) > 5 else "")
+        return (), (Issue(1, f"similarity columns are named {PREFIX}0001 and so on, but the header has {shown}"),)
+    subjects = tuple(int(name[len(PREFIX) :]) for name in names)
+    if len(set(subjects)) < len(subjects):
+        return subjects, (Issue(1, "two columns name the same subject"),)
+    return subjects, ()
+
+
+def gallery_issue(
+    subjects: Sequence[int], gallery: Sequence[int] | None, *, challenge: bool = False, where: str = "the file"
+) -> str | None:
+    """Why the subjects of a score file are not those of the gallery; None when they are."""
+    if challenge and len(subjects) != CHALLENGE_SUBJECTS:
+        return f"{where} has {len(subjects)} subjects; a submission to the challenge has {CHALLENGE_SUBJECTS}"
+    if gallery is None or set(subjects) == set(gallery):
+        return None
+    lacking, foreign = sorted(set(gallery) - set(subjects)), sorted(set(subjects) - set(gallery))
+    parts = [
+        f"{verb} {', '.join(PREFIX + subject_name(subject) for subject in some[:5])}{'…' if len(some) > 5 else ''}"
+        for verb, some in (("lacks", lacking), ("has in addition", foreign))
+        if some
+    ]
+    return f"{where} belongs to another gallery: it {' and '.join(parts)} (gallery.csv has {len(gallery)} subjects)"
+
+
+def read_scores(
+    path: Path, faces: Faces, *, iou: float = 0.5, gallery: Sequence[int] | None = None, challenge: bool = False
+) -> Detections:
+    """The detections of a recognition score file, text or binary, with their reduced similarities."""
+    if Path(path).suffix == ".npy":
+        return _read_binary(Path(path), faces, iou, gallery, challenge)
+    lines = Lines(path, PredictionError)
+    reducer: Reducer | None = None
+    index = NameIndex(faces.images)
+    kinds: dict[str, Kind] = {}
+    for first_line, body in lines.blocks():
+        if reducer is None:
+            subjects = _checked_subjects(lines, path, gallery, challenge)
+            reducer = Reducer(faces, subjects, iou)
+            kinds = score_kinds(lines.header)
+        block = parse(body, lines.header, kinds, first_line, path)
+        rows, issues = gather(block, index)
+        raise_first(issues, path, PredictionError)
+        reducer.add(rows, block.frame.select(_similarity_names(lines.header)).to_numpy())
+    if reducer is None:
+        reducer = Reducer(faces, _checked_subjects(lines, path, gallery, challenge), iou)
+    return reducer.finish(inputs=(lines.fact,), warnings=end_warning(lines))
+
+
+def score_kinds(header: Header) -> dict[str, Kind]:
+    """What the columns of a recognition file hold."""
+    return dict(KINDS) | dict.fromkeys(_similarity_names(header), Kind.NUMBER)
+
+
+def is_recognition(path: Path) -> bool:
+    """Whether a file has similarities: a binary store, or a text header with `S_` columns."""
+    if Path(path).suffix == ".npy":
+        return True
+    with hashed(path, PredictionError) as file:
+        first = file.read(1 << 20) or b""
+    return f",{PREFIX}".encode() in first.partition(b"\n")[0]
+
+
+class StoreRows(NamedTuple):
+    """The rows and columns of a binary score store."""
+
+    files: list[str]
+    detection_scores: Array
+    boxes_xywh: Array
+    subjects: tuple[int, ...]
+
+
+def ids_path(path: Path) -> Path:
+    """Where the ids of a binary store are: `scores.npy` has `scores.ids.npz`."""
+    return path.with_name(path.stem + ".ids.npz")
+
+
+def read_ids(path: Path) -> tuple[StoreRows, InputFact]:
+    """Rows and columns of a binary store."""
+    from evenhand.benchmarks.uccs.stores import load_arrays
+
+    beside = ids_path(path)
+    arrays, fact = load_arrays(beside, PredictionError)
+    lacking = [name for name in ("files", "detection_scores", "bboxes", "subjects") if name not in arrays]
+    if lacking:
+        raise PredictionError(f"{beside} lacks {', '.join(lacking)}; it has {', '.join(arrays) or 'nothing'}.")
+    files = [str(name) for name in arrays["files"].tolist()]
+    scores = np.asarray(arrays["detection_scores"], dtype=np.float64).reshape(-1)
+    boxes = np.asarray(arrays["bboxes"], dtype=np.float64).reshape(-1, 4)
+    if not len(files) == len(scores) == len(boxes):
+        raise PredictionError(
+            f"{beside}: {len(files)} files, {len(scores)} scores and {len(boxes)} boxes; equal needed."
+        )
+    subjects = tuple(int(subject) for subject in arrays["subjects"].tolist())
+    return StoreRows(files, scores, boxes, subjects), fact
+
+
+def store_issues(rows: StoreRows) -> tuple[Issue, ...]:
+    """What is wrong with the rows of a binary store; the first row has number 1."""
+    numbers = np.arange(1, len(rows.files) + 1)
+    finite = np.isfinite(rows.detection_scores) & np.isfinite(rows.boxes_xywh).all(axis=1)
+    odd = [Issue(int(number), "a score or a box is not finite") for number in numbers[~finite]]
+    return (*odd, *box_issues(rows.boxes_xywh, numbers, "BB"))
+
+
+def matrix_blocks(path: Path, rows: int, subjects: int) -> Iterator[tuple[int, Array, InputFact | None]]:
+    """(first row, similarities) of a binary store, hashed while it is read; the fact comes with the last."""
+    with hashed(path, PredictionError) as file:
+        try:
+            version = np.lib.format.read_magic(file)
+            reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, fortran, dtype = reader(file)
+        except ValueError as error:
+            raise PredictionError(f"{path} is no .npy file: {error}.") from None
+        if shape != (rows, subjects) or fortran or dtype != np.float32:
+            raise PredictionError(
+                f"{path}: an array {shape} of {dtype}; {ids_path(path).name} asks for ({rows}, {subjects}) of float32."
+            )
+        step = max(1, _BLOCK_VALUES // max(subjects, 1))
+        for start in range(0, max(rows, 1), step):
+            count = min(step, rows - start)
+            block = np.empty((count, subjects), dtype=np.float32)
+            view = memoryview(block.data).cast("B") if block.size else memoryview(bytearray())
+            filled = 0
+            while filled < block.nbytes:
+                got = file.readinto(view[filled:])  # type: ignore[arg-type]  # a view is a writable buffer
+                if not got:
+                    raise PredictionError(
+                        f"{path} ends in row {start + filled // (4 * subjects) + 1} of {rows}: cut off."
+                    )
+                filled += got
+            yield start, block, file.fact() if start + count >= rows else None
+
+
+def _read_binary(path: Path, faces: Faces, iou: float, gallery: Sequence[int] | None, challenge: bool) -> Detections:
+    stored, ids_fact = read_ids(path)
+    issues = store_issues(stored)
+    if issues:
+        raise first_of(issues, ids_path(path), PredictionError)
+    wrong = gallery_issue(stored.subjects, gallery, challenge=challenge, where=str(path))
+    if wrong:
+        raise PredictionError(f"{wrong}.")
+    reducer = Reducer(faces, stored.subjects, iou)
+    image = NameIndex(faces.images).places(stored.files)
+    facts: list[InputFact] = [ids_fact]
+    for start, block, fact in matrix_blocks(path, len(stored.files), len(stored.subjects)):
+        part = slice(start, start + len(block))
+        rows = Gathered(
+            image[part],
+            stored.detection_scores[part],
+            stored.boxes_xywh[part],
+            np.arange(start + 1, start + len(block) + 1),
+            stored.files[part],
+        )
+        if not np.isfinite(block.sum(axis=1)).all():
+            bad = start + int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0]) + 1
+            raise PredictionError(f"{path}, row {bad}: a similarity is not finite.")
+        if len(block):
+            reducer.add(rows, block)
+        if fact is not None:
+            facts.append(fact)
+    return reducer.finish(inputs=tuple(facts), single=True)
+
+
+def _checked_subjects(lines: Lines, path: Path, gallery: Sequence[int] | None, challenge: bool) -> tuple[int, ...]:
+    raise_missing(lines.header, LEADING_COLUMNS, path, PredictionError)
+    subjects, issues = subjects_of(lines.header)
+    raise_first((*header_issues(lines), *issues), path, PredictionError)
+    wrong = gallery_issue(subjects, gallery, challenge=challenge)
+    if wrong:
+        raise PredictionError(f"{path}, line 1: {wrong}.")
+    return subjects
+
+
+def _similarity_names(header: Header) -> list[str]:
+    return [name for name in header.names if name not in LEADING_COLUMNS]

@@ -1,0 +1,249 @@
+"""From embeddings to similarities: enrolment by averaging, cosine in single precision.
+
+A subject's template is the mean of its raw embeddings, so long vectors weigh more. Templates and
+probes are divided by their length (at least 1e-12) and multiplied in single precision, block by
+block; nothing is clipped. A zero vector scores 0 everywhere (UCCS watchlist challenge, scoring).
+
+Scores go to the challenge's text form, to a binary store, or straight into an evaluation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.uccs.data import Faces, subject_name
+from evenhand.benchmarks.uccs.detections import LEADING_COLUMNS, Detections, Gathered, NameIndex
+from evenhand.benchmarks.uccs.scores import PREFIX, Reducer, ids_path
+from evenhand.benchmarks.uccs.stores import ProbeEmbeddings, read_gallery_embeddings, read_probes, save_npz
+from evenhand.core.errors import DataError, PredictionError, StorageError
+from evenhand.core.records import Array
+from evenhand.core.task import InputFact
+
+SHORTEST = 1e-12  # a vector is divided by its length, or by this
+_ROWS_AT_ONCE = 4096
+_VALUES_AT_ONCE = 1 << 25
+
+
+class Enrolment(NamedTuple):
+    """The watchlist: subjects in the order of their names, with one template each."""
+
+    subjects: tuple[int, ...]
+    templates: Array  # (subjects, dimensions): plain means, not scaled
+
+
+class ScoredBlock(NamedTuple):
+    """Detections of several images in a row, with their similarities."""
+
+    files: list[str]  # image of each row, without extension
+    detection_scores: Array  # (rows,) doubles
+    boxes_xywh: Array  # (rows, 4) doubles
+    similarities: NDArray[np.float32]  # (rows, subjects)
+
+
+def enrol(embeddings: Mapping[int, Array]) -> Enrolment:
+    """One template per subject: the mean of its embeddings, in their own precision.
+
+    >>> enrol({7: np.array([[1.0, 0.0], [3.0, 2.0]])}).templates.tolist()
+    [[2.0, 1.0]]
+    """
+    subjects = tuple(sorted(embeddings, key=subject_name))
+    sizes = {embeddings[subject].shape[1] for subject in subjects}
+    if len(sizes) > 1:
+        raise DataError(f"Gallery embeddings have different lengths: {', '.join(map(str, sorted(sizes)))}.")
+    empty = [subject for subject in subjects if not len(embeddings[subject])]
+    if empty:
+        raise DataError(f"Subject {PREFIX}{subject_name(empty[0])} has no gallery embedding.")
+    return Enrolment(subjects, np.stack([embeddings[subject].mean(axis=0) for subject in subjects]))
+
+
+def unit_vectors(vectors: Array) -> NDArray[np.float32]:
+    """Vectors in single precision, divided by their length; a zero vector stays zero."""
+    single = np.asarray(vectors, dtype=np.float32)
+    lengths = np.sqrt(np.einsum("ij,ij->i", single, single))
+    return np.asarray(single / np.maximum(lengths, np.float32(SHORTEST))[:, np.newaxis])
+
+
+def score(probes: Iterable[ProbeEmbeddings], enrolment: Enrolment) -> Iterator[ScoredBlock]:
+    """The similarities of all detections to all subjects, a few thousand rows at a time."""
+    gallery = np.ascontiguousarray(unit_vectors(enrolment.templates).T)
+    rows = max(1, min(_ROWS_AT_ONCE, _VALUES_AT_ONCE // max(gallery.shape[1], 1)))
+    for block in _batches(probes, rows):
+        vectors = np.concatenate([probe.embeddings for probe in block])
+        if vectors.shape[1] != gallery.shape[0]:
+            raise PredictionError(
+                f"The embeddings of {block[0].name} have {vectors.shape[1]} values, "
+                f"the gallery's {gallery.shape[0]}. Were both extracted by the same network?"
+            )
+        files = [probe.name for probe in block for _ in range(len(probe.detection_scores))]
+        scores = np.concatenate([probe.detection_scores for probe in block])
+        boxes = np.concatenate([probe.boxes_xywh for probe in block])
+        for start in range(0, len(files), rows):
+            part = slice(start, start + rows)
+            similar = unit_vectors(vectors[part]) @ gallery
+            yield ScoredBlock(files[part], scores[part], boxes[part], similar)
+
+
+def write_text(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[int]) -> int:
+    """Write the challenge's recognition score file; returns the number of rows.
+
+    Detection scores and boxes are the shortest text of doubles, similarities of single-precision
+    numbers, as Python writes them.
+    """
+    rows = 0
+    with _whole_or_absent(path) as file:
+        names = [PREFIX + subject_name(subject) for subject in subjects]
+        file.write((",".join((*LEADING_COLUMNS, *names)) + "\n").encode())
+        for block in blocks:
+            file.write(_text_of(block))
+            rows += len(block.files)
+    return rows
+
+
+def write_binary(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[int]) -> int:
+    """Write a binary score store, `NAME.npy` and `NAME.ids.npz`; returns the number of rows."""
+    files: list[str] = []
+    scores: list[Array] = []
+    boxes: list[Array] = []
+    with _whole_or_absent(path) as file:
+        _npy_header(file, 0, len(subjects))
+        for block in blocks:
+            files.extend(block.files)
+            scores.append(block.detection_scores)
+            boxes.append(block.boxes_xywh)
+            file.write(np.ascontiguousarray(block.similarities, dtype="<f4").data)
+        file.seek(0)
+        _npy_header(file, len(files), len(subjects))
+        ids = {
+            "files": np.array(files, dtype=np.str_),
+            "detection_scores": np.concatenate(scores) if scores else np.zeros(0),
+            "bboxes": np.concatenate(boxes) if boxes else np.zeros((0, 4)),
+            "subjects": np.array(subjects, dtype=np.int64),
+        }
+        save_npz(ids_path(path), ids)
+    return len(files)
+
+
+def score_stores(gallery: Path, probes: Path, subjects: tuple[int, ...]) -> tuple[Enrolment, Iterator[ScoredBlock]]:
+    """The enrolled watchlist, and the similarities of all probe stores, made as they are asked for."""
+    enrolment = enrol(read_gallery_embeddings(gallery, subjects))
+    return enrolment, score(read_probes(probes), enrolment)
+
+
+def evaluate_blocks(
+    blocks: Iterable[ScoredBlock],
+    subjects: Sequence[int],
+    faces: Faces,
+    *,
+    iou: float = 0.5,
+    inputs: tuple[InputFact, ...] = (),
+) -> Detections:
+    """Detections with reduced similarities straight from scored blocks, without a score file."""
+    reducer = Reducer(faces, subjects, iou)
+    index = NameIndex(faces.images)
+    rows = 0
+    for block in blocks:
+        count = len(block.files)
+        lines = np.arange(rows + 1, rows + count + 1)
+        places = index.places(block.files)
+        gathered = Gathered(places, block.detection_scores, block.boxes_xywh, lines, block.files)
+        reducer.add(gathered, block.similarities)
+        rows += count
+    return reducer.finish(inputs=inputs, single=True)
+
+
+def _batches(probes: Iterable[ProbeEmbeddings], rows: int) -> Iterator[list[ProbeEmbeddings]]:
+    batch: list[ProbeEmbeddings] = []
+    held = 0
+    for probe in probes:
+        if not len(probe.detection_scores):
+            continue
+        batch.append(probe)
+        held += len(probe.detection_scores)
+        if held >= rows:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
+
+
+def _text_of(block: ScoredBlock) -> bytes:
+    import polars as pl
+
+    by_subject = np.asfortranarray(block.similarities)
+    columns = {str(place): pl.Series(by_subject[:, place]) for place in range(by_subject.shape[1])}
+    similar = pl.DataFrame(columns).write_csv(include_header=False).encode()
+    numbers = np.column_stack([block.detection_scores, block.boxes_xywh]).tolist()
+    lines = [
+        f"{name},{','.join(map(repr, row))},".encode() + line
+        for name, row, line in zip(block.files, numbers, _as_python(similar).splitlines(keepends=True), strict=True)
+    ]
+    return b"".join(lines)
+
+
+_DECIMAL = re.compile(rb"(?<![\d.])0\.0000(\d+)")
+_LIMIT = re.compile(rb"(?<![\d.])0\.0001(?=[,\n])")
+_EXPONENT = re.compile(rb"e-(\d)(?=[,\n])")
+
+
+def _as_python(text: bytes) -> bytes:
+    """Numbers below 1e-4 in Python's form: `0.000012` is `1.2e-05`, `1e-7` is `1e-07`.
+
+    Polars writes the same digits, but changes to powers of ten later.
+    """
+    text = _replaced(text, b"0.0000", _DECIMAL, _scientific)
+    text = _replaced(text, b"0.0001", _LIMIT, lambda _: b"1e-04")  # its nearest single-precision number lies below
+    return _replaced(text, b"e-", _EXPONENT, lambda match: b"e-0" + match[1])
+
+
+def _scientific(match: re.Match[bytes]) -> bytes:
+    digits = match[1].lstrip(b"0")
+    exponent = 4 + len(match[1]) - len(digits) + 1
+    tail = b"." + digits[1:] if len(digits) > 1 else b""
+    return digits[:1] + tail + b"e-%02d" % exponent
+
+
+def _replaced(text: bytes, begin: bytes, pattern: re.Pattern[bytes], make: Callable[[re.Match[bytes]], bytes]) -> bytes:
+    """Like `pattern.sub`, for matches that begin with a rare text: plain search is forty times as fast."""
+    pieces, done = [], 0
+    place = text.find(begin)
+    while place >= 0:
+        match = pattern.match(text, place)
+        if match is None:
+            place = text.find(begin, place + len(begin))
+            continue
+        pieces += [text[done:place], make(match)]
+        done = match.end()
+        place = text.find(begin, done)
+    return b"".join([*pieces, text[done:]]) if pieces else text
+
+
+_HEADER_ROOM = 128
+
+
+def _npy_header(file: BinaryIO, rows: int, columns: int) -> None:
+    """A header of constant size, so that the number of rows can be put in at the end."""
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}"
+    body = text.encode().ljust(_HEADER_ROOM - 11) + b"\n"
+    file.write(b"\x93NUMPY\x01\x00" + len(body).to_bytes(2, "little") + body)
+
+
+@contextmanager
+def _whole_or_absent(path: Path) -> Iterator[BinaryIO]:
+    """A file that appears under its name only when it was written to the end."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as file:
+            yield file
+        partial.replace(path)
+    except OSError as error:
+        raise StorageError(f"{path} can't be written: {error.strerror}.") from error
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,281 @@
+"""Embedding stores: what was extracted, per probe image and per gallery subject.
+
+A store is a folder with one file per image or subject (`.npz`, `.safetensors` or the published
+`.pth`), or one file for all: `.npz` or `.safetensors` with entries named `IMAGE/embeddings` and so
+on, or `NAME.npy` with one vector per row and `NAME.ids.npz` that says whose.
+
+Entries of a probe image: `detection_scores` (N), `bboxes` (N, 4: left, top, width, height),
+`embeddings` (N, D), and, where they were kept, `landmarks` (N, 5, 2). Entries of a gallery
+subject: `embeddings` (K, D) and `landmarks` (K, 5, 2).
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from evenhand.benchmarks.uccs.data import subject_name
+from evenhand.benchmarks.uccs.legacy import load_plain, save_plain
+from evenhand.core.errors import DataError, MissingExtraError, PredictionError
+from evenhand.core.records import Array
+from evenhand.core.task import InputFact
+from evenhand.store.inputs import Problem, opened, read
+
+SUFFIXES = (".npz", ".safetensors", ".pth")
+
+
+class ProbeEmbeddings(NamedTuple):
+    """The detections of one probe image, with their embeddings."""
+
+    name: str  # of the image, without extension
+    detection_scores: Array  # (N,) doubles
+    boxes_xywh: Array  # (N, 4) doubles
+    embeddings: Array  # (N, D)
+
+
+def load_arrays(path: Path, problem: Problem = DataError) -> tuple[dict[str, Array], InputFact]:
+    """All arrays of an `.npz`, `.safetensors` or `.pth` file, by name, and what the file was."""
+    source = read(path, problem)
+    return arrays_of(source.data, Path(path), problem), source.fact
+
+
+def arrays_of(data: bytes, path: Path, problem: Problem = DataError, npz: NpzReader | None = None) -> dict[str, Array]:
+    """All arrays in the bytes of a store file; nothing in it is executed."""
+    if path.suffix == ".safetensors":
+        return _from_safetensors(data, path, problem)
+    if path.suffix == ".npz":
+        try:
+            quick = (npz or NpzReader()).arrays(data)
+            return quick if quick is not None else _npz_carefully(data)
+        except (ValueError, KeyError, EOFError, zipfile.BadZipFile, struct.error) as error:
+            raise problem(f"{path} is no .npz file, or it is damaged: {error}.") from None
+    value = load_plain(data, path, problem)
+    if not isinstance(value, Mapping):
+        raise problem(f"{path} holds a {type(value).__name__}; a store is a dictionary of arrays.")
+    return {str(name): np.asarray(array) for name, array in value.items()}
+
+
+def save_npz(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write arrays as `.npz`; the same arrays give the same bytes."""
+    with path.open("wb") as file:
+        np.savez(file, **{name: np.ascontiguousarray(array) for name, array in arrays.items()})  # type: ignore[arg-type]
+
+
+def save_store(folder: Path, name: str, arrays: Mapping[str, Array], form: str = "npz") -> Path:
+    """Write the store of one image or subject, as `npz` or in the published `pth` form."""
+    path = folder / f"{name}.{form}"
+    if form == "pth":
+        path.write_bytes(save_plain(arrays))
+    else:
+        save_npz(path, arrays)
+    return path
+
+
+def read_probes(path: Path) -> Iterator[ProbeEmbeddings]:
+    """The stores of all probe images, sorted by name."""
+    path, npz = Path(path), NpzReader()
+    if path.is_dir():
+        for name, file in _files_in(path).items():
+            with opened(file, PredictionError) as stream:
+                data = stream.read()
+            yield _probe(name, arrays_of(data, file, PredictionError, npz), file)
+    elif path.suffix == ".npy":
+        yield from _probes_of_rows(path)
+    else:
+        arrays, _ = load_arrays(path, PredictionError)
+        for name, entries in _by_owner(arrays, "probe").items():
+            yield _probe(name, entries, path)
+
+
+def read_gallery_embeddings(path: Path, subjects: tuple[int, ...]) -> dict[int, Array]:
+    """The embeddings (K, D) of every subject; raises when one is missing, naming it."""
+    path, npz = Path(path), NpzReader()
+    found: dict[str, Array] = {}
+    if path.is_dir():
+        files = _files_in(path)
+        for subject in subjects:
+            file = files.get(subject_name(subject))
+            if file is not None:
+                with opened(file, DataError) as stream:
+                    data = stream.read()
+                found[subject_name(subject)] = _embeddings(arrays_of(data, file, DataError, npz), file)
+    elif path.suffix == ".npy":
+        found = _subjects_of_rows(path)
+    else:
+        arrays, _ = load_arrays(path)
+        found = {name: _embeddings(entries, path) for name, entries in _by_owner(arrays, "gallery").items()}
+    lacking = [subject for subject in subjects if subject_name(subject) not in found]
+    if lacking:
+        shown = ", ".join(f"S_{subject_name(subject)}" for subject in lacking[:5]) + (", …" if len(lacking) > 5 else "")
+        raise DataError(
+            f"{path} has no embeddings of {len(lacking)} of {len(subjects)} subjects in gallery.csv: {shown}. "
+            "Extract them first; a score file with a column missing would shift all others."
+        )
+    return {subject: found[subject_name(subject)] for subject in subjects}
+
+
+def _files_in(folder: Path) -> dict[str, Path]:
+    """Store files by the name of their image or subject, sorted; `.npz` goes before `.pth`."""
+    found: dict[str, Path] = {}
+    for suffix in SUFFIXES:
+        for file in folder.glob(f"*{suffix}"):
+            found.setdefault(file.stem, file)
+    if not found:
+        raise PredictionError(f"The folder {folder} has no store ({', '.join(SUFFIXES)}). Extract embeddings first.")
+    return dict(sorted(found.items(), key=lambda pair: pair[0].encode()))
+
+
+def _by_owner(arrays: Mapping[str, Array], what: str) -> dict[str, dict[str, Array]]:
+    """Entries `[what/]OWNER/NAME` by owner; a bare `OWNER` is its embeddings."""
+    prefixed = any(name.startswith(f"{what}/") for name in arrays)
+    found: dict[str, dict[str, Array]] = {}
+    for name, array in arrays.items():
+        if prefixed:
+            if not name.startswith(f"{what}/"):
+                continue
+            name = name[len(what) + 1 :]
+        owner, _, entry = name.rpartition("/") if "/" in name else (name, "", "embeddings")
+        found.setdefault(owner, {})[entry] = array
+    return dict(sorted(found.items(), key=lambda pair: pair[0].encode()))
+
+
+def _probe(name: str, arrays: Mapping[str, Array], path: Path) -> ProbeEmbeddings:
+    embeddings = _embeddings(arrays, path)
+    lacking = [entry for entry in ("detection_scores", "bboxes") if entry not in arrays]
+    if lacking:
+        raise PredictionError(f"{path} lacks {', '.join(lacking)} of {name}; it has {', '.join(arrays)}.")
+    scores = np.asarray(arrays["detection_scores"], dtype=np.float64).reshape(-1)
+    boxes = np.asarray(arrays["bboxes"], dtype=np.float64).reshape(-1, 4)
+    if not len(scores) == len(boxes) == len(embeddings):
+        raise PredictionError(
+            f"{path}, {name}: {len(scores)} scores, {len(boxes)} boxes, {len(embeddings)} embeddings; all must agree."
+        )
+    return ProbeEmbeddings(name, scores, boxes, embeddings)
+
+
+def _embeddings(arrays: Mapping[str, Array], path: Path) -> Array:
+    if "embeddings" not in arrays:
+        raise PredictionError(f"{path} has no embeddings; it has {', '.join(arrays) or 'nothing'}.")
+    found = np.asarray(arrays["embeddings"])
+    if found.ndim != 2 or found.dtype.kind != "f":
+        raise PredictionError(f"{path}: embeddings are {found.dtype} {found.shape}; (faces, dimensions) are needed.")
+    if not np.isfinite(found).all():
+        row = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
+        raise PredictionError(f"{path}: the embedding in row {row} is not finite.")
+    return found
+
+
+def _rows_of(path: Path, wanted: tuple[str, ...]) -> tuple[Array, dict[str, Array]]:
+    """The vectors of `NAME.npy` (mapped, not read) and the arrays of `NAME.ids.npz`."""
+    beside = path.with_name(path.stem + ".ids.npz")
+    arrays, _ = load_arrays(beside, PredictionError)
+    lacking = [entry for entry in wanted if entry not in arrays]
+    if lacking:
+        raise PredictionError(f"{beside} lacks {', '.join(lacking)}; it has {', '.join(arrays) or 'nothing'}.")
+    try:
+        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise PredictionError(f"{path} does not exist, but {beside.name} does.") from None
+    except ValueError as error:
+        raise PredictionError(f"{path} is no .npy file of numbers: {error}.") from None
+    for entry in wanted:
+        if len(arrays[entry]) != len(vectors):
+            raise PredictionError(f"{beside}: {len(arrays[entry])} {entry} for {len(vectors)} rows of {path.name}.")
+    return vectors, arrays
+
+
+def _probes_of_rows(path: Path) -> Iterator[ProbeEmbeddings]:
+    vectors, arrays = _rows_of(path, ("files", "detection_scores", "bboxes"))
+    names, codes = np.unique(arrays["files"], return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(len(names) + 1))
+    for place, name in enumerate(names.tolist()):
+        rows = order[starts[place] : starts[place + 1]]
+        near = slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] + 1 == len(rows) else rows
+        entries = {
+            "embeddings": np.asarray(vectors[near]),
+            "detection_scores": arrays["detection_scores"][near],
+            "bboxes": arrays["bboxes"][near],
+        }
+        yield _probe(Path(str(name)).stem if str(name).endswith(".jpg") else str(name), entries, path)
+
+
+def _subjects_of_rows(path: Path) -> dict[str, Array]:
+    vectors, arrays = _rows_of(path, ("subjects",))
+    subjects = arrays["subjects"].astype(np.int64)
+    every = _embeddings({"embeddings": np.asarray(vectors)}, path)
+    return {subject_name(int(subject)): every[subjects == subject] for subject in np.unique(subjects)}
+
+
+def _from_safetensors(data: bytes, path: Path, problem: Problem) -> dict[str, Array]:
+    try:
+        from safetensors import SafetensorError
+        from safetensors.numpy import load
+    except ImportError:
+        raise MissingExtraError("Stores in safetensors form need safetensors", "data") from None
+    try:
+        return dict(load(data))
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise problem(f"{path} is no safetensors file, or it is damaged: {error}.") from None
+
+
+def _npz_carefully(data: bytes) -> dict[str, Array]:
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+class NpzReader:
+    """Reads small uncompressed `.npz` files without the general machinery.
+
+    A challenge set has eight thousand of them, and this is five times as fast. Headers of arrays
+    that were met before are not parsed again.
+    """
+
+    def __init__(self) -> None:
+        self._headers: dict[bytes, tuple[tuple[int, ...], np.dtype[np.generic]]] = {}
+
+    def arrays(self, data: bytes) -> dict[str, Array] | None:
+        """The arrays of an archive; None when it is not that simple."""
+        end = data.rfind(b"PK\x05\x06")
+        if end < 0:
+            return None
+        entries, _, place = struct.unpack_from("<HII", data, end + 10)
+        found: dict[str, Array] = {}
+        for _ in range(entries):
+            if data[place : place + 4] != b"PK\x01\x02":
+                return None
+            flags, method = struct.unpack_from("<HH", data, place + 8)
+            size, real, name_length, extra, comment = struct.unpack_from("<IIHHH", data, place + 20)
+            (local,) = struct.unpack_from("<I", data, place + 42)
+            name = data[place + 46 : place + 46 + name_length]
+            place += 46 + name_length + extra + comment
+            local_name, local_extra = struct.unpack_from("<HH", data, local + 26)
+            start = local + 30 + local_name + local_extra
+            if method or size != real or size == 0xFFFFFFFF or flags & 1 or not name.endswith(b".npy"):
+                return None
+            array = self._array(data[start : start + size])
+            if array is None:
+                return None
+            found[name[:-4].decode()] = array
+        return found
+
+    def _array(self, data: bytes) -> Array | None:
+        if data[:8] != b"\x93NUMPY\x01\x00":
+            return None
+        (length,) = struct.unpack_from("<H", data, 8)
+        head = data[: 10 + length]
+        known = self._headers.get(head)
+        if known is None:
+            stream = io.BytesIO(head)
+            np.lib.format.read_magic(stream)
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+            if fortran or dtype.hasobject:
+                return None
+            known = self._headers[head] = (shape, dtype)
+        return np.frombuffer(data, dtype=known[1], offset=10 + length).reshape(known[0])

@@ -1,0 +1,150 @@
+"""The table of contents: detection and identification on a watchlist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.benchmarks.uccs.check import check
+from evenhand.benchmarks.uccs.codec import DetectionCodec, IdentificationCodec
+from evenhand.benchmarks.uccs.data import Faces
+from evenhand.benchmarks.uccs.detections import Detections
+from evenhand.benchmarks.uccs.evaluation import check_ranks
+from evenhand.benchmarks.uccs.load import load
+from evenhand.benchmarks.uccs.options import DetectionOptions, IdentificationOptions
+from evenhand.benchmarks.uccs.record import record_detection, record_identification
+from evenhand.benchmarks.uccs.sections import curve_section
+from evenhand.core.errors import DataError
+from evenhand.core.metric import Metric
+from evenhand.core.records import Records
+from evenhand.core.task import About, Benchmark, Dataset, Demo, Task, Tools
+from evenhand.metrics.curves import FreeResponse, OpenSet
+from evenhand.metrics.means import Rate
+
+ATTRIBUTES = ("lighting", "weather")  # columns that people add to the table; grouped by when they are there
+
+DATA = """\
+DATA/
+  validation.csv                   FILE, FACE_ID, SUBJECT_ID, FACE_X, FACE_Y, FACE_WIDTH, FACE_HEIGHT
+  exclude_gallery_validation.txt   one face id per line (optional)
+  gallery.csv                      FILE, SUBJECT_ID, REYE_X … LMOUTH_Y (needed for baselines and scoring)
+  validation_images/, gallery_images/NNNN/   (needed for baselines only)
+Any further column of validation.csv (LIGHTING, …) can be grouped by, in small letters."""
+
+CONVENTIONS = (
+    "Overlaps in single precision, best pair first; equal to the limit counts.",
+    "The number of faces is lowered by the length of the exclusion list, whatever its ids are.",
+    "Thresholds are the distinct scores of false alarms; a rate is read at the lowest threshold that allows it.",
+    "`NAME shared`: the rate at the threshold that was set on everyone; compare groups by it.",
+)
+
+
+def _record_detection(
+    dataset: Dataset[Faces], predictions: Any, options: DetectionOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per image, face, false alarm, ignored detection and absent exclusion."""
+    rows = record_detection(_annotated(dataset), _own(predictions), options.iou)
+    found = rows["score"] == rows["score"]
+    yield Records({**rows.columns, "found": found, "is_face": rows["faces"] > 0}, rows.attributes)
+
+
+def _record_identification(
+    dataset: Dataset[Faces], predictions: Any, options: IdentificationOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per image, face, false alarm, ignored detection and absent exclusion."""
+    rows = record_identification(_annotated(dataset), _own(predictions), options.iou, options.ties)
+    first = (rows["rank"] > 0) & (rows["rank"] <= 1)
+    yield Records({**rows.columns, "first": first, "is_known": rows["known"] > 0}, rows.attributes)
+
+
+def _detection_metrics(options: DetectionOptions) -> tuple[Metric[Any], ...]:
+    return (
+        FreeResponse("froc", options.targets),
+        Rate("found", "found", among="is_face", nothing="there is no face to be found"),
+    )
+
+
+def _identification_metrics(options: IdentificationOptions) -> tuple[Metric[Any], ...]:
+    check_ranks(options.ranks)
+    published = [OpenSet(f"oroc_rank{rank}", rank, options.targets) for rank in options.ranks]
+    documented = [OpenSet(f"oroc_documented_rank{r}", r, options.targets, every_score=True) for r in options.ranks]
+    first = Rate("named first", "first", among="is_known", nothing="there is no known face")
+    return (*published, first, *documented)
+
+
+def _annotated(dataset: Dataset[Faces]) -> Faces:
+    if not len(dataset.truth):
+        raise DataError("The set has no annotated faces, so nothing can be evaluated. Use validation.")
+    return dataset.truth
+
+
+def _own(predictions: Any) -> Detections:
+    assert isinstance(predictions, Detections)
+    return predictions
+
+
+def _demo(folder: Path) -> Sequence[Demo]:
+    from evenhand.benchmarks.uccs.demo import write_demo
+
+    return write_demo(folder)
+
+
+detection = Task(
+    name="uccs/detection",
+    summary="Find the faces in surveillance pictures; false detections are counted per image.",
+    load=load,
+    codec=DetectionCodec(),
+    options=DetectionOptions,
+    record=_record_detection,
+    metrics=_detection_metrics,
+    attributes=ATTRIBUTES,
+    headline=("froc", "DR@0.1 shared"),
+    sections=(curve_section,),
+    check=check,
+    about=About(
+        data=DATA,
+        predictions="A detection score file: one line per detection, box as left, top, width, height. "
+        "A recognition score file will do.",
+        rows="an image, a face (found, missed, excluded), a false or ignored detection, an absent exclusion",
+        unit="image",
+        conventions=CONVENTIONS,
+        licence="The pictures show people who were not asked; the challenge's terms forbid passing them on.",
+        cautions=("Detections on images without any annotated face are left out; they are counted in the coverage.",),
+    ),
+)
+
+identification = Task(
+    name="uccs/identification",
+    summary="Name the people of a watchlist in surveillance pictures, and nobody else.",
+    load=load,
+    codec=IdentificationCodec(),
+    options=IdentificationOptions,
+    record=_record_identification,
+    metrics=_identification_metrics,
+    attributes=ATTRIBUTES,
+    headline=("oroc_rank1", "TPIR@0.1 shared"),
+    sections=(curve_section,),
+    check=check,
+    about=About(
+        data=DATA,
+        predictions="A recognition score file: one line per detection with one similarity per subject; "
+        "its binary store (NAME.npy with NAME.ids.npz); or a TOML naming the stores of gallery and probes.",
+        rows="an image, a face (known, unknown, missed, excluded), a false or ignored detection, an absent exclusion",
+        unit="image",
+        conventions=(
+            *CONVENTIONS,
+            "A known face whose true name is not within the rank is missed; it is no false identification.",
+            "`oroc_documented_rankN`: every similarity is a threshold, as the challenge's documentation says.",
+            "A true name that ties with others stands behind them (`ties`).",
+        ),
+        licence="The pictures show people who were not asked; the challenge's terms forbid passing them on.",
+    ),
+)
+
+benchmark = Benchmark(
+    "uccs",
+    "UCCS watchlist challenge: open-set face detection and identification in the wild",
+    (detection, identification),
+    demo=_demo,
+)

@@ -1,0 +1,204 @@
+"""`evenhand uccs …`: baseline_detection, baseline_recognition, scoring, evaluation, config.
+
+`command` is what the registry finds; its `main` parses a command line, runs one of the five and
+returns an exit code: 0, 2 for what the user brought, 3 for what broke while working.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evenhand.compat.uccs.config import (
+    Configuration,
+    Parser,
+    UsageError,
+    add_options,
+    default_text,
+    leaves,
+    load_files,
+    resolve,
+    split_arguments,
+)
+from evenhand.core.errors import EvenhandError, InputError, OptionError
+
+TASKS = ("detection", "recognition")
+
+
+class Run(NamedTuple):
+    """A command line that was understood."""
+
+    config: Configuration
+    own: argparse.Namespace  # the command's own options
+    say: Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Subcommand:
+    """One of the commands: what it does, its own options, and its work."""
+
+    summary: str
+    add: Callable[[argparse.ArgumentParser], None]
+    work: Callable[[Run], None]
+
+
+def _nothing(parser: argparse.ArgumentParser) -> None:
+    """No options of its own."""
+
+
+def _evaluation_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tasks", "-t", nargs="+", choices=TASKS, default=list(TASKS), help="what to evaluate")
+    parser.add_argument("--ranks", nargs="+", type=int, metavar="N", help="several ranks in one pass over the file")
+    parser.add_argument(
+        "--draws", type=int, default=2000, metavar="N", help="redrawn image sets for intervals; 0: none"
+    )
+    parser.add_argument(
+        "--by", nargs="+", metavar="COLUMN", default=[], help="further columns of the table to split by"
+    )
+    parser.add_argument("--no-figure", action="store_true", help="write curves, counts and points only")
+
+
+def _detection_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--detector", choices=("mtcnn", "yunet"), default="mtcnn", help="which network looks for faces")
+    parser.add_argument("--model-folder", metavar="FOLDER", help="where the networks' files are")
+
+
+def _recognition_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--disable-gallery", "-dis", action="store_true", help="embed the probe images only")
+    parser.add_argument(
+        "--network",
+        choices=("magface", "dlib", "sface"),
+        default="magface",
+        help="magface: iResNet of recognition.arch from a checkpoint; dlib: 128 values, runs out of the box",
+    )
+    parser.add_argument("--checkpoint", metavar="FILE", help="the network's weights")
+    parser.add_argument("--model-folder", metavar="FOLDER", help="where the networks' files are")
+    parser.add_argument(
+        "--recognition.format", dest="form", choices=("npz", "pth"), default="npz", help="form of the stores"
+    )
+
+
+def _detect(run: Run) -> None:
+    from evenhand.compat.uccs.baselines import baseline_detection
+
+    baseline_detection(run.config, run.own, run.say)
+
+
+def _recognise(run: Run) -> None:
+    from evenhand.compat.uccs.baselines import baseline_recognition
+
+    baseline_recognition(run.config, run.own, run.say)
+
+
+def _score(run: Run) -> None:
+    from evenhand.compat.uccs.scoring import scoring
+
+    scoring(run.config, run.say)
+
+
+def _evaluate(run: Run) -> None:
+    from evenhand.compat.uccs.evaluate import evaluation
+
+    evaluation(run.config, run.own, run.say)
+
+
+SUBCOMMANDS: dict[str, Subcommand] = {
+    "baseline_detection": Subcommand("find faces in the images of a set", _detection_options, _detect),
+    "baseline_recognition": Subcommand("embed the faces of a set and of the gallery", _recognition_options, _recognise),
+    "scoring": Subcommand("compare the faces of a set with the watchlist", _nothing, _score),
+    "evaluation": Subcommand("curves, counts and operating points of score files", _evaluation_options, _evaluate),
+}
+
+
+def understand(name: str, arguments: Sequence[str], say: Callable[[str], None] | None = None) -> Run:
+    """The configuration and options of a command line; raises `UsageError` when it can't be understood."""
+    files, options = split_arguments(arguments)
+    tree = load_files([Path(file) for file in files])
+    usage = f"evenhand uccs {name} [CONFIG.yaml …] [options]"
+    parser = Parser(prog=name, description=SUBCOMMANDS[name].summary, usage=usage)
+    SUBCOMMANDS[name].add(parser)
+    add_options(parser, tree)
+    given = vars(parser.parse_args(options))
+    names = dict(leaves(tree))
+    dotted = {key: value for key, value in given.items() if key in names}
+    own = argparse.Namespace(**{key: value for key, value in given.items() if key not in dotted})
+    run = Run(resolve(tree, dotted), own, say or _say)
+    if name == "evaluation":
+        for task in own.tasks:
+            labels_of(run.config, task)
+    return run
+
+
+def labels_of(config: Configuration, task: str) -> dict[str, Path]:
+    """Score files by label; the file names where no labels are given. The numbers must agree."""
+    files, labels = config[f"eval.{task}.files"], config[f"eval.{task}.labels"]
+    files = [files] if isinstance(files, str) else list(files or [])
+    if not labels:
+        labels = [Path(file).stem for file in files]
+        labels = files if len(set(labels)) < len(labels) else labels
+    labels = [labels] if isinstance(labels, str) else [str(label) for label in labels]
+    if len(labels) != len(files):
+        raise OptionError(
+            f"The number of labels ({len(labels)}) and results ({len(files)}) differ: "
+            f"give one of --eval.{task}.labels for each of --eval.{task}.files."
+        )
+    if len(set(labels)) < len(labels):
+        raise OptionError(f"Two systems have the same label ({', '.join(labels)}); give each its own.")
+    return dict(zip(labels, map(Path, files), strict=True))
+
+
+def resolved_tree(run: Run) -> dict[str, Any]:
+    """The complete configuration of a run, with its tasks."""
+    tree = run.config.tree()
+    return tree | {"tasks": list(run.own.tasks)} if hasattr(run.own, "tasks") else tree
+
+
+@dataclass(frozen=True)
+class Command:
+    """What the command line mounts: a name, a line of help, and `main`."""
+
+    name: str = "uccs"
+    summary: str = "the watchlist challenge's commands: detect, embed, score, evaluate"
+
+    def main(self, argv: Sequence[str]) -> int:
+        """Run a command line; returns the exit code."""
+        if not argv or argv[0] in ("-h", "--help"):
+            _say(_overview())
+            return 0 if argv else 2
+        name, rest = argv[0], list(argv[1:])
+        if name == "config":
+            sys.stdout.write(default_text())
+            return 0
+        try:
+            if name not in SUBCOMMANDS:
+                known = ", ".join((*SUBCOMMANDS, "config"))
+                raise UsageError(f"evenhand uccs: there is no command {name!r}. Known: {known}.")
+            run = understand(name, rest)
+            SUBCOMMANDS[name].work(run)
+            for key in run.config.fallbacks:
+                sys.stderr.write(f"note: the configuration lacks {key}; the default was used.\n")
+        except SystemExit as leave:  # --help
+            return int(leave.code or 0)
+        except EvenhandError as error:
+            sys.stderr.write(f"error: {error}\n")
+            return 2 if isinstance(error, InputError) else 3
+        return 0
+
+
+command = Command()
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _overview() -> str:
+    lines = ["usage: evenhand uccs COMMAND [CONFIG.yaml …] [--dotted.key value …]", ""]
+    lines += [f"  {name:<22}{entry.summary}" for name, entry in SUBCOMMANDS.items()]
+    lines += [f"  {'config':<22}print the default configuration, with comments", ""]
+    return "\n".join([*lines, "evenhand uccs COMMAND --help explains every option."])

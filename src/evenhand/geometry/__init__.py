@@ -1,0 +1,1 @@
+"""Boxes, masks, keypoints and assignments: arrays in, arrays out."""

@@ -1,0 +1,298 @@
+"""What share of genuine comparisons is accepted when few impostors may be.
+
+Scores of each class are sorted once; everything else is a binary search. A comparison is
+accepted when its score reaches the threshold. A failure to enrol scores −∞ and is never
+accepted, but stays in the denominator.
+
+Four readings of «TAR at FAR α» are in use, and they give different numbers for the same
+scores, so each has a name (`Convention`). `exact` keeps what the words promise: the best
+TAR while the false match rate is at most α.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from evenhand.core.metric import Curve
+from evenhand.core.records import Array
+
+
+class Convention(Enum):
+    """How a true accept rate is read at a false accept rate."""
+
+    EXACT = "exact"  # the best TAR while FMR ≤ α
+    AT_IMPOSTOR = "at_impostor"  # the threshold is an impostor's score (bob.measure)
+    NEAREST = "nearest"  # the point of scikit-learn's reduced ROC whose FPR is nearest to α
+    NEAREST_FULL_CURVE = "nearest_full_curve"  # the same without removal of points
+    LINEAR = "linear"  # interpolated between the points of the ROC
+
+
+@dataclass(frozen=True)
+class Side:
+    """The scores of one class in ascending order, and how often each counts.
+
+    `scores` may be the upper part of a longer list; `total` is then more than its weights.
+    """
+
+    scores: Array  # (n,), ascending
+    tail: Array | None  # (n + 1,): weight of the scores from i on; None: each counts once
+    total: float  # weight of the whole class
+    complete: bool = True
+
+    @classmethod
+    def of(cls, scores: Array) -> Side:
+        """All scores of a class, in any order, each counting once."""
+        ordered = np.sort(np.asarray(scores))
+        return cls(ordered, None, len(ordered))
+
+    @classmethod
+    def weighted(cls, scores: Array, weights: Array, total: float | None = None, *, complete: bool = True) -> Side:
+        """Ascending scores with weights; those that do not count are left out."""
+        counted = np.flatnonzero(weights)
+        if len(counted) == len(weights):
+            kept, weights = scores, np.asarray(weights)
+        else:
+            kept, weights = scores[counted], weights[counted]
+        tail = np.zeros(len(kept) + 1)
+        np.cumsum(weights[::-1], dtype=np.float64, out=tail[1:])
+        tail = tail[::-1]
+        return cls(kept, tail, float(tail[0]) if total is None else float(total), complete)
+
+    def reaching(self, value: Array | float) -> Array:
+        """Weight of the scores ≥ value."""
+        return self._from(np.searchsorted(self.scores, self._like(value), side="left"))
+
+    def above(self, value: Array | float) -> Array:
+        """Weight of the scores > value."""
+        return self._from(np.searchsorted(self.scores, self._like(value), side="right"))
+
+    def refused_at(self, rate: float) -> float:
+        """The highest score that must be refused so that at most `rate` is accepted; −∞ when all may be.
+
+        `k` is the largest weight from the top with k / total ≤ rate, divided in double precision.
+        """
+        n = len(self.scores)
+        if self.tail is None:
+            first = n - min(allowed_accepts(int(self.total), rate), n)
+        else:
+            rising = self.tail[::-1]
+            k = int(np.searchsorted(rising, rate * self.total, side="right"))
+            while k <= n and rising[k] / self.total <= rate:
+                k += 1
+            while k > 0 and rising[k - 1] / self.total > rate:
+                k -= 1
+            first = n - (k - 1)
+        return float(self.scores[first - 1]) if first > 0 else -np.inf
+
+    def next_above(self, value: float) -> float:
+        """The smallest score > value; +∞ when there is none."""
+        place = int(np.searchsorted(self.scores, self._like(value), side="right"))
+        return float(self.scores[place]) if place < len(self.scores) else np.inf
+
+    def steps(self) -> tuple[Array, Array]:
+        """Distinct scores in descending order, and the weight that reaches each."""
+        if not len(self.scores):
+            return self.scores, np.zeros(0)
+        first = np.flatnonzero(np.concatenate([[True], self.scores[1:] != self.scores[:-1]]))[::-1]
+        return self.scores[first], self._from(first)
+
+    def _like(self, value: Array | float) -> Array:
+        # A value of the scores' own precision spares the search a converted copy of all scores.
+        same = np.asarray(value, dtype=self.scores.dtype)
+        return same if np.array_equal(same, value) else np.asarray(value)
+
+    def _from(self, place: Array) -> Array:
+        return len(self.scores) - place if self.tail is None else self.tail[place]
+
+
+def allowed_accepts(total: int, rate: float) -> int:
+    """The largest k with k / total ≤ rate, divided in double precision; `floor(rate · total)` may lose one.
+
+    >>> allowed_accepts(8_000_000, 1e-5), allowed_accepts(3, 0.5)
+    (80, 1)
+    """
+    k = min(int(rate * total), total)
+    while k < total and (k + 1) / total <= rate:
+        k += 1
+    while k > 0 and k / total > rate:
+        k -= 1
+    return k
+
+
+class Reading(NamedTuple):
+    """A true accept rate, and where it was read. NaN where it is undefined."""
+
+    tar: float
+    threshold: float
+    fmr: float  # realised
+    false_accepts: float  # impostors that the operating point rests on
+
+
+NOTHING = Reading(np.nan, np.nan, np.nan, 0.0)
+
+
+def tar_at_far(genuine: Side, impostor: Side, far: float, convention: Convention = Convention.EXACT) -> Reading:
+    """The true accept rate at a false accept rate, by one of the conventions.
+
+    Undefined (NaN) without genuine or without impostor comparisons.
+
+    >>> genuine, impostor = Side.of(np.array([0.9, 0.4])), Side.of(np.array([0.5, 0.1, 0.0]))
+    >>> tar_at_far(genuine, impostor, 0.34).tar, tar_at_far(genuine, impostor, 0.1).tar
+    (1.0, 0.5)
+    """
+    return readings(genuine, impostor, [far], convention)[0]
+
+
+def readings(
+    genuine: Side, impostor: Side, fars: Sequence[float], convention: Convention = Convention.EXACT
+) -> list[Reading]:
+    """`tar_at_far` for several rates; curves that a convention needs are made once."""
+    if not genuine.total or not impostor.total:
+        return [NOTHING for _ in fars]
+    if convention is Convention.EXACT:
+        return [_exact(genuine, impostor, far) for far in fars]
+    if convention is Convention.AT_IMPOSTOR:
+        return [_at_impostor(genuine, impostor, far) for far in fars]
+    if convention is Convention.LINEAR:
+        corners = corner_points(genuine, impostor)
+        return [_linear(corners, impostor.total, far) for far in fars]
+    false, true, threshold = full_curve(genuine, impostor, reduced=convention is Convention.NEAREST)
+    x, y = false / impostor.total, true / genuine.total
+    places = [_nearest(x, far) for far in fars]
+    return [Reading(float(y[at]), float(threshold[at]), float(x[at]), float(false[at])) for at in places]
+
+
+def exact_threshold(genuine: Side, impostor: Side, far: float) -> float:
+    """The smallest observed score at which the false match rate is at most `far`; +∞ when there is none.
+
+    Needs impostors only; NaN without any.
+    """
+    if not impostor.total:
+        return np.nan
+    refused = impostor.refused_at(far)
+    return min(genuine.next_above(refused), impostor.next_above(refused))
+
+
+def corner_points(genuine: Side, impostor: Side) -> tuple[Array, Array, Array]:
+    """False match rate, true accept rate and threshold at the corners of the ROC, from (0, 0) to (1, 1).
+
+    At most two points for each distinct genuine score: between them the curve runs straight.
+    A failure to enrol counts as the lowest score of all.
+    """
+    values, reached = genuine.steps()
+    before = np.concatenate([[0.0], reached[:-1]])
+    x = np.column_stack([impostor.above(values), impostor.reaching(values)]).reshape(-1) / impostor.total
+    y = np.column_stack([before, reached]).reshape(-1) / genuine.total
+    threshold = np.column_stack([_next_observed(genuine, impostor, values), values]).reshape(-1)
+    lowest = min(float(side.scores[0]) for side in (genuine, impostor) if len(side.scores))
+    x = np.concatenate([[0.0], x, [1.0]])
+    y = np.concatenate([[0.0], y, [1.0]])
+    threshold = np.concatenate([[np.inf], threshold.astype(np.float64), [lowest]])
+    new = np.concatenate([[True], (np.diff(x) != 0) | (np.diff(y) != 0)])
+    return x[new], y[new], threshold[new]
+
+
+def full_curve(genuine: Side, impostor: Side, *, reduced: bool = False) -> tuple[Array, Array, Array]:
+    """False and true accepts at every distinct score from the top, after a first point (0, 0) at +∞.
+
+    With `reduced`, points are removed as scikit-learn's `roc_curve` does by default: those at
+    which neither count changes its step.
+    """
+    values = np.unique(np.concatenate([genuine.scores, impostor.scores]))[::-1]
+    false, true = impostor.reaching(values).astype(np.float64), genuine.reaching(values).astype(np.float64)
+    if reduced and len(values) > 2:
+        bends = (np.diff(false, 2) != 0) | (np.diff(true, 2) != 0)
+        kept = np.concatenate([[True], bends, [True]])
+        values, false, true = values[kept], false[kept], true[kept]
+    start = np.zeros(1)
+    return np.concatenate([start, false]), np.concatenate([start, true]), np.concatenate([[np.inf], values])
+
+
+def area_under_roc(genuine: Side, impostor: Side) -> float:
+    """The chance that a genuine comparison scores higher than an impostor one, ties counted half.
+
+    >>> area_under_roc(Side.of(np.array([0.9, 0.4])), Side.of(np.array([0.5, 0.4])))
+    0.625
+    """
+    if not genuine.total or not impostor.total:
+        return np.nan
+    values, reached = genuine.steps()
+    weight = np.diff(reached, prepend=0.0)
+    higher = (impostor.above(values) + impostor.reaching(values)) / 2.0
+    return float(1.0 - np.dot(weight, higher) / (genuine.total * impostor.total))
+
+
+def equal_error_rate(genuine: Side, impostor: Side) -> float:
+    """Where false match rate and false non-match rate meet on the piecewise-linear ROC.
+
+    >>> equal_error_rate(Side.of(np.array([0.9, 0.4])), Side.of(np.array([0.5, 0.1])))
+    0.5
+    """
+    if not genuine.total or not impostor.total:
+        return np.nan
+    x, y, _ = corner_points(genuine, impostor)
+    gap = x + y - 1.0  # FMR − FNMR, from −1 to 1, never falling
+    after = int(np.searchsorted(gap, 0.0, side="left"))
+    if gap[after] == 0.0:
+        return float(x[after])
+    share = -gap[after - 1] / (gap[after] - gap[after - 1])
+    return float(x[after - 1] + share * (x[after] - x[after - 1]))
+
+
+def roc(genuine: Side, impostor: Side) -> Curve:
+    """TAR over FMR at the corner points."""
+    x, y, threshold = corner_points(genuine, impostor)
+    return Curve(x, y, "false match rate", "true accept rate", threshold, log_x=True)
+
+
+def det(genuine: Side, impostor: Side) -> Curve:
+    """FNMR over FMR at the corner points."""
+    x, y, threshold = corner_points(genuine, impostor)
+    return Curve(x, 1.0 - y, "false match rate", "false non-match rate", threshold, log_x=True)
+
+
+def _exact(genuine: Side, impostor: Side, far: float) -> Reading:
+    refused = impostor.refused_at(far)
+    accepted = float(impostor.above(refused))
+    threshold = min(genuine.next_above(refused), impostor.next_above(refused))
+    return Reading(float(genuine.above(refused)) / genuine.total, threshold, accepted / impostor.total, accepted)
+
+
+def _at_impostor(genuine: Side, impostor: Side, far: float) -> Reading:
+    refused = impostor.refused_at(far)
+    value = impostor.next_above(refused)
+    if value == np.inf:  # no impostor's score will do: above the highest
+        tar = float(genuine.above(refused)) / genuine.total
+        return Reading(tar, genuine.next_above(refused), 0.0, 0.0)
+    accepted = float(impostor.reaching(value))
+    return Reading(float(genuine.reaching(value)) / genuine.total, value, accepted / impostor.total, accepted)
+
+
+def _linear(corners: tuple[Array, Array, Array], impostors: float, far: float) -> Reading:
+    x, y, threshold = corners
+    at = int(np.searchsorted(x, far, side="right")) - 1  # the upper end of a vertical step
+    tar = float(y[at])
+    if at + 1 < len(x):
+        tar += float((far - x[at]) / (x[at + 1] - x[at]) * (y[at + 1] - y[at]))
+    return Reading(tar, float(threshold[at]), min(far, 1.0), min(far, 1.0) * impostors)
+
+
+def _nearest(x: Array, far: float) -> int:
+    """Among equally near points the last one: the largest FPR, then the largest TPR."""
+    distance = np.abs(x - far)
+    return len(distance) - 1 - int(np.argmin(distance[::-1]))
+
+
+def _next_observed(genuine: Side, impostor: Side, values: Array) -> Array:
+    """The smallest score of either class above each value; +∞ where there is none."""
+    found = np.full(len(values), np.inf)
+    for side in (genuine, impostor):
+        place = np.searchsorted(side.scores, values, side="right")
+        there = place < len(side.scores)
+        found[there] = np.minimum(found[there], side.scores[place[there]])
+    return found

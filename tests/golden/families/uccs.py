@@ -1,0 +1,435 @@
+"""Golden cases of the watchlist challenge.
+
+The kind of a case is told by the keys of its `expected.json` and the files beside it. Commands and
+public functions are called, and what they give is compared; nothing is computed here.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import Case, Checks
+
+from evenhand.benchmarks.uccs.data import NO_EXCLUSION, Exclusion, Faces, read_exclusion, read_faces, read_subjects
+from evenhand.benchmarks.uccs.detections import Detections, from_corners, read_detections, write_detections
+from evenhand.benchmarks.uccs.evaluation import as_plain, assignments, evaluate_detection, evaluate_identification
+from evenhand.benchmarks.uccs.figures import CurveFigure, froc_figure, oroc_figure, vega
+from evenhand.benchmarks.uccs.scores import read_scores
+from evenhand.benchmarks.uccs.scoring import score_stores
+from evenhand.benchmarks.uccs.stores import load_arrays
+from evenhand.compat.uccs.command import command, resolved_tree, understand
+from evenhand.compat.uccs.config import UsageError
+from evenhand.geometry.boxes import corners, overlap_matrix
+from evenhand.instruments.faces import align, blue_green_red, similarity
+
+DOCUMENTATION = {"reference", "note", "comment", "task", "published", "quirk"}
+
+
+def cases(folder: Path) -> Iterator[Case]:
+    """Every folder below that has an `expected.json`."""
+    for path in sorted(folder.rglob("expected.json")):
+        here = path.parent
+        expected = json.loads(path.read_text(encoding="utf-8"))
+        check = _kind(here, expected)
+        files = frozenset(file for file in here.rglob("*") if file.is_file())
+        yield Case(str(here.relative_to(folder)), files, check)
+
+
+def _kind(here: Path, expected: Any) -> Callable[[Checks], None]:
+    """The check that belongs to the keys and files of a case."""
+    if isinstance(expected, list):
+        if any("configuration" in entry for entry in expected):
+            return lambda checks: _configuration(checks, here, expected)
+        if any("faces" in entry for entry in expected):
+            return lambda checks: _assignment_problems(checks, expected)
+    elif "plots" in expected:
+        return lambda checks: _plots(checks, here, expected)
+    elif "cases" in expected and "output_size" in expected:
+        return lambda checks: _alignment(checks, here, expected)
+    elif "detection" in expected and "recognition" in expected:
+        return lambda checks: _pipeline(checks, here, expected)
+    elif (here / "detections.json").exists():
+        return lambda checks: _detection_file(checks, here, expected)
+    elif (here / "data" / "gallery.csv").exists():
+        return lambda checks: _scoring(checks, here, expected)
+    elif "ranks" in expected or "by_rank" in expected:
+        return lambda checks: _recognition(checks, here, expected, _score_file(here))
+    elif "curve" in expected or "by_iou" in expected or "refused" in expected:
+        return lambda checks: _detection(checks, here, expected, _score_file(here))
+    return lambda checks: checks.true("kind", False, f"no kind of case has these keys: {list(expected)}")
+
+
+def _unknown(checks: Checks, name: str, expected: Mapping[str, Any], known: set[str]) -> None:
+    for key in set(expected) - known - DOCUMENTATION:
+        if not key.endswith("_DO_NOT_USE"):
+            checks.true(f"{name}.{key}", False, "nothing of ours answers to this key")
+
+
+def _truth(here: Path) -> Faces:
+    """The annotated faces of a case: its set is whatever table lies in `data` beside the gallery."""
+    tables = [path for path in sorted((here / "data").glob("*.csv")) if path.name != "gallery.csv"]
+    assert len(tables) == 1, f"{here}: one table of faces was expected, found {[path.name for path in tables]}"
+    lists = [path for path in (here / "data").iterdir() if path.name.startswith("exclude")]
+    exclusion = read_exclusion(lists[0]) if lists else NO_EXCLUSION
+    return read_faces(tables[0], exclusion)[0]
+
+
+def _score_file(here: Path) -> Path:
+    found = [path for path in here.iterdir() if path.is_file() and path.suffix in (".txt", ".csv", ".npy")]
+    assert len(found) == 1, f"{here}: one score file was expected, found {[path.name for path in found]}"
+    return found[0]
+
+
+def _detection(checks: Checks, here: Path, expected: Mapping[str, Any], file: Path, name: str = "") -> None:
+    if "refused" in expected:
+        faces = _truth(here)
+        checks.refused("refused", lambda: read_detections(file, faces), str(expected["refused"]))
+        return
+    if "by_iou" in expected:
+        _unknown(checks, "expected", expected, {"by_iou"})
+        for limit, part in expected["by_iou"].items():
+            _detection(checks, here, part, file, f"iou {limit} ")
+        return
+    faces = _truth(here)
+    found = read_detections(file, faces)
+    iou = expected["iou"]
+    targets = [point["target"] for point in expected.get("operating_points", ())]
+    got = as_plain(evaluate_detection(faces, found, iou=iou, **({"targets": targets} if targets else {})))
+    _unknown(checks, name, expected, {"iou", "counts", "curve", "operating_points", "assignments", "sum"})
+    _compare(checks, name, got, expected, ("counts", "curve", "operating_points", "sum"))
+    _assignments(checks, name, faces, found, iou, expected)
+
+
+def _recognition(checks: Checks, here: Path, expected: Mapping[str, Any], file: Path, name: str = "") -> None:
+    faces = _truth(here)
+    iou = expected["iou"]
+    found = read_scores(file, faces, iou=iou)
+    _identification(checks, name, faces, found, expected)
+    _assignments(checks, name, faces, found, iou, expected)
+
+
+def _identification(
+    checks: Checks, name: str, faces: Faces, found: Detections, expected: Mapping[str, Any], tolerance: float = 0.0
+) -> None:
+    ranks = expected.get("ranks", {})
+    _unknown(checks, name, expected, {"iou", "counts", "ranks", "assignments", "oroc_documented"})
+    targets = next((tuple(p["target"] for p in part["operating_points"]) for part in ranks.values()), None)
+    got = as_plain(
+        evaluate_identification(
+            faces,
+            found,
+            ranks=[int(rank) for rank in ranks],
+            iou=expected["iou"],
+            **({"targets": targets} if targets else {}),
+        )
+    )
+    _compare(checks, name, got, expected, ("counts",))
+    for reading in ("ranks", "oroc_documented"):
+        for rank, part in expected.get(reading, {}).items():
+            _compare(checks, f"{name}{reading} {rank} ", got[reading][rank], part, tuple(part), tolerance)
+
+
+def _compare(
+    checks: Checks,
+    name: str,
+    got: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    keys: tuple[str, ...],
+    tolerance: float = 0.0,
+) -> None:
+    """The keys that are expected: counts and rates exactly, thresholds to one unit in the last place."""
+    for key in keys:
+        if key not in expected:
+            continue
+        wanted, mine = expected[key], got.get(key)
+        if isinstance(wanted, dict):
+            for part, value in wanted.items():
+                if part not in (mine or {}):
+                    checks.true(f"{name}{key}.{part}", False, "nothing of ours answers to this key")
+                elif part == "thresholds":
+                    checks.close(f"{name}{key}.{part}", mine[part], value, rel=2.3e-16, abs=tolerance)
+                else:
+                    checks.equal(f"{name}{key}.{part}", mine[part], value)
+        elif key == "thresholds":
+            checks.close(f"{name}{key}", mine, wanted, rel=2.3e-16, abs=tolerance)
+        elif key == "operating_points":
+            for ours, theirs in zip(mine or (), wanted, strict=True):
+                label = f"{name}{key} {theirs['target']:g}"
+                checks.equal(f"{label} keys", sorted(set(theirs) - set(ours)), [])
+                for part in theirs:
+                    if part == "threshold":
+                        checks.close(f"{label} threshold", ours[part], theirs[part], rel=2.3e-16, abs=tolerance)
+                    else:
+                        checks.equal(f"{label} {part}", ours.get(part), theirs[part])
+        else:
+            checks.equal(f"{name}{key}", mine, wanted)
+
+
+def _assignments(
+    checks: Checks, name: str, faces: Faces, found: Detections, iou: float, expected: Mapping[str, Any]
+) -> None:
+    if "assignments" not in expected:
+        return
+    got = assignments(faces, found, iou)
+    checks.equal(f"{name}assigned images", sorted(got), sorted(expected["assignments"]))
+    for image, wanted in expected["assignments"].items():
+        checks.equal(f"{name}assignment of {image}", got.get(image), wanted)
+
+
+def _assignment_problems(checks: Checks, expected: list[dict[str, Any]]) -> None:
+    known = {"name", "faces", "detections", "subject_ids", "face_ids", "exclude", "iou", "expected"}
+    for entry in expected:
+        name = entry["name"]
+        _unknown(checks, name, entry, known)
+        if entry.get("quirk"):
+            continue
+        boxes = np.array(entry["faces"], dtype=np.float64).reshape(-1, 4)
+        found = np.array(entry["detections"], dtype=np.float64).reshape(-1, 4)
+        faces = Faces(
+            ("image.jpg",),
+            np.zeros(len(boxes), np.intp),
+            boxes,
+            np.array(entry["subject_ids"], dtype=np.int64),
+            np.array(entry["face_ids"], dtype=np.int64),
+            Exclusion(np.array(entry["exclude"], dtype=np.int64)),
+        )
+        detections = Detections(
+            faces, np.zeros(len(found), np.intp), np.zeros(len(found)), found, np.arange(1, len(found) + 1)
+        )
+        wanted = entry["expected"]
+        _unknown(checks, name, wanted, {"matched", "false", "ignored", "overlap_float32", "reference_error"})
+        if "reference_error" in wanted:
+            checks.refused(name, lambda d=detections, f=faces, e=entry: assignments(f, d, e["iou"]), "overlap limit")
+            continue
+        got = assignments(faces, detections, entry["iou"]).get("image.jpg", {"matched": [], "false": [], "ignored": []})
+        for key in ("matched", "false", "ignored"):
+            if key in wanted:
+                checks.equal(f"{name}.{key}", got[key], wanted[key])
+        if "overlap_float32" in wanted:
+            single = overlap_matrix(corners(boxes.astype(np.float32)), corners(found.astype(np.float32)))
+            checks.equal(f"{name}.overlap_float32", single.astype(np.float64), wanted["overlap_float32"])
+
+
+def _configuration(checks: Checks, here: Path, expected: list[dict[str, Any]]) -> None:
+    for entry in expected:
+        name = entry["name"]
+        _unknown(checks, name, entry, {"name", "configuration", "arguments", "resolved", "refused", "message"})
+        files = [entry["configuration"]] if isinstance(entry["configuration"], str) else entry["configuration"] or []
+        line = [*(str(here / file) for file in files), *entry["arguments"]]
+        if "refused" in entry:
+            checks.refused(name, lambda line=line: understand("evaluation", line))
+            if entry["refused"] == "usage error":
+                try:
+                    understand("evaluation", line)
+                except UsageError:
+                    checks.true(f"{name}: usage error", True)
+                except Exception as error:
+                    checks.true(f"{name}: usage error", False, f"raised {type(error).__name__}: {error}")
+            checks.equal(f"{name}: exit code", command.main(["evaluation", *line]), 2)
+        else:
+            checks.equal(name, resolved_tree(understand("evaluation", line)), entry["resolved"])
+
+
+def _plots(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
+    _unknown(checks, "expected", expected, {"plots"})
+    for number, plot in enumerate(expected["plots"]):
+        name = f"{plot['curve']} {number}"
+        known = {"curve", "cases", "linear", "plot_numbers", "face_count", "known_count", "rank", "axes"}
+        _unknown(checks, name, plot, known)
+        how = {"linear": plot["linear"], "numbers": plot["plot_numbers"]}
+        curves = {}
+        for case in plot["cases"]:
+            sibling = here.parent / case
+            faces, file = _truth(sibling), _score_file(sibling)
+            if plot["curve"] == "FROC":
+                curves[case] = evaluate_detection(faces, read_detections(file, faces)).curves[0].curve
+            else:
+                outcome = evaluate_identification(faces, read_scores(file, faces), ranks=[plot["rank"]])
+                curves[case] = outcome.curves[plot["rank"]].curve
+        if plot["curve"] == "FROC":
+            figure = froc_figure(curves, faces=plot["face_count"], **how)
+        else:
+            figure = oroc_figure(curves, rank=plot["rank"], known=plot["known_count"], **how)
+        got = _axes(figure)
+        for key, value in plot["axes"].items():
+            checks.true(f"{name}.{key} is known", key in got, "nothing of ours answers to this key")
+            checks.equal(f"{name}.{key}", got.get(key), value)
+        spec = vega(figure)
+        checks.equal(
+            f"{name} drawn size", [spec["width"] / 72, spec["height"] / 72], plot["axes"]["figure_size_inches"]
+        )
+        checks.equal(f"{name} drawn x", spec["encoding"]["x"]["scale"]["domain"], plot["axes"]["x_limits"])
+
+
+def _axes(figure: CurveFigure) -> dict[str, Any]:
+    """Our figure in the words of the drawing library that the expectations were read from."""
+
+    def parts(colour: str) -> str:
+        return str(tuple(int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)))
+
+    return {
+        "figure_size_inches": figure.size_inches,
+        "x_scale": figure.x_scale,
+        "y_scale": "linear",
+        "x_limits": figure.x_limits,
+        "y_limits": figure.y_limits,
+        "x_label": figure.x_label,
+        "y_label": figure.y_label,
+        "title": figure.title,
+        "legend_location_code": {"upper left": 2, "lower right": 4}[figure.legend_location],
+        "legend_font_size": figure.legend_font_size,
+        "legend_labels": [line.label for line in figure.lines],
+        "lines": [
+            {"points": len(line.x), "marker": "None", "style": "-", "width": line.width, "color": parts(line.colour)}
+            for line in figure.lines
+        ],
+        "grid_color": figure.grid_colour,
+    }
+
+
+def _alignment(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
+    from PIL import Image
+
+    from evenhand.instruments.faces import TEMPLATE_112
+
+    _unknown(checks, "expected", expected, {"output_size", "cases"})
+    picture = np.asarray(Image.open(next(here.glob("*.png"))).convert("RGB"))
+    crops = load_arrays(here / "expected_crops.npz")[0]["crops"]
+    for number, case in enumerate(expected["cases"]):
+        _unknown(checks, f"case {number}", case, {"landmarks", "matrix"})
+        landmarks = np.array(case["landmarks"], dtype=np.float64)
+        size = expected["output_size"][0]
+        matrix = similarity(landmarks, TEMPLATE_112 * (size / 112))
+        checks.close(f"case {number} matrix", matrix, case["matrix"], rel=1e-6, abs=1e-6)
+        crop = blue_green_red(align(picture, landmarks, size=size))
+        far = np.abs(crop.astype(int) - crops[number].astype(int)) > 2
+        checks.true(
+            f"case {number} crop", float(far.mean()) <= 0.005, f"{far.mean():.2%} of pixels differ by more than 2"
+        )
+
+
+def _detection_file(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
+    _unknown(checks, "expected", expected, {"lines", "images_written"})
+    given = json.loads((here / "detections.json").read_text(encoding="utf-8"))
+    answers = [
+        (
+            name,
+            from_corners(
+                np.array([one["score"] for one in found], dtype=np.float32),
+                np.array([one["corners"] for one in found], dtype=np.float32).reshape(-1, 4),
+                np.array([one["landmarks"] for one in found], dtype=np.float32).reshape(-1, 5, 2),
+            ),
+        )
+        for name, found in given.items()
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "written.txt"
+        rows = write_detections(out, answers)
+        text = out.read_text(encoding="utf-8")
+    wanted = (here / "expected.txt").read_text(encoding="utf-8")
+    checks.equal("text", text, wanted)
+    checks.equal("lines", rows, expected["lines"] - 1 if text.count("\n") == expected["lines"] else expected["lines"])
+    checks.equal(
+        "images_written", len({line.split(",")[0] for line in text.splitlines()[1:]}), expected["images_written"]
+    )
+
+
+def _scoring(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
+    gallery, probes = _stores(here)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "scores.txt"
+        line = ["scoring", "--data_directory", str(here / "data"), "--scoring.gallery", str(gallery)]
+        line += ["--scoring.probe", str(probes), "--scoring.results", str(out)]
+        if "refused" in expected:
+            _unknown(checks, "expected", expected, {"refused"})
+            subjects, _ = read_subjects(here / "data" / "gallery.csv")
+            checks.refused("refused", lambda: score_stores(gallery, probes, subjects), expected["refused"])
+            checks.equal("exit code", command.main(line), 2)
+            checks.true("no output file", not out.exists(), "a score file was written")
+            return
+        known = {"subjects_in_header", "template_shape", "template_dtype", "rows", "score_columns_per_row"}
+        _unknown(checks, "expected", expected, known | {"tolerance_absolute", "row_order", "first_row"})
+        checks.equal("exit code", command.main(line), 0)
+        _score_text(checks, out, here, expected)
+        if (here / "embeddings.npz").exists():
+            both = out.with_name("from_npz.txt")
+            single = str(here / "embeddings.npz")
+            other = ["scoring", "--data_directory", str(here / "data"), "--scoring.gallery", single]
+            checks.equal("npz", command.main([*other, "--scoring.probe", single, "--scoring.results", str(both)]), 0)
+            checks.equal("the same from .npz", both.read_bytes(), out.read_bytes())
+    subjects, _ = read_subjects(here / "data" / "gallery.csv")
+    enrolment, _ = score_stores(gallery, probes, subjects)
+    checks.equal("template_shape", enrolment.templates.shape, expected["template_shape"])
+    checks.equal("template_dtype", str(enrolment.templates.dtype), expected["template_dtype"])
+    stored = load_arrays(here / "expected_templates.npz")[0]
+    tolerance = expected["tolerance_absolute"]
+    for name, template in stored.items():
+        if name == "subject_ids":
+            checks.equal(
+                "subjects", [f"{subject:04d}" for subject in enrolment.subjects], [f"{int(i):04d}" for i in template]
+            )
+        elif template.ndim == 2:
+            checks.close(f"templates {name}", enrolment.templates, template, abs=tolerance, rel=1e-6)
+        elif template.ndim == 1 and name.lstrip("S_").isdigit():
+            mine = enrolment.templates[enrolment.subjects.index(int(name.lstrip("S_")))]
+            checks.close(f"template {name}", mine, template, abs=tolerance, rel=1e-6)
+        else:
+            checks.true(f"templates {name}", False, f"an array {template.shape} that nothing of ours answers to")
+
+
+def _stores(here: Path) -> tuple[Path, Path]:
+    folders = [path for path in here.rglob("*_embeddings") if path.is_dir()]
+    gallery = [path for path in folders if path.name.startswith("gallery")]
+    probes = [path for path in folders if not path.name.startswith("gallery")]
+    assert len(gallery) == len(probes) == 1, f"{here}: one gallery and one probe store expected, found {folders}"
+    return gallery[0], probes[0]
+
+
+def _score_text(checks: Checks, out: Path, here: Path, expected: Mapping[str, Any]) -> None:
+    got = [line.split(",") for line in out.read_text(encoding="utf-8").splitlines()]
+    wanted = [line.split(",") for line in (here / "expected_scores.txt").read_text(encoding="utf-8").splitlines()]
+    tolerance = expected.get("tolerance_absolute", 1e-6)
+    checks.equal("header", got[0], wanted[0])
+    checks.equal("number of rows", len(got), len(wanted))
+    for mine, theirs in zip(got[1:], wanted[1:], strict=False):
+        checks.equal(f"{theirs[0]} leading columns", mine[:6], theirs[:6])
+        similar = [float(value) for value in mine[6:]]
+        checks.close(f"{theirs[0]} similarities", similar, [float(value) for value in theirs[6:]], abs=tolerance)
+    if "subjects_in_header" in expected:
+        checks.equal("subjects_in_header", got[0][6:], expected["subjects_in_header"])
+        checks.equal("rows", len(got) - 1, expected["rows"])
+        checks.equal("columns", sorted({len(row) - 6 for row in got[1:]}), expected["score_columns_per_row"])
+        first, wanted_first = got[1], expected["first_row"]
+        checks.equal("first_row leading columns", first[:6], wanted_first[:6])
+        numbers = [float(value) for value in first[6 : len(wanted_first)]]
+        checks.close("first_row", numbers, [float(value) for value in wanted_first[6:]], abs=tolerance)
+
+
+def _pipeline(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
+    _unknown(checks, "expected", expected, {"detection", "recognition", "smallest_gap_between_leading_similarities"})
+    gallery, probes = _stores(here)
+    detections = [path for path in (here / "results").iterdir() if path.is_file()]
+    checks.equal("one detection file", len(detections), 1)
+    tolerance = 1e-6
+    gap = expected.get("smallest_gap_between_leading_similarities")
+    if gap is not None:
+        checks.true("similarities lie apart", gap > 2 * tolerance, "rounding could change a rate")
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "scores.txt"
+        line = ["scoring", "--data_directory", str(here / "data"), "--scoring.gallery", str(gallery)]
+        line += ["--scoring.probe", str(probes), "--scoring.results", str(out)]
+        checks.equal("scoring", command.main(line), 0)
+        _score_text(checks, out, here, {})
+        faces = _truth(here)
+        _detection(checks, here, expected["detection"], detections[0], "detection ")
+        found = read_scores(out, faces, iou=expected["recognition"]["iou"])
+        _identification(checks, "recognition ", faces, found, expected["recognition"], tolerance)
+        _assignments(checks, "recognition ", faces, found, expected["recognition"]["iou"], expected["recognition"])
+        # A recognition file serves for detection too.
+        both = as_plain(evaluate_detection(faces, read_detections(out, faces), iou=expected["detection"]["iou"]))
+        _compare(checks, "detection from the recognition file ", both, expected["detection"], ("counts", "curve"))
