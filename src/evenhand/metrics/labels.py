@@ -7,8 +7,9 @@ is a column of the matrix and not a class.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
@@ -111,10 +112,7 @@ class Confusion(Metric[Counts]):
             precision = _or_zero(right[:, index], named[:, index])
             for what, values in (("precision", precision), ("recall", recall[:, index]), ("f1", f1[:, index])):
                 found[f"{what}:{label}"] = Numbers(np.where(rows > 0, values, np.nan), empty)
-        found["confusion"] = tuple(
-            Grid(self.labels, (*self.labels, UNKNOWN), cell, "truth", "answer") if total else Undefined(empty)
-            for cell, total in zip(part.counts, rows, strict=True)
-        )
+        found["confusion"] = _Grids(self.labels, np.asarray(part.counts), rows > 0, empty)
         return found
 
     def ratios(self, state: Counts) -> Mapping[str, Ratio]:
@@ -137,6 +135,30 @@ class Confusion(Metric[Counts]):
 
     def row_scores(self, rows: Records) -> Array:
         return np.asarray(rows[self.truth] == rows[self.answer], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Grids(Sequence[Grid | Undefined]):
+    """The confusion matrix of every cell, made when it is looked at: draws have hundreds of thousands."""
+
+    labels: tuple[str, ...]
+    counts: Array  # (cells, classes, classes + 1)
+    there: Array  # (cells,): whether the cell has rows
+    reason: str
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @overload
+    def __getitem__(self, cell: int) -> Grid | Undefined: ...
+    @overload
+    def __getitem__(self, cell: slice) -> Sequence[Grid | Undefined]: ...
+    def __getitem__(self, cell: int | slice) -> Grid | Undefined | Sequence[Grid | Undefined]:
+        if isinstance(cell, slice):
+            return _Grids(self.labels, self.counts[cell], self.there[cell], self.reason)
+        if not self.there[cell]:
+            return Undefined(self.reason)
+        return Grid(self.labels, (*self.labels, UNKNOWN), self.counts[cell], "truth", "answer")
 
 
 def _or_zero(top: Array, bottom: Array) -> Array:

@@ -1,0 +1,87 @@
+"""DeepFace's dictionaries: which face of a picture counts, and what it says.
+
+The largest face counts; ties go to the higher detector confidence, then to the
+first. A confidence of 0 means that no face was found and the whole picture was
+analysed: the answer counts, and such pictures are counted too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from evenhand.benchmarks.fairface.normalise import Answer, Normaliser, Reason, nothing
+from evenhand.benchmarks.fairface.normalise.lenient import parse
+from evenhand.benchmarks.fairface.normalise.structured import Fields, as_number, fields_of
+
+_SIGNS_OF_DEEPFACE: Final = frozenset(
+    {"dominant_gender", "dominant_race", "face_confidence", "region", "dominant_emotion"}
+)
+
+
+class ChosenFace(NamedTuple):
+    """The face that counts, how many there were, and whether none was really found."""
+
+    fields: Fields | None
+    faces: int
+    nothing_found: bool
+
+
+def is_deepface(payload: Any) -> bool:
+    """Whether a payload is DeepFace's: a dictionary, a list of them, or the JSON text of either.
+
+    >>> is_deepface([{"dominant_race": "asian"}]), is_deepface('{"gender": "male"}')
+    (True, False)
+    """
+    if isinstance(payload, str):
+        if "dominant_" not in payload and "face_confidence" not in payload:
+            return False
+        payload = _parsed(payload)
+    faces = payload if isinstance(payload, list) else [payload]
+    return (
+        bool(faces) and all(isinstance(face, Mapping) for face in faces) and not _SIGNS_OF_DEEPFACE.isdisjoint(faces[0])
+    )
+
+
+def choose_face(payload: Any) -> ChosenFace:
+    """The face of a payload that counts.
+
+    >>> small = {"age": 5, "region": {"w": 10, "h": 10}}
+    >>> large = {"age": 50, "region": {"w": 90, "h": 90}, "face_confidence": 0}
+    >>> found = choose_face([small, large])
+    >>> found.fields.age, found.faces, found.nothing_found
+    (50, 2, True)
+    """
+    if isinstance(payload, str):
+        payload = _parsed(payload)
+    faces = [face for face in (payload if isinstance(payload, list) else [payload]) if isinstance(face, Mapping)]
+    if not faces:
+        return ChosenFace(None, 0, nothing_found=False)
+    best = max(range(len(faces)), key=lambda index: (*_size(faces[index]), -index))
+    face = faces[best]
+    return ChosenFace(fields_of(dict(face)), len(faces), nothing_found=as_number(face.get("face_confidence")) == 0)
+
+
+def read_deepface(payload: Any, normaliser: Normaliser) -> tuple[Answer, ChosenFace]:
+    """What the face that counts is said to be, and the face.
+
+    >>> read_deepface({"age": 33, "gender": "Man", "region": {}}, Normaliser())[0].gender.label
+    'Male'
+    """
+    face = choose_face(payload)
+    return (nothing(Reason.EMPTY) if face.fields is None else normaliser.fields(face.fields)), face
+
+
+def _size(face: Mapping[str, Any]) -> tuple[float, float]:
+    region = face.get("region")
+    if not isinstance(region, Mapping):
+        region = {}
+    width, height = as_number(region.get("w")) or 0.0, as_number(region.get("h")) or 0.0
+    return width * height, as_number(face.get("face_confidence")) or 0.0
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return parse(text.strip())
+    except ValueError:
+        return None

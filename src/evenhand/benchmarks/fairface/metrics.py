@@ -1,0 +1,83 @@
+"""Labels against answers, where a group may have one true class only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.metric import Column, Direction, Kind, Numbers, Ratio, ratio
+from evenhand.metrics.labels import Confusion, Counts
+
+_OVER_CLASSES: Final = ("macro_f1", "macro_f1_present_classes", "balanced_accuracy")
+ONE_CLASS: Final = "the group has one true class only; its recall is the group's accuracy"
+
+
+@dataclass(frozen=True)
+class LabelAgreement(Confusion):
+    """Accuracy, macro-F1 over the declared classes, and the confusion matrix; `unknown` is a wrong answer.
+
+    Averages over classes are undefined in a group that has one true class while
+    the whole data have several: macro-F1 of white faces by race says nothing.
+    `coverage` is the share of faces with an answer. Without `per_class`, precision,
+    recall and F1 of single classes are left out.
+    """
+
+    per_class: bool = True
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        found: dict[str, Direction] = {}
+        for name, direction in super().outputs.items():
+            if self.per_class or ":" not in name:
+                found[name] = direction
+            if name == "unknown_rate":
+                found["coverage"] = Direction.HIGHER
+        return found
+
+    def result(self, part: Counts, whole: Counts) -> Mapping[str, Column]:
+        found = dict(super().result(part, whole))
+        answered, rows = _answered(part)
+        found["coverage"] = ratio(answered, rows, "the group has no rows")
+        present = (np.asarray(part.counts).sum(axis=2) > 0).sum(axis=1)
+        overall = (np.asarray(whole.counts).sum(axis=2) > 0).sum(axis=1)
+        meaningless = (present == 1) & (overall > 1)
+        if meaningless.any():
+            for output in _OVER_CLASSES:
+                column = found[output]
+                assert isinstance(column, Numbers)
+                found[output] = Numbers(np.where(meaningless, np.nan, column.values), _Reasons(meaningless, column))
+        return {name: found[name] for name in self.outputs}
+
+    def ratios(self, state: Counts) -> Mapping[str, Ratio]:
+        found = dict(super().ratios(state))
+        found["coverage"] = Ratio(*_answered(state), Kind.PROPORTION)
+        return {name: found[name] for name in self.outputs if name in found}
+
+
+def _answered(state: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    counts = np.asarray(state.counts, dtype=np.float64)
+    return counts[:, :, :-1].sum(axis=(1, 2)), counts.sum(axis=(1, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class _Reasons(Sequence[str]):
+    """Why a cell has no value, told when it is asked for: draws have hundreds of thousands of cells."""
+
+    lone: NDArray[np.bool_]
+    column: Numbers
+
+    def __len__(self) -> int:
+        return len(self.lone)
+
+    @overload
+    def __getitem__(self, cell: int) -> str: ...
+    @overload
+    def __getitem__(self, cell: slice) -> Sequence[str]: ...
+    def __getitem__(self, cell: int | slice) -> str | Sequence[str]:
+        if isinstance(cell, slice):
+            return [self[index] for index in range(len(self))[cell]]
+        return ONE_CLASS if self.lone[cell] else str(self.column.reason)

@@ -1,0 +1,170 @@
+"""The age an answer asserts, as an interval of completed years (rules A0 to A11)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from evenhand.benchmarks.fairface.normalise.age_numbers import NUMBER_WORDS, numbered
+from evenhand.benchmarks.fairface.normalise.age_patterns import Candidate, find_ages
+from evenhand.benchmarks.fairface.normalise.age_words import AGE_WORDS, VAGUE, find_age_words
+from evenhand.benchmarks.fairface.normalise.negation import IN_SCOPE, negation
+from evenhand.benchmarks.fairface.normalise.readings import AgeReading, Mode, Reason, no_age
+from evenhand.benchmarks.fairface.normalise.refusals import why_nothing
+from evenhand.benchmarks.fairface.normalise.text import words
+from evenhand.benchmarks.fairface.normalise.wording import listed
+from evenhand.benchmarks.fairface.taxonomy import OLDEST, AgeInterval, AgeKind
+
+_JOINTS: Final = frozenset(listed("or / to - through maybe possibly perhaps"))
+_BETWEEN_JOINTS: Final = _JOINTS | frozenset(listed(", a an his her their the in about around approximately roughly"))
+_LONGEST_JOINT: Final = 5
+_TEENS: Final = "teens"
+_DIGIT: Final = re.compile(r"\d")
+_PLAIN: Final = re.compile(r"([0-9]{1,2})(?: ?- ?([0-9]{1,2}))?")
+
+
+def read_age(text: str, mode: Mode, tokens: Sequence[str] | None = None, *, age_words: bool = True) -> AgeReading:
+    """The age that a prepared text asserts; a number beats a word.
+
+    >>> read_age("between 25 and 35. i'd estimate 30 years old.", Mode.PROSE).interval[:2]
+    (30, 30)
+    >>> read_age("60-70+", Mode.FIELD).interval
+    AgeInterval(low=60, high=None, kind=<AgeKind.OPEN: 'open'>)
+    >>> read_age("20, 25", Mode.FIELD).reason.value
+    'several classes'
+    """
+    if plain_age := _PLAIN.fullmatch(text):
+        return _read_plain(int(plain_age[1]), plain_age[2])
+    tokens = words(text) if tokens is None else tokens
+    if not tokens:
+        return no_age(Reason.EMPTY)
+    negated = False
+    if _has_number(text, tokens):
+        plain = numbered(text, mode)
+        candidates = find_ages(plain, mode)
+        if candidates:
+            kept = _asserted(candidates, plain.words)
+            if kept:
+                return _decide(kept, plain.words)
+            negated = True
+    if not AGE_WORDS.keys().isdisjoint(tokens):
+        spoken = [Candidate(w.start, w.end, w.low, w.high, AgeKind.WORD, "A8") for w in find_age_words(tokens)]
+        if spoken:
+            if not age_words:
+                return no_age(Reason.VAGUE, "A8 off")
+            kept = _asserted(spoken, tokens)
+            return _decide(kept, tokens) if kept else no_age(Reason.NEGATED, "A9")
+    if negated:
+        return no_age(Reason.NEGATED, "A9")
+    return no_age(why_nothing(text)) if VAGUE.isdisjoint(tokens) else no_age(Reason.VAGUE, "A8")
+
+
+def read_age_number(value: float) -> AgeReading:
+    """The age a bare number states: rounded down, 0 to 120.
+
+    >>> read_age_number(29.9).interval[:2]
+    (29, 29)
+    >>> read_age_number(float("nan")).reason.value
+    'out of range'
+    """
+    return read_age_range(value, value)
+
+
+def read_age_range(low: float, high: float | None) -> AgeReading:
+    """The age that two numbers state, in any order; no upper limit when `high` is None."""
+    if not math.isfinite(low) or (high is not None and not math.isfinite(high)):
+        return no_age(Reason.RANGE, "S5", "A11")
+    first = math.floor(low)
+    if high is None:
+        found = Candidate(0, 0, first, None, AgeKind.OPEN, "S5")
+    else:
+        first, last = sorted((first, math.floor(high)))
+        found = Candidate(0, 0, first, last, AgeKind.POINT if low == high else AgeKind.RANGE, "S5")
+    return _decide([found], ())
+
+
+def _read_plain(first: int, second: str | None) -> AgeReading:
+    """`35` or `20-29` and nothing else: most answers, so they take a short way to the same result."""
+    if second is None:
+        return AgeReading(AgeInterval(first, first, AgeKind.POINT), ("A7",))
+    low, high = sorted((first, int(second)))
+    return AgeReading(AgeInterval(low, high, AgeKind.RANGE), ("A6",))
+
+
+def _has_number(text: str, tokens: Sequence[str]) -> bool:
+    return _DIGIT.search(text) is not None or _TEENS in tokens or not NUMBER_WORDS.isdisjoint(tokens)
+
+
+def _asserted(candidates: list[Candidate], tokens: Sequence[str]) -> list[Candidate]:
+    """The candidates that no negation reaches (A9); one-sided ages carry their own negation (A5)."""
+    marks = negation(tokens)
+    if not any(marks):
+        return candidates
+    return [
+        candidate
+        for candidate in candidates
+        if candidate.rule == "A5" or not any(mark & IN_SCOPE for mark in marks[candidate.start : candidate.end])
+    ]
+
+
+def _decide(candidates: list[Candidate], tokens: Sequence[str]) -> AgeReading:
+    """One age of several candidates (A10), if it is a possible one (A11)."""
+    joined = _join(candidates, tokens)
+    rules = tuple(dict.fromkeys(candidate.rule for candidate in candidates))
+    if len(joined) < len(candidates):
+        rules = (*rules, "A10")
+    if any(not _possible(candidate) for candidate in joined):
+        return no_age(Reason.RANGE, *rules, "A11")
+    joined.sort(key=_narrowness)
+    for narrow, wide in pairwise(joined):
+        if not (
+            wide.low <= narrow.low and (wide.high is None or (narrow.high is not None and narrow.high <= wide.high))
+        ):
+            return no_age(Reason.SEVERAL, *rules, "A10")
+    chosen = joined[0]
+    if len(joined) > 1 and "A10" not in rules:
+        rules = (*rules, "A10")
+    return AgeReading(AgeInterval(chosen.low, chosen.high, chosen.kind), rules)
+
+
+def _join(candidates: list[Candidate], tokens: Sequence[str]) -> list[Candidate]:
+    """Neighbours with nothing but a joint between them become their hull."""
+    joined = [candidates[0]]
+    for candidate in candidates[1:]:
+        last = joined[-1]
+        if _are_joined(tokens, last, candidate):
+            joined[-1] = _hull(last, candidate)
+        else:
+            joined.append(candidate)
+    return joined
+
+
+def _are_joined(tokens: Sequence[str], first: Candidate, second: Candidate) -> bool:
+    if second.start - first.end > _LONGEST_JOINT:
+        return False
+    between = tokens[first.end : second.start]
+    if "and" in between and "between" in tokens[max(first.start - 3, 0) : first.start]:
+        return True
+    return not _JOINTS.isdisjoint(between) and _BETWEEN_JOINTS.issuperset(between)
+
+
+def _hull(first: Candidate, second: Candidate) -> Candidate:
+    low = min(first.low, second.low)
+    high = None if first.high is None or second.high is None else max(first.high, second.high)
+    kind = AgeKind.WORD if first.kind is second.kind is AgeKind.WORD else AgeKind.RANGE
+    if high is None and AgeKind.OPEN in (first.kind, second.kind):
+        kind = AgeKind.OPEN
+    return Candidate(first.start, second.end, low, high, kind, first.rule)
+
+
+def _possible(candidate: Candidate) -> bool:
+    if candidate.high is None:
+        return 0 <= candidate.low <= OLDEST
+    return 0 <= candidate.low <= candidate.high <= OLDEST
+
+
+def _narrowness(candidate: Candidate) -> tuple[float, int]:
+    return (math.inf if candidate.high is None else candidate.high - candidate.low), -candidate.low

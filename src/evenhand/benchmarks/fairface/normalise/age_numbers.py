@@ -1,0 +1,177 @@
+"""The words of an age answer with its numbers made plain (rule A0).
+
+`thirty-five` becomes 35, `forty-something` and `20's` become decades; percentages,
+confidences, list numbers and, in prose, years such as 1980 are taken out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from evenhand.benchmarks.fairface.normalise.readings import Mode
+from evenhand.benchmarks.fairface.normalise.text import words
+from evenhand.benchmarks.fairface.normalise.wording import listed
+
+_UNITS: Final = {
+    word: value
+    for value, word in enumerate(
+        listed(
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+            "sixteen seventeen eighteen nineteen"
+        )
+    )
+}
+_TENS: Final = {
+    word: 10 * value
+    for value, word in enumerate(listed("twenty thirty forty fifty sixty seventy eighty ninety"), start=2)
+} | {"fourty": 40}
+_DECADES: Final = {
+    word: 10 * value
+    for value, word in enumerate(
+        listed("twenties thirties forties fifties sixties seventies eighties nineties"), start=2
+    )
+}
+_SOMETHINGS: Final = {f"{word}something": value for word, value in _TENS.items()}
+NUMBER_WORDS: Final = frozenset(_UNITS) | frozenset(_TENS) | frozenset(_DECADES) | frozenset(_SOMETHINGS) | {"hundred"}
+
+_NOT_A_COUNT_BEFORE: Final = frozenset(listed("no any every each this that the which another"))  # "no one", "the one"
+
+_TILDE_BETWEEN: Final = re.compile(r"(?<=[\ds]) ?~ ?(?=\d)")
+_CONFIDENCE: Final = re.compile(
+    r"\b(?:confidence|probability|score|certainty)\D{0,12}?\d++(?:\.\d++)?(?: ?[-/] ?\d++(?:\.\d++)?)?"
+)
+_ENUMERATOR: Final = re.compile(r"^ ?\(?(?:\d|1[0-2])[.)] (?=\S)", re.MULTILINE)
+_NEGATIVE: Final = re.compile(r"(?:^|(?<=[\n(\[{,:;=<>])|(?<=[\n(\[{,:;=<>] ))-(?=\d)")
+_MINUS: Final = "\u00ac"
+_NUMERIC: Final = NUMBER_WORDS | {"teens", _MINUS}
+_FAR_OUTSIDE: Final = 1e9
+TEENS: Final = 13  # the "decade" from 13 to 19
+
+
+class Numbered(NamedTuple):
+    """Words and signs of an answer; where one is a number or a decade, its value."""
+
+    words: list[str]
+    numbers: dict[int, float]  # position → value
+    decades: dict[int, int]  # position → first year of the decade, or TEENS
+
+
+def numbered(text: str, mode: Mode) -> Numbered:
+    """The words of a prepared text with its numbers recognised.
+
+    >>> plain = numbered("forty-something, or thirty-five? 90% sure", Mode.FIELD)
+    >>> plain.decades, plain.numbers
+    ({0: 40}, {3: 35.0})
+    """
+    if "~" in text:
+        text = _TILDE_BETWEEN.sub("-", text).replace("~", " about ")
+    if "\n" in text or text[0] in "( " or text[0].isdecimal():
+        text = _ENUMERATOR.sub("", text)
+    if "-" in text:
+        text = _NEGATIVE.sub(_MINUS, text)
+    if "confidence" in text or "probability" in text or "score" in text or "certainty" in text:
+        text = _CONFIDENCE.sub(" ", text)
+    return _recognise(words(text), mode)
+
+
+def _recognise(tokens: Sequence[str], mode: Mode) -> Numbered:
+    out = Numbered([], {}, {})
+    free = 0  # the first token that is not yet in the output
+    for position, token in enumerate(tokens):
+        if position < free or not (token in _NUMERIC or token[0].isdecimal()):
+            continue
+        out.words.extend(tokens[free:position])
+        free = _take(tokens, position, mode, out)
+    out.words.extend(tokens[free:])
+    return out
+
+
+def _take(tokens: Sequence[str], position: int, mode: Mode, out: Numbered) -> int:
+    """Append the number, or what only looks like one, at a position; returns the position after it."""
+    token = tokens[position]
+    if token[0].isdecimal():
+        return _take_digits(tokens, position, mode, out, negative=False)
+    if token in NUMBER_WORDS:
+        return _take_words(tokens, position, out)
+    if token == _MINUS:
+        if position + 1 < len(tokens) and tokens[position + 1][0].isdecimal():
+            return _take_digits(tokens, position + 1, mode, out, negative=True)
+    elif "pre" not in tokens[max(position - 2, 0) : position]:
+        out.decades[len(out.words)] = TEENS
+    out.words.append(token)
+    return position + 1
+
+
+def _take_digits(tokens: Sequence[str], position: int, mode: Mode, out: Numbered, negative: bool) -> int:
+    """Append a number or decade in digits, unless it is a percentage or a year; returns the position after it."""
+    token = tokens[position]
+    whole = token.partition(".")[0]
+    after = position + 1
+    following = tokens[after : after + 2]
+    decade = False
+    if following[:1] == ["s"]:
+        decade, after = True, after + 1
+    elif following == ["'", "s"] or following == ["-", "something"]:
+        decade, after = True, after + 2
+    if _is_percentage(tokens, after):
+        return after + 1
+    if mode is Mode.PROSE and len(whole) >= 4:
+        return after
+    value = float(token[:24]) if len(whole) < 10 else _FAR_OUTSIDE
+    at = len(out.words)
+    if decade and value % 10 == 0 and 10 <= value <= 120:
+        out.decades[at] = int(value)
+        out.words.append("decade")
+    else:
+        out.numbers[at] = -value if negative else value
+        out.words.append(token)
+    return after
+
+
+def _is_percentage(tokens: Sequence[str], after: int) -> bool:
+    """Whether a number that ends before `after` is a percentage, or the lower end of a range of percentages."""
+    if after < len(tokens) and tokens[after] in ("%", "percent"):
+        return True
+    if after + 2 < len(tokens) and tokens[after] in ("-", "to") and tokens[after + 1][0].isdecimal():
+        return tokens[after + 2] in ("%", "percent")
+    return False
+
+
+def _take_words(tokens: Sequence[str], position: int, out: Numbered) -> int:
+    """Append a number or decade in words; returns the position after it."""
+    token = tokens[position]
+    at = len(out.words)
+    if token in _DECADES or token in _SOMETHINGS:
+        out.decades[at] = _DECADES.get(token) or _SOMETHINGS[token]
+        out.words.append("decade")
+        return position + 1
+    if token == "one" and _is_pronoun(tokens, position):
+        out.words.append(token)
+        return position + 1
+    after = position + 1
+    value = _UNITS.get(token, 0) or _TENS.get(token, 0)
+    if token in _TENS:
+        step = after + 1 if after < len(tokens) and tokens[after] == "-" else after
+        joined = tokens[step] if step < len(tokens) else ""
+        if 0 < _UNITS.get(joined, 0) < 10:
+            value, after = value + _UNITS[joined], step + 1
+        elif joined == "something":
+            out.decades[at] = value
+            out.words.append("decade")
+            return step + 1
+    elif token == "hundred":
+        value = 100
+    if token == "one" and after < len(tokens) and tokens[after] == "hundred":
+        value, after = 100, after + 1
+    out.numbers[at] = float(value)
+    out.words.append(str(value))
+    return after
+
+
+def _is_pronoun(tokens: Sequence[str], position: int) -> bool:
+    """Whether `one` stands for somebody: "no one", "one of them"."""
+    if position and tokens[position - 1] in _NOT_A_COUNT_BEFORE:
+        return True
+    return position + 1 < len(tokens) and tokens[position + 1] == "of"

@@ -1,0 +1,381 @@
+"""The ways an age is written with numbers (rules A1 to A7), each as a search over words.
+
+The patterns are tried in the order of the protocol: A1, A2, A3, ranges of
+decades, A5, A6, single decades, A7. A word used by one is not used again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from evenhand.benchmarks.fairface.normalise.age_numbers import TEENS, Numbered
+from evenhand.benchmarks.fairface.normalise.readings import Mode
+from evenhand.benchmarks.fairface.normalise.wording import listed
+from evenhand.benchmarks.fairface.taxonomy import AgeKind
+
+_MONTHS: Final = frozenset(listed("month months mo mos mth mths"))
+_WEEKS_AND_DAYS: Final = frozenset(listed("week weeks wk wks day days"))
+_YEARS: Final = frozenset(listed("year years yr yrs yo yos y"))
+
+_RANGE_JOINTS: Final = frozenset({"-", "to", "through", "until", "or", "/", "maybe", "possibly", "perhaps"})
+_ABOUT: Final = frozenset(listed("about around approximately approx roughly maybe possibly perhaps"))
+_FILLERS: Final = _ABOUT | frozenset(listed("his her their the in a an"))
+_BETWEEN: Final = frozenset({"between", "from"})
+_AGES_OF: Final = frozenset({"the", "age", "ages", "of"})
+
+_PARTS: Final = {"early": (0, 3), "mid": (4, 6), "middle": (4, 6), "late": (7, 9)}
+_TEEN_PARTS: Final = {"early": (13, 14), "mid": (15, 16), "middle": (15, 16), "late": (17, 19)}
+_PART_JOINTS: Final = frozenset({"to", "-", "/", "or"})
+
+_MORE: Final = frozenset(listed("older above over up more beyond"))
+_LESS: Final = frozenset(["younger", "under", "below", "less"])
+_NOT: Final = frozenset({"not", "no"})
+
+_CUES_BEFORE: Final = frozenset(
+    listed(
+        "age aged ages approximately approx around about roughly circa ca nearly almost estimated turning is "
+        "likely probably"
+    )
+)
+
+
+class Candidate(NamedTuple):
+    """An age found in the words from `start` up to and without `end`; `high` None means no upper limit."""
+
+    start: int
+    end: int
+    low: int
+    high: int | None
+    kind: AgeKind
+    rule: str
+
+
+class _Search:
+    """The words of one answer and which of them are used up."""
+
+    def __init__(self, plain: Numbered, mode: Mode) -> None:
+        # Empty words at the end stand for what is before the first word and after the last one alike.
+        self.words = [*plain.words, *[""] * 8]
+        self.numbers = dict(plain.numbers)  # those still free
+        self.decades = dict(plain.decades)
+        self.mode = mode
+
+    def after_unit(self, position: int) -> int:
+        """The position after an optional `-year-old`, `yrs`, `y/o`, `years of age` that begins here."""
+        at = position + 1 if self.words[position] == "-" else position
+        unit = self.words[at]
+        if unit == "ish":
+            return at + 1
+        if unit not in _YEARS:
+            return position
+        if unit == "y" and self.words[at + 1] in ("/", "."):
+            return at + 3 if self.words[at + 2] == "o" else position
+        at += 1
+        old = at + 1 if self.words[at] == "-" else at
+        if self.words[old] == "old":
+            return old + 1
+        return at + 2 if (self.words[at], self.words[at + 1]) == ("of", "age") else at
+
+    def before_ages_of(self, position: int) -> int:
+        """The position before an optional "the ages of" that ends just before `position`."""
+        at = position - 1
+        for _ in range(3):
+            if self.words[at] in _AGES_OF:
+                at -= 1
+        return at
+
+    def joined(self, position: int) -> int | None:
+        """The position of the number or decade that a joint ties to the number, or decade, at `position` (A6)."""
+        at = self.after_unit(position + 1)
+        joint = self.words[at]
+        if joint == "and":
+            if self.words[self.before_ages_of(position)] not in _BETWEEN:
+                return None
+            at += 1
+        elif joint == "," and self.words[at + 1] in ("maybe", "possibly", "perhaps"):
+            at += 2
+        elif joint in _RANGE_JOINTS:
+            at += 1
+            if joint == "-" and self.words[at] == "to":
+                at += 1
+        else:
+            return None
+        for _ in range(3):
+            if self.words[at] in _FILLERS:
+                at += 1
+        return at
+
+    def use(self, *positions: int) -> None:
+        for position in positions:
+            self.numbers.pop(position, None)
+            self.decades.pop(position, None)
+
+
+def find_ages(plain: Numbered, mode: Mode) -> list[Candidate]:
+    """All ages written with numbers, in the order of the text; the ends may still be out of range.
+
+    >>> from evenhand.benchmarks.fairface.normalise.age_numbers import numbered
+    >>> [(c.low, c.high, c.rule) for c in find_ages(numbered("30-39 or over 60", Mode.FIELD), Mode.FIELD)]
+    [(30, 39, 'A6'), (61, None, 'A5')]
+    """
+    search = _Search(plain, mode)
+    found: list[Candidate] = []
+    for pattern in _IN_ORDER:
+        found.extend(pattern(search))
+        if not search.numbers and not search.decades:
+            break
+    found.sort()
+    return found
+
+
+def _more_than_seventy(search: _Search) -> Iterator[Candidate]:
+    """A1: FairFace's own name of its last bin."""
+    for at, value in list(search.numbers.items()):
+        if value == 70 and search.words[max(at - 2, 0) : at] == ["more", "than"] and search.words[at - 3] not in _NOT:
+            search.use(at)
+            yield Candidate(at - 2, search.after_unit(at + 1), 70, None, AgeKind.OPEN, "A1")
+
+
+def _months(search: _Search) -> Iterator[Candidate]:
+    """A2: months are twelfths of a year, rounded down; weeks and days are 0; "2 years and 6 months" is 2."""
+    for at, value in list(search.numbers.items()):
+        if at not in search.numbers:
+            continue
+        years_end = search.after_unit(at + 1)
+        if years_end > at + 1:
+            rest = years_end + 1 if search.words[years_end] in ("and", ",") else years_end
+            if rest in search.numbers and _months_end(search, rest):
+                search.use(at, rest)
+                yield _point(at, _months_end(search, rest), value, "A2")
+            continue
+        other = search.joined(at)
+        if other is not None and other in search.numbers and (end := _months_end(search, other)):
+            low, high = sorted((_in_years(search, end, value), _in_years(search, end, search.numbers[other])))
+            search.use(at, other)
+            yield Candidate(at, end, low, high, AgeKind.POINT if low == high else AgeKind.RANGE, "A2")
+        elif end := _months_end(search, at):
+            search.use(at)
+            yield _point(at, end, _in_years(search, end, value), "A2")
+
+
+def _months_end(search: _Search, number: int) -> int:
+    """The position after the months, weeks or days of a number; 0 when it has none."""
+    at = number + 2 if search.words[number + 1] == "-" else number + 1
+    if search.words[at] not in _MONTHS and search.words[at] not in _WEEKS_AND_DAYS:
+        return 0
+    old = at + 2 if search.words[at + 1] == "-" else at + 1
+    return old + 1 if search.words[old] == "old" else at + 1
+
+
+def _in_years(search: _Search, end: int, value: float) -> int:
+    if any(search.words[at] in _MONTHS for at in range(end - 3, end)):
+        return math.floor(value / 12)
+    return 0 if value >= 0 else -1
+
+
+def _plus_minus(search: _Search) -> Iterator[Candidate]:
+    """A3: `35 ± 5`, not below 0."""
+    for at, value in list(search.numbers.items()):
+        sign = search.after_unit(at + 1)
+        for written in (["±"], ["+", "/", "-"], ["+", "-"], ["plus", "or", "minus"], ["plus", "/", "minus"]):
+            other = sign + len(written)
+            if other in search.numbers and search.words[sign:other] == written and at in search.numbers:
+                spread = search.numbers[other]
+                search.use(at, other)
+                low, high = max(0, math.floor(value - spread)), math.floor(value + spread)
+                yield Candidate(at, search.after_unit(other + 1), low, high, AgeKind.RANGE, "A3")
+
+
+def _decade_ranges(search: _Search) -> Iterator[Candidate]:
+    """A4: a decade joined to a decade or to a number: "late 20s to early 30s", "mid 20s to 30", "20-30s"."""
+    for at in sorted([*search.numbers, *search.decades]):
+        if at not in search.numbers and at not in search.decades:
+            continue
+        other = search.joined(at)
+        if other is None:
+            continue
+        target = _skip_parts(search, other)
+        if target not in search.numbers and target not in search.decades:
+            continue
+        if at in search.numbers and target in search.numbers:
+            continue
+        first, second = _decade_or_number(search, at), _decade_or_number(search, target)
+        search.use(at, target)
+        low, high = min(first.low, second.low), max(first.high or 0, second.high or 0)
+        yield Candidate(first.start, second.end, low, high, AgeKind.RANGE, "A4")
+
+
+def _skip_parts(search: _Search, position: int) -> int:
+    """The position after `early`, `mid-`, `mid to late`."""
+    for _ in range(5):
+        if search.words[position] in _PARTS or (
+            search.words[position] in _PART_JOINTS and position not in search.numbers
+        ):
+            position += 1
+    return position
+
+
+def _decade_or_number(search: _Search, at: int) -> Candidate:
+    if at in search.decades:
+        return _decade(search, at)
+    return _point(at, search.after_unit(at + 1), search.numbers[at], "A4")
+
+
+def _decade(search: _Search, at: int) -> Candidate:
+    """The decade at a position with its `early`, `mid`, `late` or a span of two of them."""
+    first = search.decades[at]
+    start, parts = _parts_before(search, at)
+    if first == TEENS:
+        spans = [_TEEN_PARTS[part] for part in parts] or [(13, 19)]
+    else:
+        spans = [(first + low, first + high) for low, high in [_PARTS[part] for part in parts] or [(0, 9)]]
+    return Candidate(start, at + 1, min(spans)[0], max(spans)[1], AgeKind.RANGE, "A4")
+
+
+def _parts_before(search: _Search, at: int) -> tuple[int, list[str]]:
+    """Where the parts of a decade begin, and which they are: "mid to late" gives both."""
+    before = at - 2 if search.words[at - 1] == "-" else at - 1
+    if search.words[before] not in _PARTS:
+        return at, []
+    start, parts = before, [search.words[before]]
+    joint = start - 1
+    while joint >= 0 and search.words[joint] in _PART_JOINTS and start - joint <= 3:
+        joint -= 1
+    if joint < start - 1 and search.words[joint] in _PARTS:
+        start = joint
+        parts.append(search.words[joint])
+    return start, parts
+
+
+def _one_sided(search: _Search) -> Iterator[Candidate]:
+    """A5: `60+`, `65 and older`, `over 60`, `under 18`, `at least`, `up to`, `60-70+`."""
+    for at in list(search.numbers):
+        if at not in search.numbers:
+            continue
+        other = search.joined(at)
+        if other is not None and other in search.numbers and search.words[at + 1] in ("-", "to"):
+            upward, end = _limit_after(search, other)
+            if end:
+                low, high = sorted((search.numbers[at], search.numbers[other]))
+                search.use(at, other)
+                yield _open(at, end, low if upward else None, None if upward else high)
+                continue
+        upward, end = _limit_after(search, at)
+        if end:
+            value = search.numbers[at]
+            search.use(at)
+            yield _open(at, end, value if upward else None, None if upward else value)
+            continue
+        if limit := _limit_before(search, at):
+            search.use(at)
+            yield limit
+
+
+def _limit_after(search: _Search, at: int) -> tuple[bool, int]:
+    """Whether the words after a number open it upwards, and where they end; (False, 0) when they do neither."""
+    sign = search.after_unit(at + 1)
+    if search.words[sign] in ("+", "plus"):
+        return True, search.after_unit(sign + 1)
+    if search.words[sign] in ("and", "or"):
+        if search.words[sign + 1] in _MORE:
+            return True, sign + 2
+        if search.words[sign + 1] in _LESS:
+            return False, sign + 2
+    return False, 0
+
+
+def _limit_before(search: _Search, at: int) -> Candidate | None:
+    """The one-sided age that the words before a number make of it, if they do."""
+    value, end = search.numbers[at], search.after_unit(at + 1)
+    last = search.before_ages_of(at)
+    word, previous = search.words[last], search.words[last - 1]
+    if word in ("least", "most") and previous == "at":
+        return _open(last - 1, end, value if word == "least" else None, None if word == "least" else value)
+    if word == "to" and previous == "up":
+        return _open(last - 1, end, None, value)
+    if word == "=" and previous in (">", "<"):
+        return _open(last - 1, end, value if previous == ">" else None, None if previous == ">" else value)
+    if word in (">", "<"):
+        return _beyond(last, end, value, upward=word == ">", negated=False)
+    if word == "than" and previous in ("older", "more", "younger", "less"):
+        negated = search.words[last - 2] in _NOT
+        return _beyond(last - 1 - negated, end, value, upward=previous in ("older", "more"), negated=negated)
+    if word in ("over", "above", "under", "below") or (word == "past" and previous != "the"):
+        negated = previous in _NOT
+        return _beyond(last - negated, end, value, upward=word in ("over", "above", "past"), negated=negated)
+    return None
+
+
+def _beyond(start: int, end: int, value: float, *, upward: bool, negated: bool) -> Candidate:
+    """Ages beyond a limit, without the limit itself; negated, the ages up to it, with it."""
+    if negated:
+        return _open(start, end, None if upward else value, value if upward else None)
+    if upward:
+        return _open(start, end, math.floor(value) + 1, None)
+    return _open(start, end, None, math.ceil(value) - 1)
+
+
+def _open(start: int, end: int, low: float | None, high: float | None) -> Candidate:
+    floor = 0 if low is None else math.floor(low)
+    return Candidate(start, end, floor, None if high is None else math.floor(high), AgeKind.OPEN, "A5")
+
+
+def _ranges(search: _Search) -> Iterator[Candidate]:
+    """A6: two numbers with a joint between them; the ends in any order, rounded down."""
+    for at, value in list(search.numbers.items()):
+        if at not in search.numbers:
+            continue
+        other = search.joined(at)
+        if other is None or other not in search.numbers:
+            continue
+        low, high = sorted((math.floor(value), math.floor(search.numbers[other])))
+        search.use(at, other)
+        yield Candidate(at, search.after_unit(other + 1), low, high, AgeKind.RANGE, "A6")
+
+
+def _single_decades(search: _Search) -> Iterator[Candidate]:
+    for at in list(search.decades):
+        decade = _decade(search, at)
+        search.use(at)
+        yield decade
+
+
+def _single_numbers(search: _Search) -> Iterator[Candidate]:
+    """A7: a number with an age cue before or after it; without one in field mode or as the whole answer."""
+    spoken = (at for at, word in enumerate(search.words) if word.isalnum())
+    bare = search.mode is Mode.FIELD or all(at in search.numbers for at in spoken)
+    for at, value in list(search.numbers.items()):
+        end = search.after_unit(at + 1)
+        if bare or end > at + 1 or _has_cue_before(search, at):
+            search.use(at)
+            yield _point(at, end, value, "A7")
+
+
+def _has_cue_before(search: _Search, at: int) -> bool:
+    word, previous = search.words[at - 1], search.words[at - 2]
+    if word in _CUES_BEFORE or (word == "be" and previous == "to"):
+        return True
+    if word == "at":
+        return previous == "estimated"
+    if word == "of":
+        return previous in ("age", "ages")
+    return word == "." and previous in ("approx", "ca")
+
+
+def _point(start: int, end: int, value: float, rule: str) -> Candidate:
+    age = math.floor(value)
+    return Candidate(start, end, age, age, AgeKind.POINT, rule)
+
+
+_IN_ORDER: Final[tuple[Callable[[_Search], Iterator[Candidate]], ...]] = (
+    _more_than_seventy,
+    _months,
+    _plus_minus,
+    _decade_ranges,
+    _one_sided,
+    _ranges,
+    _single_decades,
+    _single_numbers,
+)

@@ -1,0 +1,131 @@
+"""The gender an answer asserts (rules G1 to G6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, IN_SCOPE, negation
+from evenhand.benchmarks.fairface.normalise.readings import GenderReading, Reason, no_gender
+from evenhand.benchmarks.fairface.normalise.refusals import why_nothing
+from evenhand.benchmarks.fairface.normalise.text import words
+from evenhand.benchmarks.fairface.normalise.wording import listed
+
+MALE, FEMALE, THIRD = "Male", "Female", "third"
+
+LETTERS: Final = {"m": MALE, "f": FEMALE}
+CATEGORY_WORDS: Final = dict.fromkeys(
+    listed("female females woman women girl girls lady ladies feminine schoolgirl lass gal"), FEMALE
+) | dict.fromkeys(listed("male males man men boy boys gentleman gentlemen masculine guy schoolboy lad dude"), MALE)
+ECHO_PAIRS: Final = frozenset(
+    pair
+    for one, other in (("male", "female"), ("man", "woman"), ("masculine", "feminine"))
+    for pair in ((one, other), (other, one))
+)
+ECHO_JOINTS: Final = frozenset({"or", "/", "and", "vs"})
+THIRD_WORDS: Final = frozenset({"nonbinary", "genderqueer", "genderfluid", "agender", "intersex"})
+THIRD_PAIRS: Final = frozenset({("non", "binary"), ("gender", "queer"), ("gender", "fluid")})
+PRONOUNS: Final = dict.fromkeys(
+    listed("she her hers herself mother grandmother daughter sister wife mrs ms madam mom grandma"), FEMALE
+) | dict.fromkeys(listed("he him his himself father grandfather son brother husband mr sir dad grandpa"), MALE)
+
+_THIRD_FIRST: Final = frozenset(first for first, _ in THIRD_PAIRS)
+_KNOWN: Final = frozenset(CATEGORY_WORDS) | THIRD_WORDS | _THIRD_FIRST
+
+
+def read_gender(text: str, tokens: Sequence[str] | None = None) -> GenderReading:
+    """The gender that a prepared text asserts; the same in field and prose mode.
+
+    Exactly one scorable class must be asserted. Negated words are no evidence,
+    and an echo of the options ("male or female") is none either.
+
+    >>> read_gender("not male but female").label
+    'Female'
+    >>> read_gender("a man or possibly a woman").reason.value
+    'several classes'
+    """
+    tokens = words(text) if tokens is None else tokens
+    if not tokens:
+        return no_gender(Reason.EMPTY)
+    if letter := _single_letter(tokens):
+        return GenderReading(LETTERS[letter], ("G1",))
+    if _KNOWN.isdisjoint(tokens):
+        return _by_pronouns(text, tokens)
+    marks = negation(tokens)
+    echoed = _echoes(tokens)
+    classes: set[str] = set()
+    negated = category_seen = False
+    for position, token in enumerate(tokens):
+        label = CATEGORY_WORDS.get(token)
+        if label is not None:
+            if position in echoed:
+                continue
+            category_seen = True
+            if marks[position] == ASSERTED:
+                classes.add(label)
+            else:
+                negated = True
+        elif token in THIRD_WORDS or (token in _THIRD_FIRST and _third_pair(tokens, position)):
+            if marks[position] & IN_SCOPE:
+                negated = True
+            else:
+                classes.add(THIRD)
+    rules: tuple[str, ...] = ("G3",) if echoed else ()
+    if not category_seen and not echoed and not negated and not classes:
+        return _by_pronouns(text, tokens)
+    if not category_seen and not echoed:  # only words of the third class: pronouns may contradict them
+        classes.update(PRONOUNS[token] for token in tokens if token in PRONOUNS)
+        rules += ("G5",) if classes - {THIRD} else ()
+    return _decide(classes, negated, rules)
+
+
+def _decide(classes: set[str], negated: bool, rules: tuple[str, ...]) -> GenderReading:
+    if THIRD in classes:
+        return no_gender(Reason.OUTSIDE if len(classes) == 1 else Reason.SEVERAL, *rules, "G4", "G6")
+    if len(classes) == 1:
+        fired = rules if "G5" in rules else (*rules, "G2")
+        return GenderReading(classes.pop(), (*fired, "N5") if negated else fired)
+    if classes:
+        return no_gender(Reason.SEVERAL, *rules, "G6")
+    if negated:
+        return no_gender(Reason.NEGATED, *rules, "N5")
+    return no_gender(Reason.SEVERAL, *rules)  # nothing but an echo of the options
+
+
+def _by_pronouns(text: str, tokens: Sequence[str]) -> GenderReading:
+    """Rule G5: pronouns and kinship, which no negation reaches ("I can't tell his age")."""
+    classes = {PRONOUNS[token] for token in tokens if token in PRONOUNS}
+    if len(classes) == 1:
+        return GenderReading(classes.pop(), ("G5",))
+    return no_gender(Reason.SEVERAL, "G5", "G6") if classes else no_gender(why_nothing(text))
+
+
+def _single_letter(tokens: Sequence[str]) -> str | None:
+    """Rule G1: the only word of the answer, if it is `m` or `f`."""
+    if len(tokens) > 4:
+        return None
+    spoken = [token for token in tokens if token.isalnum()]
+    return spoken[0] if len(spoken) == 1 and spoken[0] in LETTERS else None
+
+
+def _echoes(tokens: Sequence[str]) -> frozenset[int]:
+    """The positions of echoed options (rule G3)."""
+    if ECHO_JOINTS.isdisjoint(tokens):
+        return frozenset()
+    found: list[int] = []
+    for position in range(len(tokens) - 2):
+        if tokens[position + 1] in ECHO_JOINTS:
+            other = position + 2
+            if tokens[position + 1] == "vs" and tokens[other] == "." and other + 1 < len(tokens):
+                other += 1
+            if (tokens[position], tokens[other]) in ECHO_PAIRS and position not in found[-2:]:
+                found += [position, other]
+    return frozenset(found)
+
+
+def _third_pair(tokens: Sequence[str], position: int) -> bool:
+    """Rule G4: `non-binary`, with or without its hyphen."""
+    after = position + 1
+    if after < len(tokens) and tokens[after] == "-":
+        after += 1
+    return after < len(tokens) and (tokens[position], tokens[after]) in THIRD_PAIRS

@@ -1,0 +1,88 @@
+"""What was understood of an answer: the label, the rules that fired, and why not when it is unknown."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from evenhand.benchmarks.fairface.taxonomy import UNKNOWN, AgeInterval
+
+
+class Mode(StrEnum):
+    """What is known about a text: it states one attribute, or it describes a person."""
+
+    FIELD = "field"
+    PROSE = "prose"
+
+
+class Reason(StrEnum):
+    """Why an answer is `unknown`. Informative only: every reason counts as wrong."""
+
+    MISSING = "missing"
+    ERROR = "error"
+    EMPTY = "empty"
+    REFUSAL = "refusal"
+    SEVERAL = "several classes"
+    OUTSIDE = "outside taxonomy"
+    NEGATED = "negated"
+    VAGUE = "too vague"
+    RANGE = "out of range"
+    NOT_UNDERSTOOD = "not understood"
+    CONFLICT = "conflicting duplicates"
+
+
+class GenderReading(NamedTuple):
+    """`Male`, `Female` or `unknown`."""
+
+    label: str
+    rules: tuple[str, ...]
+    reason: Reason | None = None
+
+
+class RaceReading(NamedTuple):
+    """The coarse class and the fine one; either may be `unknown`, and `fine` often is.
+
+    `unspecified` says that the answer was "Asian" without East, Southeast or South.
+    """
+
+    label: str
+    fine: str
+    rules: tuple[str, ...]
+    reason: Reason | None = None
+    unspecified: bool = False
+
+
+class AgeReading(NamedTuple):
+    """The age as an interval of completed years, or None for unknown."""
+
+    interval: AgeInterval | None
+    rules: tuple[str, ...]
+    reason: Reason | None = None
+
+
+class Answer(NamedTuple):
+    """One model's answer about one face."""
+
+    gender: GenderReading
+    race: RaceReading
+    age: AgeReading
+
+
+def no_gender(reason: Reason, *rules: str) -> GenderReading:
+    """An unknown gender with its reason."""
+    return GenderReading(UNKNOWN, rules, reason)
+
+
+def no_race(reason: Reason, *rules: str) -> RaceReading:
+    """An unknown race with its reason."""
+    return RaceReading(UNKNOWN, UNKNOWN, rules, reason)
+
+
+def no_age(reason: Reason, *rules: str) -> AgeReading:
+    """An unknown age with its reason."""
+    return AgeReading(None, rules, reason)
+
+
+def nothing(reason: Reason) -> Answer:
+    """An answer in which all three attributes are unknown for one reason."""
+    return Answer(no_gender(reason), no_race(reason), no_age(reason))

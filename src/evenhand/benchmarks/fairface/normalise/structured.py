@@ -1,0 +1,282 @@
+"""Objects inside an answer: where they are, which one counts, what its values say (rules S1 to S7)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from evenhand.benchmarks.fairface.normalise.lenient import parse
+
+GENDER_KEYS: Final = ("dominantgender", "gender", "sex", "perceivedgender", "apparentgender", "predictedgender")
+RACE_KEYS: Final = (
+    "dominantrace",
+    "race",
+    "ethnicity",
+    "raceethnicity",
+    "ethnicityrace",
+    "ethnicgroup",
+    "ethnicbackground",
+    "ethnicorigin",
+    "ancestry",
+)
+AGE_KEYS: Final = (
+    "age",
+    "agerange",
+    "agegroup",
+    "agebin",
+    "agebracket",
+    "estimatedage",
+    "ageestimate",
+    "apparentage",
+    "approximateage",
+    "ageyears",
+)
+CONTAINER_KEYS: Final = (
+    "attributes",
+    "result",
+    "results",
+    "answer",
+    "prediction",
+    "predictions",
+    "face",
+    "analysis",
+    "demographics",
+    "output",
+)
+VALUE_KEYS: Final = ("label", "value", "answer", "prediction", "name")
+RANGE_KEYS: Final = (("min", "max"), ("low", "high"), ("lower", "upper"), ("from", "to"), ("lo", "hi"))
+
+_KNOWN: Final = frozenset(GENDER_KEYS + RACE_KEYS + AGE_KEYS)
+_NOT_LETTERS: Final = re.compile(r"[^a-z]+")
+_BRACKETS_AND_QUOTES: Final = re.compile(r"[{}\[\]\"'\\]")
+_OPENS_STRING_AFTER: Final = frozenset("{[(,:")
+_DEEPEST_RETRY: Final = 4  # levels of brackets looked into when the outer ones can't be parsed
+_UNDER_CONFIDENCE: Final = re.compile(r"confidences?[\"']?\s*[:=]\s*$", re.IGNORECASE)
+_CONFIDENCE_OBJECT: Final = re.compile(r"[\"']?confidences?[\"']?\s*+[:=]\s*+\{[^{}]*\}?", re.IGNORECASE)
+_PAIR: Final = re.compile(
+    r"""(?P<quote>["'])(?P<key>[^"'\\{}\[\]]{1,60})(?P=quote)\s*+:\s*+(?:
+        "(?P<double>(?:[^"\\]|\\.)*+)"
+      | '(?P<single>(?:[^'\\]|\\.)*+)'
+      | (?P<number>-?\d++(?:\.\d++)?)(?=\s*+[,}\]\s])
+      | (?P<open>[{\[])
+      | (?P<cut>)
+    )
+    | (?P<close>[}\]])""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Fields(NamedTuple):
+    """The values of a recognised object, by attribute; an absent key is ABSENT."""
+
+    gender: Any
+    race: Any
+    age: Any
+    rule: str
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = _Absent()
+
+
+def find_fields(text: str) -> Fields | None:
+    """The values of the object that decides an answer; None when the text is prose.
+
+    The last object with a known key counts. When an opening bracket never
+    closes, only the complete pairs after it are used.
+
+    >>> find_fields('First {"sex": "M"}, no: {"sex": "F", "age": [20, 30],}')
+    Fields(gender='F', race=ABSENT, age=[20, 30], rule='S3')
+    >>> find_fields("{'gender': 'male', 'age': '30-3").age
+    ABSENT
+    >>> find_fields("just {prose}")
+    """
+    if "{" not in text:
+        return None
+    for respect_quotes in (True, False):
+        spans, unclosed = _balanced(text, respect_quotes=respect_quotes)
+        found = [fields for fields in (_recognise(text, span) for span in spans) if fields is not None]
+        if found:
+            return found[-1]._replace(rule="S1" if len(found) == 1 else "S3")
+    return _complete_pairs(text[unclosed:]) if unclosed is not None else None
+
+
+def without_confidences(text: str) -> str:
+    """A text that is to be read as prose, without the objects that hold confidences (S4).
+
+    >>> without_confidences('{oops, "confidence": {"age": 0.8}} a man')
+    '{oops, } a man'
+    """
+    return _CONFIDENCE_OBJECT.sub("", text) if "{" in text else text
+
+
+def fields_of(value: Any) -> Fields | None:
+    """The values of an object that is already parsed, looked for one level down if need be (S2).
+
+    >>> fields_of([{"attributes": {"Age (years)": 31}}]).age
+    31
+    """
+    if isinstance(value, list):
+        value = next((element for element in value if isinstance(element, dict)), None)
+    if not isinstance(value, dict):
+        return None
+    keys = _letters_only(value)
+    if not _KNOWN.isdisjoint(keys):
+        return _by_precedence(keys)
+    for name in CONTAINER_KEYS:
+        inner = keys.get(name)
+        if isinstance(inner, list):
+            inner = next((element for element in inner if isinstance(element, dict)), None)
+        if isinstance(inner, dict):
+            inner_keys = _letters_only(inner)
+            if not _KNOWN.isdisjoint(inner_keys):
+                return _by_precedence(inner_keys)
+    return None
+
+
+def letters_only(key: str) -> str:
+    """A key as it is compared: lower case, letters alone (S4)."""
+    return _NOT_LETTERS.sub("", key.lower())
+
+
+def best_scored(scores: Mapping[str, Any]) -> str | None:
+    """The label with the largest of finite scores; None when there is none or the largest is shared.
+
+    >>> best_scored({"Man": "12.5", "Woman": 87.5})
+    'Woman'
+    >>> best_scored({"asian": 50, "white": 50})
+    """
+    numbers = {label: as_number(score) for label, score in scores.items()}
+    finite = {label: number for label, number in numbers.items() if number is not None}
+    if not finite or len(finite) < len(numbers):
+        return None
+    best = max(finite.values())
+    winners = [label for label, number in finite.items() if number == best]
+    return winners[0] if len(winners) == 1 else None
+
+
+def as_number(value: Any) -> float | None:
+    """A finite number, also one written as text; None for everything else, booleans included."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value[:64] if isinstance(value, str) else value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _letters_only(value: Mapping[Any, Any]) -> dict[str, Any]:
+    return {letters_only(str(key)): inner for key, inner in value.items()}
+
+
+def _by_precedence(keys: Mapping[str, Any], rule: str = "S1") -> Fields:
+    def first(names: tuple[str, ...]) -> Any:
+        return next((keys[name] for name in names if name in keys), ABSENT)
+
+    return Fields(first(GENDER_KEYS), first(RACE_KEYS), first(AGE_KEYS), rule)
+
+
+class _Span(NamedTuple):
+    """A balanced bracket from `start` up to and without `end`, with the balanced ones directly inside."""
+
+    start: int
+    end: int
+    inner: tuple[_Span, ...]
+
+
+def _balanced(text: str, *, respect_quotes: bool) -> tuple[list[_Span], int | None]:
+    """The outermost balanced brackets, and where the first bracket that never closes stands."""
+    open_brackets: list[tuple[int, str, list[_Span]]] = []
+    outermost: list[_Span] = []
+    quote = ""
+    skip = -1
+    for found in _BRACKETS_AND_QUOTES.finditer(text):
+        position, sign = found.start(), found[0]
+        if position == skip:
+            continue
+        if sign == "\\":
+            skip = position + 1 if quote else -1
+        elif quote:
+            quote = "" if sign == quote else quote
+        elif sign in "{[":
+            open_brackets.append((position, "}" if sign == "{" else "]", []))
+        elif sign in "}]":
+            if open_brackets and open_brackets[-1][1] == sign:
+                start, _, inner = open_brackets.pop()
+                span = _Span(start, position + 1, tuple(inner))
+                (open_brackets[-1][2] if open_brackets else outermost).append(span)
+        elif respect_quotes and open_brackets and (sign == '"' or _opens_string(text, position)):
+            quote = sign
+    for _, _, inner in open_brackets:
+        outermost.extend(inner)
+    outermost.sort(key=lambda span: span.start)
+    return outermost, next((start for start, closing, _ in open_brackets if closing == "}"), None)
+
+
+def _opens_string(text: str, position: int) -> bool:
+    """Whether a single quote opens a string rather than being an apostrophe."""
+    before = text[max(position - 8, 0) : position].rstrip()
+    return before[-1:] in _OPENS_STRING_AFTER
+
+
+def _recognise(text: str, span: _Span, level: int = 0) -> Fields | None:
+    """The values of a balanced bracket, or of the last one inside when it can't be parsed as a whole."""
+    if _UNDER_CONFIDENCE.search(text[max(span.start - 40, 0) : span.start]):
+        return None
+    if "{" not in text[span.start : span.end]:
+        return None
+    try:
+        return fields_of(parse(text[span.start : span.end]))
+    except ValueError:
+        if level == _DEEPEST_RETRY:
+            return None
+    inside = (_recognise(text, inner, level + 1) for inner in span.inner)
+    return next(iter([fields for fields in inside if fields is not None][-1:]), None)
+
+
+def _complete_pairs(text: str) -> Fields | None:
+    """Rule S7: the complete pairs of a truncated object; a cut-off value is absent."""
+    pairs: dict[str, Any] = {}
+    depth = 0
+    hidden_below: int | None = None  # depth of an open confidence object
+    for key, value in _pairs(text):
+        if value is _CLOSE:
+            depth -= 1
+            if hidden_below is not None and depth < hidden_below:
+                hidden_below = None
+            continue
+        if value is _OPEN:
+            depth += 1
+            if key.startswith("confidence") and hidden_below is None:
+                hidden_below = depth
+            value = ABSENT
+        if hidden_below is None and key in _KNOWN:
+            pairs[key] = value
+    return _by_precedence(pairs, "S7") if pairs else None
+
+
+_OPEN: Final = object()
+_CLOSE: Final = object()
+
+
+def _pairs(text: str) -> Iterator[tuple[str, Any]]:
+    for found in _PAIR.finditer(text):
+        if found["close"]:
+            yield "", _CLOSE
+            continue
+        key = letters_only(found["key"])
+        if found["open"]:
+            yield key, _OPEN
+        elif found["number"]:
+            yield key, float(found["number"][:40])
+        elif found["double"] is not None or found["single"] is not None:
+            yield key, found["double"] if found["double"] is not None else found["single"]
+        else:
+            yield key, ABSENT

@@ -1,0 +1,120 @@
+"""Raw text made comparable: one alphabet, one dash, one case (rules P1 to P8), then words.
+
+Every step takes time proportional to the length of the text, whatever the text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+from unicodedata import combining, normalize
+
+from evenhand.benchmarks.fairface.normalise.readings import Mode
+
+# P2 and P3. What Unicode calls dash punctuation, and the signs that are drawn like one.
+_DASHES = (
+    "\u02d7\u058a\u05be\u1400\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u207b\u208b\u2212"
+    "\u2e17\u2e3a\u2e3b\u301c\u3030\ufe31\ufe32\ufe58\ufe63\uff0d"
+)
+_SINGLE_QUOTES = "\u00b4\u02b9\u02bc\u2018\u2019\u201a\u201b\u2032\uff07"
+_DOUBLE_QUOTES = "\u00ab\u00bb\u201c\u201d\u201e\u201f\u2033\uff02"
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_SIGNS: Final = str.maketrans(
+    dict.fromkeys(_DASHES, "-")
+    | dict.fromkeys(_SINGLE_QUOTES, "'")
+    | dict.fromkeys(_DOUBLE_QUOTES, '"')
+    | dict.fromkeys(_INVISIBLE, "")
+    | {"≥": ">=", "≤": "<=", "⩾": ">=", "⩽": "<=", "\r": "\n", "\u2028": "\n", "\u2029": "\n", "\u0085": "\n"}
+)
+_MARKUP: Final = str.maketrans({"*": " ", "`": " ", "#": " ", "_": " ", "\r": "\n"})  # P6
+_BLANKS: Final = re.compile(r"[^\S\n]+")
+
+_FINAL_ANSWER: Final = re.compile(r"\banswer(?: is)? ?[:=]")
+
+_GENDER_LABEL = r"(?P<gender>gender|sex)"
+_RACE_LABEL = (
+    r"(?P<race>race(?: ?/ ?ethnicity| or ethnicity)?|ethnicity(?: ?/ ?race)?|ethnic (?:group|background|origin))"
+)
+_AGE_LABEL = r"(?P<age>age(?: (?:range|group|bracket|estimate|bin))?)"
+_LABEL: Final = re.compile(
+    r"\b(?:(?:perceived|apparent|estimated|predicted|approximate|likely) )?"
+    rf"(?:{_GENDER_LABEL}|{_RACE_LABEL}|{_AGE_LABEL})"
+    r"(?: ?\([^()\n]*\))?[\"']? ?[:=]"
+)
+# A full stop ends a sentence unless it belongs to a number or to an abbreviation before one ("approx. 30").
+_VALUE_END: Final = re.compile(r"[\n;|!?]|(?<!\bapprox)(?<!\bca)\.(?=\s|$)|\.(?=\s\D|\s?$)")
+
+_TOKEN: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:\.\d+)?|\n|[^\w\s]")
+
+
+class Passage(NamedTuple):
+    """The part of an answer that speaks of one attribute, and what kind of text it is."""
+
+    text: str
+    mode: Mode
+    rules: tuple[str, ...]
+
+
+def prepare(raw: str) -> str:
+    """The text in one alphabet, case and kind of dash (rules P1 to P6).
+
+    Accents go before the letters are decomposed: long runs of combining marks
+    would otherwise take quadratic time to be put in order.
+
+    >>> prepare("**Ｍāori** – “twenty‑five”")
+    'maori - "twenty-five"'
+    """
+    text = raw.replace("\r\n", "\n") if "\r" in raw else raw
+    if not text.isascii():
+        text = "".join([sign for sign in text.translate(_SIGNS) if not combining(sign)])
+        text = "".join([sign for sign in normalize("NFKD", text) if not combining(sign)]).translate(_SIGNS)
+    text = text.casefold().translate(_MARKUP)
+    return _BLANKS.sub(" ", text).strip()
+
+
+def final_answer(text: str) -> Passage:
+    """What follows the last `answer:`, unless nothing does (rule P7).
+
+    >>> final_answer("long hair, a woman? final answer: male").text
+    'male'
+    """
+    if "answer" in text:
+        end = -1
+        for found in _FINAL_ANSWER.finditer(text):
+            end = found.end()
+        if end >= 0:
+            rest = text[end:].strip()
+            if rest:
+                return Passage(rest, Mode.PROSE, ("P7",))
+    return Passage(text, Mode.PROSE, ())
+
+
+def labelled_values(text: str) -> dict[str, str]:
+    """The last non-empty value behind a label of each attribute (rule P8).
+
+    >>> labelled_values("gender: male; age (years): 20-30, sure")
+    {'gender': 'male', 'age': '20-30, sure'}
+    """
+    values: dict[str, str] = {}
+    if ":" not in text and "=" not in text:
+        return values
+    labels = list(_LABEL.finditer(text))
+    for position, label in enumerate(labels):
+        stop = labels[position + 1].start() if position + 1 < len(labels) else len(text)
+        end = _VALUE_END.search(text, label.end(), stop)
+        value = text[label.end() : end.start() if end else stop].strip()
+        if value:
+            values[str(label.lastgroup)] = value
+    return values
+
+
+def words(text: str) -> list[str]:
+    """Letter runs with inner apostrophes, numbers, single signs and line ends; a possessive `'s` is cut off.
+
+    >>> words("The man's non-binary friend is 29.5.")
+    ['the', 'man', 'non', '-', 'binary', 'friend', 'is', '29.5', '.']
+    """
+    tokens: list[str] = _TOKEN.findall(text)
+    if "'s" in text:
+        return [token[:-2] if token.endswith("'s") else token for token in tokens]
+    return tokens

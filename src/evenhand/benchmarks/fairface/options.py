@@ -1,0 +1,55 @@
+"""The protocol's switches; every default is the published protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from evenhand.benchmarks.fairface.normalise import Normaliser
+from evenhand.core.options import Options, option
+
+
+@dataclass(frozen=True)
+class FaceOptions(Options):
+    """What all three tasks can be told."""
+
+    split: Literal["val", "train"] = option("val", "which label file of the data folder is evaluated")
+    labels: str = option("", "another name of the label file in the data folder")
+    label_order: str = option("", "meaning of integer race codes: hub, script, or the seven races in order")
+    subset: Literal["all", "service_test"] = option("all", "all labelled images, or the balanced service_test rows")
+    family: Literal["auto", "vlm", "deepface", "fairface_csv", "csv"] = option("auto", "kind of the answer file")
+    race_column: Literal["race", "race4"] = option("race", "which column of the FairFace script's CSV is the race")
+    duplicates: Literal["error", "first", "last", "unknown"] = option("error", "what conflicting answers become")
+    extra: Literal["ignore", "error"] = option("ignore", "answers to images that are not labelled")
+    profile: Literal["full", "strict"] = option("full", "all normalisation rules, or the labels themselves only")
+    multi: Literal["unknown", "first"] = option("unknown", "what an answer that names several races is (rule R7)")
+    age_words: Literal["on", "off"] = option("on", "whether words such as teenager are ages (rule A8)")
+    seen: Literal["yes", "no", "unknown"] = option(
+        "unknown", "were these images or their labels available to the model in training?"
+    )
+    prompt: str = option(
+        "all-v1", "the prompt that `predict` sends: all-v1, gender-v1, race-v1, age-v1, or your own text"
+    )
+
+    @property
+    def normaliser(self) -> Normaliser:
+        """The normaliser that these options ask for."""
+        return Normaliser(
+            first_of_several=self.multi == "first", age_words=self.age_words == "on", strict=self.profile == "strict"
+        )
+
+
+@dataclass(frozen=True)
+class RaceOptions(FaceOptions):
+    """What the race task can be told besides."""
+
+    taxonomy: Literal["coarse", "fine"] = option("coarse", "the six evaluated classes, or the seven of the label file")
+
+
+@dataclass(frozen=True)
+class AgeOptions(FaceOptions):
+    """What the age task can be told besides."""
+
+    age_overlap: Literal["inclusive", "strict"] = option(
+        "inclusive", "which reading is named first; all three are always shown"
+    )

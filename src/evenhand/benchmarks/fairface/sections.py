@@ -1,0 +1,146 @@
+"""What a FairFace report shows besides the tables that every family has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evenhand.core.metric import Grid, Undefined
+from evenhand.core.page import Cell, Interval, Section, Table, Text
+from evenhand.core.records import EVERYONE
+from evenhand.core.results import Estimate, Results
+
+CONTAMINATION: Final = (
+    "Public FaceLLM models were tuned on questions and answers written from the FairFace validation images, with the "
+    "true labels in the prompt; DeepFace's race model was trained on FairFace training images. No split of FairFace "
+    "is unseen by both."
+)
+_SEEN: Final = {
+    "yes": "The images or labels of this split were available to the model in training, says who ran it: "
+    "this is not a zero-shot result.",
+    "no": "The images and labels of this split were not available to the model in training, says who ran it.",
+    "unknown": "Whether the images or labels of this split were available to the model in training is not known. "
+    "Say it with --set seen=yes or seen=no.",
+}
+
+
+def contamination(results: Results) -> Section:
+    """Whether the model may have seen the data, as told by whoever ran it."""
+    seen = str(results.options.get("seen", "unknown"))
+    return Section("Was the data seen in training?", [Text(_SEEN[seen], "caution"), Text(CONTAMINATION, "small")])
+
+
+def confusion(results: Results) -> Section | None:
+    """The confusion matrix of everyone, with the `unknown` column: counts, and shares of each row."""
+    found = next((e for e in results.estimates if isinstance(e.value, Grid) and e.group == EVERYONE), None)
+    if found is None or not isinstance(found.value, Grid):
+        return None
+    grid = found.value
+    counts = Table(
+        "Confusion matrix: faces",
+        ("truth", *grid.columns, "all"),
+        tuple((name, *(int(n) for n in row), int(row.sum())) for name, row in zip(grid.rows, grid.values, strict=True)),
+        caption="Rows are what the annotators said, columns what the model said; unknown is a wrong answer.",
+    )
+    shares = Table(
+        "Confusion matrix: share of each row",
+        ("truth", *grid.columns),
+        tuple(
+            (name, *(float(n / row.sum()) if row.sum() else None for n in row))
+            for name, row in zip(grid.rows, grid.values, strict=True)
+        ),
+    )
+    return Section("Who is taken for whom", [counts, shares])
+
+
+def unknown_answers(results: Results) -> Section | None:
+    """Why answers were unknown, and what the detector or the file had to say."""
+    reasons: Mapping[str, Any] = results.facts.get("unknown_reasons", {})
+    attribute = results.task.rpartition("/")[2]
+    listed = reasons.get(attribute, {})
+    notes = [
+        (label, results.facts[name])
+        for name, label in _COUNTS.items()
+        if isinstance(results.facts.get(name), int) and results.facts[name]
+    ]
+    blocks: list[Text | Table] = []
+    if listed:
+        blocks.append(
+            Table(
+                "Unknown answers by reason",
+                ("reason", "faces"),
+                tuple((reason, int(count)) for reason, count in listed.items()),
+                caption="All of them count as wrong. Reasons are informative only.",
+            )
+        )
+    spent = results.facts.get("requests")
+    if isinstance(spent, Mapping):
+        told = tuple((str(name).replace("_", " "), float(value)) for name, value in spent.items())
+        blocks.append(Table("What asking took", ("what", "value"), told))
+    if notes:
+        blocks.append(Table("What was found in the answer file", ("what", "count"), tuple(notes)))
+    return Section("Answers that could not be used", blocks) if blocks else None
+
+
+_COUNTS: Final = {
+    "missing_predictions": "images without a usable answer",
+    "error_records": "of these, images with an error record",
+    "extra_predictions_ignored": "answers about images that are not labelled",
+    "identical_duplicates_collapsed": "identical repeated answers, collapsed",
+    "conflicting_duplicates": "images with conflicting answers",
+    "multi_face_images": "images with several faces",
+    "zero_face_confidence": "images in which the detector found no face",
+}
+
+
+def age_readings(results: Results) -> Section | None:
+    """The three readings of an age answer side by side, with how many bins an answer covers."""
+    rows: list[tuple[Cell, ...]] = []
+    for metric, output, label in _READINGS:
+        found = _estimate(results, metric, output)
+        if found is not None:
+            rows.append((label, _interval(found)))
+    covered = _estimate(results, "bins_covered", "mean")
+    if covered is not None:
+        rows.append(("bins covered by an answer, mean (1.0 for a point)", _interval(covered)))
+    open_ended = _estimate(results, "open_ended", "rate")
+    if open_ended is not None:
+        rows.append(("open-ended answers, share of answered", _interval(open_ended)))
+    if not rows:
+        return None
+    advice = (
+        "Ranges share end points (20-30, 30-40) and bins do not, so the literal reading favours models that speak in "
+        "ranges. Compare such a model with one that names a single age on the single-bin accuracy, and quote the "
+        "literal number only together with the mean number of bins covered."
+    )
+    table = Table("Age, three readings", ("reading", "value"), tuple(rows))
+    return Section("When is an age right?", [Text(advice), table])
+
+
+_READINGS: Final = (
+    ("bin_overlap_accuracy_inclusive", "accuracy", "overlaps the true bin, read literally"),
+    ("bin_overlap_accuracy_touch_excluded", "accuracy", "overlaps it by more than an end point"),
+    ("single_bin", "accuracy", "reduced to one bin, equal to the true one"),
+    ("within_one_bin", "rate", "reduced to one bin, at most one bin off"),
+)
+
+
+def fine_race_caution(results: Results) -> Section | None:
+    """With seven classes: how many answers said Asian without saying which."""
+    found = _estimate(results, "asian_unspecified", "rate")
+    if found is None or isinstance(found.value, Undefined):
+        return None
+    text = (
+        "The seven classes are meaningful only for models that tell East from Southeast Asian. "
+        f"Share of answers that said Asian without saying which: {found.number:.3f}."
+    )
+    return Section("Seven classes", [Text(text, "caution")])
+
+
+def _estimate(results: Results, metric: str, output: str) -> Estimate | None:
+    return next((e for e in results.of(metric, output) if e.group == EVERYONE), None)
+
+
+def _interval(found: Estimate) -> Interval:
+    reason = found.value.reason if isinstance(found.value, Undefined) else ""
+    return Interval(found.number, found.low, found.high, reason)
