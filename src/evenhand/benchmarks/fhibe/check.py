@@ -1,0 +1,85 @@
+"""`evenhand check`: is this file well formed and complete, and do its boxes mean what they seem to?
+
+The published documentation shows boxes as x0, x1, y0, y1 in one place and x0, y0, x1, y1 in another, and
+detectors often give x, y, width, height. A wrong order scores close to nothing without an error, so
+each order is tried against the annotations, and a better one is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand.benchmarks.fhibe.codec import Detections
+from evenhand.benchmarks.fhibe.data import BoxTruth
+from evenhand.benchmarks.fhibe.scores import box_overlaps
+from evenhand.core.errors import InputError
+from evenhand.core.records import Array
+from evenhand.core.task import CheckReport, Codec, Dataset, Finding
+from evenhand.geometry.boxes import corners
+
+_MUCH_BETTER = 0.1  # of mean overlap
+_ORDERS: Mapping[str, Callable[[Array], Array]] = {
+    "x0, x1, y0, y1": lambda boxes: boxes[:, [0, 2, 1, 3]],
+    "x, y, width, height": corners,
+    "y0, x0, y1, x1": lambda boxes: boxes[:, [1, 0, 3, 2]],
+}
+
+
+def check_with(
+    load: Callable[[Path, Any], Dataset[Any]], codec: Codec[Any]
+) -> Callable[[Path | None, Path, Any], CheckReport]:
+    """The check of a task: its data, and a file of answers when one is given."""
+
+    def check(predictions: Path | None, data: Path, options: Any) -> CheckReport:
+        try:
+            dataset = load(data, options)
+        except InputError as error:
+            return CheckReport((Finding("error", str(data), str(error)),))
+        findings = [Finding("note", str(data), _told(dataset))]
+        findings += [Finding("warning", str(data), warning) for warning in dataset.warnings]
+        if predictions is None:
+            return CheckReport(tuple(findings))
+        try:
+            answers = codec.read(predictions, dataset, options)
+            for sample in dataset.samples:
+                answers.get(sample.id)
+        except InputError as error:
+            return CheckReport((*findings, Finding("error", str(predictions), str(error))))
+        findings.append(Finding("note", str(predictions), f"form of the answers: {answers.facts.get('form')}"))
+        if isinstance(dataset.truth, BoxTruth):
+            findings += [
+                Finding("warning", str(predictions), message) for message in misread_boxes(dataset.truth, answers)
+            ]
+        return CheckReport(tuple(findings), answers.coverage)
+
+    return check
+
+
+def misread_boxes(truth: BoxTruth, answers: Any) -> Iterator[str]:
+    """What to say about boxes that fit the annotations much better in another order of their numbers."""
+    found = {image: answers.get(image) for image in truth.people.distinct_images()}
+    known = {image: entry for image, entry in found.items() if entry is not None and len(entry.boxes_xyxy)}
+    if not known:
+        return
+    boxes = np.concatenate([entry.boxes_xyxy for entry in known.values()])
+    inverted = float(np.mean((boxes[:, 2] <= boxes[:, 0]) | (boxes[:, 3] <= boxes[:, 1])))
+    if inverted > 0.2:
+        yield f"{inverted:.0%} of the boxes have no area when read as x0, y0, x1, y1."
+    now = float(box_overlaps(truth, known).mean())
+    for order, turned in _ORDERS.items():
+        other = {image: Detections(turned(entry.boxes_xyxy)) for image, entry in known.items()}
+        then = float(box_overlaps(truth, other).mean())
+        if then > now + _MUCH_BETTER:
+            yield (
+                f"Boxes look like {order}: read so, the mean overlap with the annotations is {then:.2f}, as "
+                f"x0, y0, x1, y1 it is {now:.2f}. Write x0, y0, x1, y1 (left, top, right, bottom)."
+            )
+
+
+def _told(dataset: Dataset[Any]) -> str:
+    facts = dataset.facts
+    return f"{facts['rows']} rows of {facts['subjects']} subjects in {facts['images']} images"

@@ -1,0 +1,503 @@
+"""`model_outputs.json`: what each task writes per image, read in the documented and in the actual form.
+
+Keys are image paths. A file that was made elsewhere carries another data root, so a key is matched by
+its path relative to the root, else by its last components when these are unique. An answer is decoded
+when it is asked for; a file of gigabytes is held as bytes, not as Python objects.
+
+What is accepted beside the published form is told in `facts["form"]`, never guessed in silence.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.fhibe import vocabulary
+from evenhand.core.errors import PredictionError
+from evenhand.core.results import Coverage
+from evenhand.core.task import Codec, Dataset, InputFact
+from evenhand.geometry.masks import MaskError, Runs, compress, decode, expand
+from evenhand.store import inputs
+
+OUTPUTS = "model_outputs.json"
+P = TypeVar("P")
+
+
+class Detections(NamedTuple):
+    """Boxes that a model found in an image, as corners, with its confidence in each."""
+
+    boxes_xyxy: NDArray[np.float64]  # (boxes, 4)
+    scores: tuple[float, ...] | None = ()  # None, without boxes: written as null, not as an empty list
+
+
+class PersonMasks(NamedTuple):
+    """Masks of people that a model found in an image."""
+
+    masks: tuple[Runs, ...]
+    scores: tuple[float, ...] = ()
+
+
+class Poses(NamedTuple):
+    """Poses that a model found in an image."""
+
+    keypoints: NDArray[np.float64]  # (people, keypoints, 2)
+    scores: Any = ()
+
+
+class PartProbabilities(NamedTuple):
+    """For each annotated person of an image, in row order, how probable each part is."""
+
+    people: tuple[Mapping[str, float], ...]
+
+
+class FaceMap(NamedTuple):
+    """For each label, the mask of the pixels that a model gave it."""
+
+    masks: Mapping[int, Runs]
+
+
+@dataclass(frozen=True)
+class Outputs(Mapping[str, P], Generic[P]):
+    """Answers by sample id, decoded when they are asked for."""
+
+    raw: Mapping[str, bytes | msgspec.Raw]
+    decode: Callable[[str, bytes | msgspec.Raw], P] = field(repr=False)
+
+    def __getitem__(self, sample: str) -> P:
+        return self.decode(sample, self.raw[sample])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.raw)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+
+@dataclass(frozen=True)
+class StoredOutputs(Generic[P]):
+    """The answers of a `model_outputs.json`, matched to the samples."""
+
+    by_id: Outputs[P]
+    coverage: Coverage
+    inputs: tuple[InputFact, ...]
+    warnings: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> Sequence[str]:
+        return tuple(self.by_id)
+
+    def get(self, sample: str) -> P | None:
+        return self.by_id[sample] if sample in self.by_id.raw else None
+
+    def stream(self) -> Iterator[Sequence[tuple[str, P]]]:
+        for sample in self.by_id:
+            yield [(sample, self.by_id[sample])]
+
+
+class OutputsCodec(Codec[P]):
+    """The published file: image path → answer. Derive one class per task."""
+
+    filename = OUTPUTS
+
+    @abstractmethod
+    def answer(self, image: str, found: Any, forms: set[str]) -> P:
+        """The answer that a JSON value stands for; adds the form it met to `forms`."""
+
+    @abstractmethod
+    def stored(self, answer: P) -> Any:
+        """The answer as the published file keeps it."""
+
+    @abstractmethod
+    def nothing(self) -> P:
+        """The answer of an image on which a model found nothing."""
+
+    def read(self, path: Path, dataset: Dataset[Any], options: Any) -> StoredOutputs[P]:
+        path = Path(path) / OUTPUTS if Path(path).is_dir() else Path(path)
+        source = inputs.read(path, PredictionError)
+        raw = top_level(source.data, path)
+        matched, extra = match_keys(raw, [sample.id for sample in dataset.samples])
+        forms: set[str] = set()
+
+        def decode_one(sample: str, value: bytes | msgspec.Raw) -> P:
+            return self._decode(path, sample, value, forms)
+
+        missing = [sample.id for sample in dataset.samples if sample.id not in matched]
+        empty = sum(bytes(value).strip() in _EMPTY for value in matched.values())
+        if missing and getattr(options, "missing", "missed") == "refuse":
+            raise PredictionError(
+                f"{path} has no answer for {len(missing)} of {len(dataset.samples)} images: {_some(missing)}. "
+                "Write every image (an image without findings too), or score them as missed with --set missing=missed."
+                + (f" {len(extra)} keys match no image, such as {_some(extra[:2])}." if extra else "")
+            )
+        outputs = Outputs({name: matched[name] for name in sorted(matched, key=_order(dataset))}, decode_one)
+        reasons = {"no answer in the file": len(missing), "answer to no image of the table": len(extra)}
+        coverage = Coverage(
+            asked=len(dataset.samples),
+            answered=len(matched),
+            empty=empty,
+            missing=len(missing),
+            extra=len(extra),
+            reasons={reason: count for reason, count in reasons.items() if count},
+            examples={"no answer in the file": tuple(missing[:5])} if missing else {},
+        )
+        first = next(iter(outputs), None)
+        if first is not None:
+            outputs[first]  # the first answer tells the form, and whether this is the right file at all
+        facts = {"form": ", ".join(sorted(forms)) or "published"}
+        return StoredOutputs(outputs, coverage, (source.fact,), facts=facts)
+
+    def write(self, path: Path, answers: Iterable[tuple[str, P]], dataset: Dataset[Any], options: Any) -> None:
+        """Every image of the data set; one that a model could not answer is written as nothing found."""
+        by_id = dict(answers)
+        nothing = self.nothing()
+        write_entries(
+            path, ((self.key(sample), self.stored(by_id.get(sample.id, nothing))) for sample in dataset.samples)
+        )
+
+    def key(self, sample: Any) -> str:
+        """What the file calls a sample: the path of its image below the data root it was read from."""
+        return str(sample.media[0])
+
+    def to_plain(self, answer: P) -> Any:
+        """As the file keeps it; an answer that is already in the file's form is checked first."""
+        if isinstance(answer, dict | list):
+            return self.stored(self.from_plain(answer))
+        return self.stored(answer)
+
+    def from_plain(self, plain: Any) -> P:
+        try:
+            return self.nothing() if plain is None else self.answer("an answer", plain, set())
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise PredictionError(f"an answer that is not in the published form: {error}") from None
+
+    def _decode(self, path: Path, sample: str, value: bytes | msgspec.Raw, forms: set[str]) -> P:
+        try:
+            found = parse(bytes(value))
+        except ValueError as error:
+            raise PredictionError(f"{path}, image {sample}: not JSON: {error}") from None
+        if found is None:
+            return self.nothing()
+        try:
+            return self.answer(sample, found, forms)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise PredictionError(f"{path}, image {sample}: {error}") from None
+
+
+class BoxCodec(OutputsCodec[Detections]):
+    """Person and face localization: `{"detections": [[x0, y0, x1, y1], …], "scores": […]}`."""
+
+    example = '{"<image path>": {"detections": [[436.6, 344.3, 1041.4, 1964.6]], "scores": [0.999]}}'
+
+    def answer(self, image: str, found: Any, forms: set[str]) -> Detections:
+        boxes = _entry(found, ("detections", "bboxes"), forms)
+        if boxes is None:
+            return self.nothing()
+        corners_ = np.array([_four(box) for box in boxes], dtype=np.float64).reshape(-1, 4)
+        return Detections(corners_, tuple(_numbers(found.get("scores"))))
+
+    def stored(self, answer: Detections) -> Any:
+        if answer.scores is None:
+            return {"detections": None, "scores": None}
+        return {
+            "detections": np.asarray(answer.boxes_xyxy, dtype=np.float64).reshape(-1, 4).tolist(),
+            "scores": [float(score) for score in answer.scores],
+        }
+
+    def nothing(self) -> Detections:
+        return Detections(np.zeros((0, 4)), None)
+
+
+class PersonBoxCodec(BoxCodec):
+    """Person localization writes null where nobody was found."""
+
+    def stored(self, answer: Detections) -> Any:
+        return super().stored(answer) if len(answer.boxes_xyxy) else {"detections": None, "scores": None}
+
+
+class MaskCodec(OutputsCodec[PersonMasks]):
+    """Person parsing: `{"detections": [{"size": [height, width], "counts": text}, …], "scores": […]}`."""
+
+    example = '{"<image path>": {"detections": [{"size": [2048, 1536], "counts": "ZoZo09Wo…"}], "scores": [0.99]}}'
+
+    def answer(self, image: str, found: Any, forms: set[str]) -> PersonMasks:
+        masks = _entry(found, ("detections", "masks"), forms)
+        if not masks:
+            return self.nothing()
+        return PersonMasks(tuple(runs_from(mask, forms) for mask in masks), tuple(_numbers(found.get("scores"))))
+
+    def stored(self, answer: PersonMasks) -> Any:
+        if not answer.masks:
+            return {"detections": None, "scores": None}
+        return {
+            "detections": [runs.plain for runs in answer.masks],
+            "scores": [float(score) for score in answer.scores],
+        }
+
+    def nothing(self) -> PersonMasks:
+        return PersonMasks(())
+
+
+class PoseCodec(OutputsCodec[Poses]):
+    """Keypoints: `{"detections": [person][keypoint] = [x, y], "scores": [person][keypoint]}`."""
+
+    example = '{"<image path>": {"detections": [[[512.0, 300.5], …]], "scores": [[0.9, …]]}}'
+
+    def answer(self, image: str, found: Any, forms: set[str]) -> Poses:
+        people = _entry(found, ("detections", "keypoints"), forms)
+        if not people:
+            return self.nothing()
+        lengths = {len(person) for person in people}
+        if len(lengths) > 1:
+            raise ValueError(f"people with {sorted(lengths)} keypoints; every person needs the same keypoints")
+        poses = np.array([[_xy(point) for point in person] for person in people], dtype=np.float64)
+        return Poses(poses.reshape(len(people), -1, 2), found.get("scores", ()))
+
+    def stored(self, answer: Poses) -> Any:
+        return {
+            "detections": np.asarray(answer.keypoints, dtype=np.float64).tolist(),
+            "scores": _listed(answer.scores),
+        }
+
+    def nothing(self) -> Poses:
+        return Poses(np.zeros((0, 0, 2)))
+
+
+class PartCodec(OutputsCodec[PartProbabilities]):
+    """Body parts: `{"detections": [{part: probability}, …]}`, one mapping per annotated person."""
+
+    example = '{"<image path>": {"detections": [{"Face": 0.73, "Hand": 0.12}]}}'
+
+    def answer(self, image: str, found: Any, forms: set[str]) -> PartProbabilities:
+        if isinstance(found, list):
+            forms.add("documented: a list without `detections`")
+            people = found
+        else:
+            people = _entry(found, ("detections",), forms) or []
+        return PartProbabilities(
+            tuple({str(part): float(value) for part, value in (person or {}).items()} for person in people)
+        )
+
+    def stored(self, answer: PartProbabilities) -> Any:
+        return {"detections": [dict(person) for person in answer.people]}
+
+    def nothing(self) -> PartProbabilities:
+        return PartProbabilities(())
+
+
+class FaceMapCodec(OutputsCodec[FaceMap]):
+    """Face parsing: `{"detections_rle": {"<label>": {"size": [height, width], "counts": text}}}`."""
+
+    example = '{"<image path>": {"detections_rle": {"0": {"size": [512, 512], "counts": "…"}}}}'
+
+    def answer(self, image: str, found: Any, forms: set[str]) -> FaceMap:
+        masks = _entry(found, ("detections_rle",), forms) or {}
+        labels = {int(label): runs_from(mask, forms) for label, mask in masks.items()}
+        wrong = [label for label in labels if not 0 <= label < len(vocabulary.FACE_LABELS)]
+        if wrong:
+            raise ValueError(f"label {wrong[0]}, but labels are 0 to {len(vocabulary.FACE_LABELS) - 1}")
+        return FaceMap(labels)
+
+    def stored(self, answer: FaceMap) -> Any:
+        return {"detections_rle": {str(label): runs.plain for label, runs in answer.masks.items()}}
+
+    def nothing(self) -> FaceMap:
+        return FaceMap({})
+
+
+def face_map(labels: NDArray[Any], *, ears_to_skin: bool = False) -> FaceMap:
+    """A label map (height, width) as the file keeps it: one mask per label that occurs.
+
+    >>> sorted(face_map(np.array([[0, 8], [1, 1]]), ears_to_skin=True).masks)
+    [0, 1]
+    """
+    from evenhand.geometry.masks import encode
+
+    labels = np.asarray(labels)
+    if labels.ndim != 2:
+        raise ValueError(f"a label map of shape {labels.shape}; height × width was expected")
+    if ears_to_skin:
+        labels = np.where(np.isin(labels, vocabulary.EAR_LABELS), vocabulary.SKIN_LABEL, labels)
+    present = [int(label) for label in np.unique(labels)]
+    if present and (present[0] < 0 or present[-1] >= len(vocabulary.FACE_LABELS)):
+        raise ValueError(f"labels {present[0]} to {present[-1]}, but labels are 0 to {len(vocabulary.FACE_LABELS) - 1}")
+    return FaceMap({label: encode(labels == label) for label in present})
+
+
+def runs_from(found: Any, forms: set[str]) -> Runs:
+    """Checked run lengths from a file's entry; uncompressed counts are accepted and said."""
+    height, width = (int(side) for side in found["size"])
+    if height < 0 or width < 0 or height * width > 1 << 31:
+        raise ValueError(f"a mask of size {height} × {width}")
+    counts = found["counts"]
+    if isinstance(counts, list):
+        forms.add("uncompressed run lengths")
+        lengths = np.array(counts, dtype=np.int64)
+        if lengths.sum() != height * width or (lengths < 0).any():
+            raise MaskError(f"the runs cover {int(lengths.sum())} pixels, but {height} × {width} are {height * width}")
+        return Runs(height, width, compress(lengths))
+    runs = Runs(height, width, str(counts))
+    expand(runs)
+    return runs
+
+
+def fitting(runs: Runs, height: int, width: int) -> Runs:
+    """The runs as a mask of a picture's size; a size written as width, height is turned round.
+
+    The documentation says `[width, height]`, the published tool writes `[height, width]`.
+    """
+    if (runs.height, runs.width) == (height, width):
+        return runs
+    if (runs.height, runs.width) == (width, height):
+        return Runs(height, width, runs.counts)
+    raise MaskError(f"a mask of {runs.height} × {runs.width} for a picture of {height} × {width} (height × width)")
+
+
+def label_map(answer: FaceMap, height: int, width: int) -> NDArray[np.uint8] | None:
+    """The label of every pixel, 255 where none was given; None when two labels claim a pixel."""
+    found = np.full((height, width), 255, dtype=np.uint8)
+    claimed = 0
+    for label, runs in answer.masks.items():
+        mask = decode(fitting(runs, height, width))
+        claimed += int(np.count_nonzero(mask))
+        found[mask] = label
+    return found if claimed == int(np.count_nonzero(found != 255)) else None
+
+
+def top_level(data: bytes, path: Path) -> Mapping[str, bytes | msgspec.Raw]:
+    """The entries of a JSON object, each still as text; falls back to a parser that knows NaN."""
+    try:
+        return msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:
+        found = json.loads(inputs.decode(data, path, PredictionError))
+    except (ValueError, RecursionError) as error:
+        raise PredictionError(f"{path} is not JSON: {error}. Was it written to the end?") from None
+    if not isinstance(found, dict):
+        raise PredictionError(f"{path} holds a {type(found).__name__}, but a mapping from image paths was expected.")
+    return {str(key): json.dumps(value).encode() for key, value in found.items()}
+
+
+def parse(data: bytes) -> Any:
+    """A JSON value; NaN and Infinity, which the published tool writes, are read too."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        if isinstance(error, RecursionError):
+            raise ValueError("nested too deep") from None
+        return json.loads(data)
+
+
+def match_keys(raw: Mapping[str, Any], ids: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Answers by sample id, and the keys that match none.
+
+    Exact paths first, then paths that end in an id, then the last two components where these are
+    unique on both sides.
+
+    >>> match_keys({"/old/root/data/a/b.png": 1, "other": 2}, ["data/a/b.png"])
+    ({'data/a/b.png': 1}, ['other'])
+    """
+    known = set(ids)
+    by_tail: dict[str, str | None] = {}
+    for name in ids:
+        by_tail[_tail(name)] = None if _tail(name) in by_tail else name
+    matched: dict[str, Any] = {}
+    extra = []
+    for key, value in raw.items():
+        image = _match(key, known, by_tail)
+        if image is None or (image in matched and key != image):
+            extra.append(key)
+        else:
+            matched[image] = value
+    return matched, extra
+
+
+def write_entries(path: Path, entries: Iterable[tuple[str, Any]]) -> None:
+    """Write a JSON object entry by entry, whole or not at all."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".partial")
+    with unfinished.open("w", encoding="utf-8") as file:
+        separator = "{"
+        for key, value in entries:
+            text = json.dumps(value, allow_nan=False, default=_json_default)
+            file.write(f"{separator}{json.dumps(key)}: {text}")
+            separator = ", "
+        file.write("{}" if separator == "{" else "}")
+    unfinished.replace(path)
+
+
+_EMPTY = (b"null", b'{"detections":null,"scores":null}', b'{"detections": null, "scores": null}')
+
+
+def _match(key: str, known: set[str], by_tail: Mapping[str, str | None]) -> str | None:
+    if key in known:
+        return key
+    name = by_tail.get(_tail(key))
+    if name is not None:
+        return name
+    parts = PurePosixPath(key.replace("\\", "/")).parts
+    ends = ("/".join(parts[start:]) for start in range(1, len(parts)))
+    return next((end for end in ends if end in known), None)
+
+
+def _tail(path: str) -> str:
+    return "/".join(path.replace("\\", "/").split("/")[-2:])
+
+
+def _order(dataset: Dataset[Any]) -> Callable[[str], int]:
+    place = {sample.id: number for number, sample in enumerate(dataset.samples)}
+    return place.__getitem__
+
+
+def _entry(found: Any, names: Sequence[str], forms: set[str]) -> Any:
+    if not isinstance(found, dict):
+        raise TypeError(f"{type(found).__name__} found, but a mapping with {names[0]!r} was expected")
+    for name in names:
+        if name in found:
+            if name != names[0]:
+                forms.add(f"{name!r} instead of {names[0]!r}")
+            return found[name]
+    raise KeyError(f"no {names[0]!r}; it has {sorted(map(str, found))}")
+
+
+def _four(box: Any) -> list[float]:
+    if len(box) < 4:
+        raise ValueError(f"a box of {len(box)} numbers; x0, y0, x1, y1 were expected")
+    return [float(value) for value in box[:4]]
+
+
+def _xy(point: Any) -> list[float]:
+    if len(point) < 2:
+        raise ValueError(f"a keypoint of {len(point)} numbers; x, y were expected")
+    return [float(point[0]), float(point[1])]
+
+
+def _numbers(found: Any) -> list[float]:
+    return [float(value) for value in found or []]
+
+
+def _listed(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return [_listed(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _json_default(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} can't be written as JSON")
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

@@ -1,0 +1,413 @@
+"""What each FHIBE task knows: the people, and the truth about them that no model sees.
+
+The unit of evaluation is the annotation row: one subject in one image. An image with two subjects
+has two rows with the same path. A sample is an image; its id is the path relative to the data root.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.fhibe import attributes, vocabulary
+from evenhand.benchmarks.fhibe.options import FhibeOptions, KeypointOptions
+from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, Segment, Table, mini_rows, read_table
+from evenhand.core.errors import DataError, OptionError
+from evenhand.core.records import Array, Attribute
+from evenhand.core.task import Dataset, Sample
+from evenhand.geometry.boxes import corners
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class People:
+    """One entry per row: whom it is about, in which image."""
+
+    root: Path
+    images: tuple[str, ...]  # the row's image, relative to the data root
+    image_of_row: NDArray[np.int64]  # the row's place among the distinct images
+    image_ids: tuple[str | None, ...]
+    subjects: tuple[str | None, ...]
+    numbers: Array  # the row's place in the table on disk
+    attributes: Mapping[str, Attribute]
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    @property
+    def units(self) -> Array:
+        """(rows,): the subject of each row; the image where the table names none."""
+        return np.array([subject or image for subject, image in zip(self.subjects, self.images, strict=True)])
+
+    def distinct_images(self) -> tuple[str, ...]:
+        """Every image once, in the order of the table."""
+        return tuple(dict.fromkeys(self.images))
+
+
+@dataclass(frozen=True)
+class BoxTruth:
+    """Localization: one box per row."""
+
+    people: People
+    boxes_xyxy: NDArray[np.float64]  # (rows, 4)
+
+
+@dataclass(frozen=True)
+class MaskTruth:
+    """Person parsing: the polygons of each row, and its canvas."""
+
+    people: People
+    segments: Sequence[Sequence[Segment]]
+    sizes: NDArray[np.int64]  # (rows, 2): height, width
+
+
+@dataclass(frozen=True)
+class PoseTruth:
+    """Keypoint estimation: poses, boxes, and the polygons whose area scales the similarity."""
+
+    people: People
+    names: tuple[str, ...]
+    sigmas: NDArray[np.float64]  # (keypoints,)
+    poses: NDArray[np.float64]  # (rows, keypoints, 3); absent points are 0, 0, 0; visible ones have 2
+    person_xyxy: NDArray[np.float64]  # (rows, 4)
+    face_xyxy: NDArray[np.float64]  # (rows, 4)
+    segments: Sequence[Sequence[Segment]]
+    sizes: NDArray[np.int64]  # (rows, 2): height, width
+
+
+@dataclass(frozen=True)
+class PartTruth:
+    """Body parts detection: which parts are visible in each row."""
+
+    people: People
+    visible: tuple[tuple[str, ...], ...]  # in order of construction, as published
+    corrected: tuple[tuple[str, ...], ...]  # with knees and ankles taken for legs
+    person_xywh: NDArray[np.float64]  # (rows, 4)
+
+
+@dataclass(frozen=True)
+class FaceMapTruth:
+    """Face parsing: the combined label map of each row."""
+
+    people: People
+    maps: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class FaceTruth:
+    """Verification, encoding, super resolution: the face pictures themselves."""
+
+    people: People
+
+
+def load_person_boxes(data: Path, options: FhibeOptions) -> Dataset[BoxTruth]:
+    """Images and the boxes of the people in them."""
+    return _boxes(data, options, "person_bbox")
+
+
+def load_face_boxes(data: Path, options: FhibeOptions) -> Dataset[BoxTruth]:
+    """Images and the boxes of the faces in them."""
+    return _boxes(data, options, "face_bbox")
+
+
+def load_masks(data: Path, options: FhibeOptions) -> Dataset[MaskTruth]:
+    """Images and the polygons of the people in them."""
+    table = _table(data, BODY_TABLE, ("segments", "image_height", "image_width"), options)
+    people = people_of(table)
+    return _dataset(table, people, MaskTruth(people, table.segments(), _sizes(table)))
+
+
+def load_poses(data: Path, options: KeypointOptions) -> Dataset[PoseTruth]:
+    """Images with person boxes given away, and the keypoints of the people in them."""
+    names = checked_keypoints(options.custom_keypoints)
+    wanted = ("keypoints", "segments", "person_bbox", "face_bbox", "image_height", "image_width")
+    table = _table(data, BODY_TABLE, wanted, options)
+    people = people_of(table)
+    person = corners(table.boxes("person_bbox"))
+    truth = PoseTruth(
+        people,
+        names,
+        np.array([vocabulary.SIGMAS[name] for name in names]),
+        poses(table.keypoints(), names),
+        person,
+        corners(table.boxes("face_bbox")),
+        table.segments(),
+        _sizes(table),
+    )
+    return _dataset(table, people, truth, {"person_boxes_xyxy": person})
+
+
+def load_parts(data: Path, options: FhibeOptions) -> Dataset[PartTruth]:
+    """Images with person boxes given away, and the parts that are visible of each person."""
+    table = _table(data, BODY_TABLE, ("keypoints", "segments", "person_bbox"), options)
+    people = people_of(table)
+    annotated = list(zip(table.segments(), table.keypoints(), strict=True))
+    boxes = table.boxes("person_bbox")
+    truth = PartTruth(
+        people,
+        tuple(visible_parts([segment.name for segment in row], points) for row, points in annotated),
+        tuple(visible_parts([segment.name for segment in row], points, knees=True) for row, points in annotated),
+        boxes,
+    )
+    return _dataset(table, people, truth, {"person_boxes_xyxy": corners(boxes)})
+
+
+def load_face_maps(data: Path, options: FhibeOptions) -> Dataset[FaceMapTruth]:
+    """Face pictures and their label maps."""
+    from evenhand.benchmarks.fhibe.literals import LiteralError, parse_literal
+
+    table = _table(data, FACE_TABLE, ("CelebA",), options)
+    people = people_of(table)
+    maps = []
+    for number, cell in zip(table.numbers, table.texts("CelebA"), strict=True):
+        try:
+            listed = parse_literal(cell) if cell is not None else []
+            combined = [str(path) for path in listed if "combined" in str(path)]
+        except (LiteralError, TypeError) as error:
+            raise table.problem("CelebA", int(number), f"no list of mask pictures: {error}") from None
+        if not combined:
+            raise table.problem("CelebA", int(number), "no combined mask among the listed pictures")
+        maps.append(Path(data) / combined[0])
+    # The published contract hands the mask's path to a wrapper's preprocessor.
+    given = {"mask_filepath": np.array([str(path) for path in maps])}
+    found = _dataset(table, people, FaceMapTruth(people, tuple(maps)), given)
+    samples = [replace(sample, given={"mask_filepath": sample.given["mask_filepath"][0]}) for sample in found.samples]
+    return replace(found, samples=tuple(samples))
+
+
+def load_faces(data: Path, options: FhibeOptions) -> Dataset[FaceTruth]:
+    """Face pictures."""
+    table = _table(data, FACE_TABLE, (), options)
+    people = people_of(table)
+    return _dataset(table, people, FaceTruth(people))
+
+
+def load_identities(data: Path, options: FhibeOptions) -> Dataset[FaceTruth]:
+    """Face pictures that can be in a pair: one subject in the picture, two or more pictures of the subject."""
+    table = _table(data, FACE_TABLE, ("multiple_subjects",), options)
+    if "subject_id" not in table:
+        raise DataError(f"{table.path} has no column 'subject_id', which verification needs.")
+    alone = np.array([_is_zero(cell) for cell in table.texts("multiple_subjects")], dtype=np.bool_)
+    whole = len(table)
+    table = table.take(np.flatnonzero(alone))
+    subjects = np.array([subject or "" for subject in table.texts("subject_id")])
+    _, codes, counts = np.unique(subjects, return_inverse=True, return_counts=True)
+    table = table.take(np.flatnonzero((counts[codes.reshape(-1)] >= 2) & (subjects != "")))
+    if not len(table):
+        raise DataError(f"{table.path}: no subject has two pictures of which it is the only subject.")
+    people = people_of(table)
+    facts = {
+        "eligible_images": len(table),
+        "left_out": {
+            "more than one subject": int((~alone).sum()),
+            "single picture": whole - int((~alone).sum()) - len(table),
+        },
+    }
+    return _dataset(table, people, FaceTruth(people), facts=facts)
+
+
+def checked_keypoints(custom: Sequence[str] | None) -> tuple[str, ...]:
+    """The keypoints that are evaluated; a subset must be in COCO's order.
+
+    >>> checked_keypoints(["Nose", "Left eye"])
+    ('Nose', 'Left eye')
+    """
+    if custom is None:
+        return vocabulary.KEYPOINTS
+    order = {name: place for place, name in enumerate(vocabulary.KEYPOINTS)}
+    unknown = [name for name in custom if not isinstance(name, str) or name not in order]
+    if not custom or unknown:
+        raise OptionError(
+            f"custom_keypoints must name some of the 17 COCO keypoints; found {unknown or 'none'}. "
+            f"They are: {', '.join(vocabulary.KEYPOINTS)}."
+        )
+    places = [order[name] for name in custom]
+    if any(later <= earlier for earlier, later in itertools.pairwise(places)):
+        raise OptionError(f"custom_keypoints must be in COCO's order, each once; found {', '.join(custom)}.")
+    return tuple(custom)
+
+
+def poses(annotated: Sequence[Mapping[str, tuple[float, float, float]]], names: Sequence[str]) -> NDArray[np.float64]:
+    """(rows, keypoints, 3): annotated points by name; visibility 1 becomes 2, other values are truncated."""
+    found = np.zeros((len(annotated), len(names), 3))
+    for row, points in enumerate(annotated):
+        for place, name in enumerate(names):
+            if (point := points.get(name)) is not None:
+                visibility = int(point[2])
+                found[row, place] = (point[0], point[1], 2 if visibility == 1 else visibility)
+    return found
+
+
+def visible_parts(
+    segments: Sequence[str], keypoints: Mapping[str, tuple[float, float, float]], *, knees: bool = False
+) -> tuple[str, ...]:
+    """The parts of a person that are visible, in the published order of construction.
+
+    The published rule looks at heel, foot and shoe for a leg, though knee and ankle are documented as
+    consulted (Q9); `knees=True` consults them too.
+
+    >>> visible_parts(["Glove"], {"Left heel": (0.0, 0.0, 1.0)})
+    ('Face', 'Glove', 'Hand', 'Left leg', 'Leg')
+    """
+    parts = dict.fromkeys(["Face", *segments])
+
+    def seen(*names: str) -> bool:
+        return any(name in keypoints and keypoints[name][2] > 0 for name in names)
+
+    for side in ("Left", "Right"):
+        if seen(f"{side} pinky knuckle", f"{side} index knuckle", f"{side} thumb knuckle"):
+            parts[f"{side} hand"] = None
+    if not parts.keys().isdisjoint(("Left hand", "Right hand", "Glove")):
+        parts["Hand"] = None
+    for side in ("Left", "Right"):
+        more = (f"{side} knee", f"{side} ankle") if knees else ()
+        if seen(f"{side} heel", f"{side} foot index", *more) or f"{side} shoe" in parts:
+            parts[f"{side} leg"] = None
+    if not parts.keys().isdisjoint(("Left leg", "Right leg")):
+        parts["Leg"] = None
+    return tuple(parts)
+
+
+def people_of(table: Table) -> People:
+    """The people in a table, with every attribute that it has."""
+    images = tuple(str(image) for image in table.texts("filepath"))
+    places = {image: place for place, image in enumerate(dict.fromkeys(images))}
+    nobody = (None,) * len(table)
+    return People(
+        table.root,
+        images,
+        np.array([places[image] for image in images], dtype=np.int64),
+        table.texts("image_id") if "image_id" in table else nobody,
+        table.texts("subject_id") if "subject_id" in table else nobody,
+        table.numbers,
+        table_attributes(table),
+    )
+
+
+def table_attributes(table: Table) -> dict[str, Attribute]:
+    """Every attribute of a table in canonical order, and the corrected ones beside the published."""
+    found: dict[str, Attribute] = {}
+    for name in vocabulary.ATTRIBUTES:
+        if name not in table:
+            continue
+        cells = prepared_cells(name, table.texts(name), table)
+        found[name] = published_attribute(name, cells)
+        if name == "nationality":
+            found[attributes.CORRECTED_NATIONALITY] = _attribute(
+                attributes.CORRECTED_NATIONALITY, cells, attributes.corrected_nationality, ()
+            )
+        if name == "location_country":
+            whole = [attributes.corrected_country(cell) for cell in table.texts(name)]
+            found[attributes.CORRECTED_COUNTRY] = _attribute(
+                attributes.CORRECTED_COUNTRY, whole, lambda cell: () if cell is None else (cell,), ()
+            )
+    return {name: found[name] for name in attributes.canonical(found)}
+
+
+def published_attribute(name: str, cells: Sequence[str | None]) -> Attribute:
+    """An attribute by the published rule of membership; a missing cell belongs to no level.
+
+    >>> published_attribute("pronoun", ["['0. She/her/hers']", None]).member.sum(axis=1).tolist()
+    [1, 0]
+    """
+    values = attributes.found_values(name, cells)
+    return _attribute(name, cells, lambda cell: attributes.labels(name, cell, values), vocabulary.VALUES.get(name, ()))
+
+
+def prepared_cells(name: str, cells: Sequence[str | None], table: Table | None = None) -> list[str | None]:
+    """The cells of an attribute after age bucketing and country clean-up."""
+    if name == "location_country":
+        return [attributes.clean_country(cell) for cell in cells]
+    if name != "age":
+        return list(cells)
+    found = []
+    for place, cell in enumerate(cells):
+        try:
+            found.append(attributes.age_bucket(None if cell is None else float(cell)))
+        except ValueError:
+            if cell in attributes.AGE_BUCKETS:
+                found.append(cell)
+                continue
+            where = f"row {place}" if table is None else f"{table.path}, row {int(table.numbers[place])}"
+            raise DataError(f"{where}, column 'age': {cell!r} is not a number of years.") from None
+    return found
+
+
+def _attribute(
+    name: str, cells: Sequence[str | None], label: Callable[[str | None], Sequence[str]], declared: Sequence[str]
+) -> Attribute:
+    of_cell = {cell: label(cell) for cell in dict.fromkeys(cells)}
+    more = dict.fromkeys(value for found in of_cell.values() for value in found if value not in declared)
+    levels = (*declared, *sorted(more, key=partial(attributes.sort_key, name)))
+    if declared and more:
+        levels = tuple(sorted(levels, key=partial(attributes.sort_key, name)))
+    place = {level: index for index, level in enumerate(levels)}
+    patterns = np.zeros((len(of_cell), len(levels)), dtype=np.bool_)
+    for row, found in enumerate(of_cell.values()):
+        patterns[row, [place[value] for value in found]] = True
+    code = {cell: index for index, cell in enumerate(of_cell)}
+    return Attribute(levels, np.array([code[cell] for cell in cells], dtype=np.int32), patterns)
+
+
+def _dataset(
+    table: Table,
+    people: People,
+    truth: T,
+    given: Mapping[str, Array] | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> Dataset[T]:
+    rows_of: dict[str, list[int]] = {}
+    for row, image in enumerate(people.images):
+        rows_of.setdefault(image, []).append(row)
+    samples = tuple(
+        Sample(
+            image,
+            (table.root / image,),
+            {name: values[rows].tolist() for name, values in (given or {}).items()},
+        )
+        for image, rows in rows_of.items()
+    )
+    counts = {"rows": len(people), "images": len(samples), "subjects": len(set(people.subjects))}
+    return Dataset(
+        version=f"{table.path.stem} {table.fact.sha256[:12]}",
+        samples=samples,
+        truth=truth,
+        levels={name: attribute.levels for name, attribute in people.attributes.items()},
+        inputs=(table.fact,),
+        warnings=tuple(_warnings(people)),
+        facts={**counts, **(facts or {})},
+    )
+
+
+def _warnings(people: People) -> Iterator[str]:
+    for name, attribute in people.attributes.items():
+        lacking = int(np.asarray(~attribute.patterns.any(axis=1))[attribute.codes].sum())
+        if lacking and name not in (attributes.CORRECTED_COUNTRY, attributes.CORRECTED_NATIONALITY):
+            yield f"{lacking} of {len(people)} rows have no {name}; they are left out of its groups."
+
+
+def _table(data: Path, name: str, columns: Sequence[str], options: FhibeOptions) -> Table:
+    table = read_table(data, name, (*columns, *vocabulary.ATTRIBUTES), options.cache)
+    return table if options.mini is None else table.take(mini_rows(len(table), options.mini))
+
+
+def _boxes(data: Path, options: FhibeOptions, column: str) -> Dataset[BoxTruth]:
+    table = _table(data, BODY_TABLE, (column,), options)
+    people = people_of(table)
+    return _dataset(table, people, BoxTruth(people, corners(table.boxes(column))))
+
+
+def _sizes(table: Table) -> NDArray[np.int64]:
+    return np.stack([table.whole("image_height"), table.whole("image_width")], axis=1)
+
+
+def _is_zero(cell: str | None) -> bool:
+    return cell is not None and cell.strip().lower() in ("0", "0.0", "false")

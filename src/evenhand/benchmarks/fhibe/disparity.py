@@ -1,0 +1,293 @@
+"""Which groups the published report calls worst and best: pairs, table and bars, number for number.
+
+The pair procedure is the published one: two-sided Mann–Whitney tests on pooled scores, exact when a group
+has at most eight values without ties; the lower median is "worst", on equal medians the second group;
+significant when p < 0.05 / number of pairs of the same attributes (and part). It is kept for comparison
+with published reports; `evenhand evaluate` gives the statistics to judge by. A metric whose medians are
+negative has pairs and p values but no disparity.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Protocol
+
+import numpy as np
+
+from evenhand.benchmarks.fhibe import attributes, vocabulary
+from evenhand.benchmarks.fhibe.grouping import subsets
+from evenhand.core.records import Array, Attribute
+from evenhand.stats.ranks import mann_whitney, rank_sums
+
+ALPHA = 0.05
+MIN_GROUP = 20
+MOST_LISTED = 50
+_STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+_LABEL_WIDTH = 30
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two groups of one attribute combination, as the published report compares them."""
+
+    worst: str
+    worst_size: int
+    best: str
+    best_size: int
+    disparity: float | None  # None where a median is negative
+    p_value: float | None
+    effect: float | None  # z without tie correction, or Cohen's d; signed, of the first group
+    by: str = ""  # the attribute combination
+    part: str | None = None  # for body parts
+
+    @property
+    def row(self) -> list[str | int | float | None]:
+        """In the published layout."""
+        where = [self.by] if self.part is None else [self.by, self.part]
+        numbers = [self.disparity, self.p_value, self.effect]
+        return [*where, self.worst, self.worst_size, self.best, self.best_size, *numbers]
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Every pair of some groups, and whether each survives the correction."""
+
+    pairs: tuple[Pair, ...]
+    significant: tuple[Pair, ...]
+
+
+def rank_tests(groups: Mapping[str, Array]) -> Tested:
+    """Every unordered pair of groups by the published rank test; groups in declared order.
+
+    >>> rank_tests({"a": [0.1] * 30, "b": [0.5, 0.6] * 15}).significant[0].worst
+    'a'
+    """
+    from scipy import stats
+
+    names = list(groups)
+    if len(names) < 2:
+        return Tested((), ())
+    values = [np.asarray(groups[name], dtype=np.float64) for name in names]
+    codes = np.repeat(np.arange(len(names)), [len(scores) for scores in values])
+    sums = rank_sums(np.concatenate(values), codes, len(names))
+    medians = [float(np.median(scores)) for scores in values]
+    tested = len(names) * (len(names) - 1) // 2
+    pairs, significant = [], []
+    for i, j in combinations(range(len(names)), 2):
+        n1, n2 = len(values[i]), len(values[j])
+        u, ties = float(sums.u[i, j]), float(sums.ties[i, j])
+        if min(n1, n2) <= 8 and ties == 0:
+            p = float(stats.mannwhitneyu(values[i], values[j], alternative="two-sided", method="exact").pvalue)
+        else:
+            p = float(mann_whitney(u, n1, n2, ties).p_value)
+        z = (u - n1 * n2 / 2) / float(np.sqrt(n1 * n2 * (n1 + n2 + 1) / 12))
+        worst, best = (i, j) if medians[i] < medians[j] else (j, i)
+        sizes = (len(values[worst]), len(values[best]))
+        disparity = _gap(medians[i], medians[j])
+        pair = Pair(names[worst], sizes[0], names[best], sizes[1], disparity, p, z)
+        pairs.append(pair)
+        if p < ALPHA / tested:
+            significant.append(pair)
+    return Tested(tuple(pairs), tuple(significant))
+
+
+def mean_tests(groups: Mapping[str, Array]) -> Tested:
+    """The published variant with t tests and Cohen's d (pooled), which its report never uses."""
+    names, pairs = list(groups), []
+    for first, second in combinations(names, 2):
+        a, b = np.asarray(groups[first], dtype=np.float64), np.asarray(groups[second], dtype=np.float64)
+        worst, best = (first, second) if np.median(a) < np.median(b) else (second, first)
+        sizes = (len(groups[worst]), len(groups[best]))
+        p, d = _t_test(a, b)
+        gap = _gap(float(np.median(a)), float(np.median(b)))
+        pairs.append(Pair(worst, sizes[0], best, sizes[1], gap, p, d))
+    return Tested(
+        tuple(pairs), tuple(pair for pair in pairs if pair.p_value is not None and pair.p_value < ALPHA / len(pairs))
+    )
+
+
+def _t_test(first: Array, second: Array) -> tuple[float | None, float | None]:
+    """p of the pooled t test and Cohen's d; infinite between two constants, undefined between equal ones."""
+    from scipy import special
+
+    n1, n2 = len(first), len(second)
+    freedom = n1 + n2 - 2
+    if n1 < 1 or n2 < 1 or freedom < 1:
+        return None, None
+    squares = float(((first - first.mean()) ** 2).sum() + ((second - second.mean()) ** 2).sum())
+    difference = float(first.mean() - second.mean())
+    if squares == 0:
+        return (None, None) if difference == 0 else (0.0, float(np.copysign(np.inf, difference)))
+    pooled = float(np.sqrt(squares / freedom))
+    t = difference / (pooled * float(np.sqrt(1 / n1 + 1 / n2)))
+    return float(2 * special.stdtr(freedom, -abs(t))), difference / pooled
+
+
+class Grouped(Protocol):
+    """The scores of one metric by group, whether they come from rows or from a results file."""
+
+    @property
+    def metric(self) -> str: ...
+    @property
+    def parts(self) -> tuple[str, ...] | None: ...
+
+    def groups(self, by: Sequence[str], part: str | None) -> Mapping[str, Array]:
+        """Every group of an attribute combination with its scores, in published order."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The scores of one metric, row by row, with the attributes of the rows. Parts have a column each."""
+
+    metric: str
+    people: Mapping[str, Attribute]
+    scores: Array  # (rows,) or (rows, parts); NaN where undefined
+    parts: tuple[str, ...] | None = None
+
+    def columns(self) -> Iterator[tuple[str | None, Array]]:
+        """Each part's name and scores; None for a metric without parts."""
+        if self.parts is None:
+            yield None, self.scores
+        else:
+            yield from ((part, self.scores[:, place]) for place, part in enumerate(self.parts))
+
+    def groups(self, by: Sequence[str], part: str | None) -> dict[str, Array]:
+        """Every group of an attribute combination with its scores, in published order."""
+        scores = self.scores if self.parts is None else self.scores[:, self.parts.index(str(part))]
+        rows = np.flatnonzero(~np.isnan(scores))
+        found = next(one for one in subsets(self.people, by, rows) if len(one.by) == len(by))
+        return {key: scores[found.members(group)] for group, key in enumerate(found.keys())}
+
+
+def disparities(
+    scored: Grouped,
+    asked: Sequence[str],
+    *,
+    largest_regions: bool = True,
+    size: int = 0,
+    min_group: int | None = MIN_GROUP,
+) -> tuple[Pair, ...]:
+    """All significant pairs over the attribute combinations of a size (0: every size), in published order."""
+    found: list[Pair] = []
+    for by in _combinations(asked, size):
+        for part in scored.parts or (None,):
+            groups = _eligible(scored.groups(by, part), by, largest_regions=largest_regions, min_group=min_group)
+            tests = rank_tests(groups)
+            key = attributes.group_key(by)
+            found += [replace(pair, by=key, part=part) for pair in tests.significant]
+    return tuple(found)
+
+
+def disparity_table(scored: Grouped, asked: Sequence[str], *, largest_regions: bool = True) -> list[list[str]] | None:
+    """The cells of the report's table, title and header first; None when nothing was significant."""
+    pairs = disparities(scored, asked, largest_regions=largest_regions, size=1)
+    if not pairs:
+        return None
+    shown = sorted(pairs, key=lambda pair: -(pair.disparity if pair.disparity is not None else -1.0))[:MOST_LISTED]
+    has_parts = scored.parts is not None
+    header = ["Attribute(s)", *(["Body Part"] if has_parts else []), "Worst group", "Worst mean/median (class size)",
+              "Best group", "Best mean/median (class size)",
+              "Disparity" if has_parts else "Mean/median disparity", "P value", "Effect size"]  # fmt: skip
+    title = [f"Attributes with highest disparities in {scored.metric} performance", *[""] * (len(header) - 1)]
+    return [title, header, *(_table_row(scored, pair) for pair in shown)]
+
+
+@dataclass(frozen=True)
+class Bars:
+    """One attribute's bars: labels with sizes, means, and the marks of significant pairs."""
+
+    labels: tuple[str, ...]
+    heights: tuple[float, ...]
+    sizes: tuple[int, ...]
+    groups: tuple[str, ...]
+    stars: tuple[str, ...]
+    pairs: tuple[Pair, ...]  # the pairs that the stars belong to
+
+
+def bars(scored: Grouped, attribute: str, *, largest_regions: bool = True) -> Bars:
+    """The bars that the report draws for one attribute.
+
+    The number of asterisks divides by the number of *significant* pairs, though the text beside the
+    plot says pairs tested (Q5).
+    """
+    part = None if scored.parts is None else scored.parts[0]
+    every = scored.groups((attribute,), part)
+    groups = _eligible(every, (attribute,), largest_regions=largest_regions, min_group=None)
+    pairs = disparities(scored, (attribute,), largest_regions=largest_regions, size=1) if part is None else ()
+    values = [attributes.parse_key(key)[0] for key in groups]
+    labels = tuple(
+        textwrap.fill(f"{attributes.display_value(attribute, value)} ({len(members)})", _LABEL_WIDTH)
+        for value, members in zip(values, groups.values(), strict=True)
+    )
+    return Bars(
+        labels,
+        tuple(float(np.mean(members)) for members in groups.values()),
+        tuple(len(members) for members in groups.values()),
+        tuple(values),
+        tuple(_stars(pair, len(pairs)) for pair in pairs),
+        pairs,
+    )
+
+
+def _combinations(asked: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
+    names = attributes.canonical(asked)
+    for length in range(1, len(names) + 1) if size == 0 else [size]:
+        yield from combinations(names, length)
+
+
+def _eligible(
+    groups: Mapping[str, Array], by: Sequence[str], *, largest_regions: bool, min_group: int | None
+) -> dict[str, Array]:
+    regional = [place for place, name in enumerate(by) if largest_regions and name in vocabulary.REGIONS]
+    found = {}
+    for key, scores in groups.items():
+        if regional:
+            values = attributes.parse_key(key)
+            if any(values[place] not in vocabulary.REGIONS[by[place]] for place in regional):
+                continue
+        if min_group is None or len(scores) >= min_group:
+            found[key] = scores
+    return found
+
+
+def _gap(first: float, second: float) -> float | None:
+    """1 − lower/higher median; 0 when both are 0, 1 when only the lower is; None when one is negative."""
+    low, high = min(first, second), max(first, second)
+    if low < 0:
+        return None
+    if low == 0:
+        return 0.0 if high == 0 else 1.0
+    return 1.0 - low / high
+
+
+def _table_row(scored: Grouped, pair: Pair) -> list[str]:
+    by = attributes.parse_key(pair.by)
+    groups = scored.groups(by, pair.part)
+    worst, best = groups[pair.worst], groups[pair.best]
+    median_gap = "–" if pair.disparity is None else f"{pair.disparity:.2f}"
+    names = by if pair.part is not None else [attributes.display_name(name) for name in by]
+    mean_gap = 1 - float(np.mean(worst)) / float(np.mean(best)) if np.mean(best) else 0.0
+    p, effect = pair.p_value or 0.0, abs(pair.effect or 0.0)
+    return [
+        _bullets(names),
+        *([pair.part] if pair.part is not None else []),
+        _bullets(attributes.display_group(by, attributes.parse_key(pair.worst))),
+        f"{np.mean(worst):.2f}/{np.median(worst):.2f} ({len(worst)})",
+        _bullets(attributes.display_group(by, attributes.parse_key(pair.best))),
+        f"{np.mean(best):.2f}/{np.median(best):.2f} ({len(best)})",
+        median_gap if pair.part is not None else f"{mean_gap:.2f} / {median_gap}",
+        "< 0.001" if p < 0.001 else f"{p:.3f}",
+        f"{effect:.2f}",
+    ]
+
+
+def _bullets(names: Sequence[str]) -> str:
+    return "<br/>".join(f"&#8226; {name}" for name in names)
+
+
+def _stars(pair: Pair, significant: int) -> str:
+    p = pair.p_value if pair.p_value is not None else 1.0
+    return next((mark for level, mark in _STARS if p < level / significant), "")

@@ -1,0 +1,281 @@
+"""Every group of every combination of attributes, counted and averaged in one sort per combination.
+
+For attributes A in canonical order the published tool forms all 2^|A| − 1 subsets; a row belongs to
+the product of its labels, so groups overlap. Eight attributes on ten thousand rows are 1.8 million
+groups. Here a row's labels are small integers, a group is a number in mixed radix, and a subset costs
+one sort of its memberships. Scores are kept once; the published file, which repeats every score in
+every subset, is written as a stream when it is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.fhibe import attributes
+from evenhand.core.errors import UnknownNameError
+from evenhand.core.records import Array, Attribute
+
+
+class Labels(NamedTuple):
+    """The labels of one attribute in published order, and those of every row."""
+
+    name: str
+    values: tuple[str, ...]
+    rank: NDArray[np.int64]  # (values,): place in the published order; equal where it can't tell them apart
+    row: NDArray[np.int64]  # (memberships,): ascending
+    label: NDArray[np.int64]  # (memberships,)
+
+
+@dataclass(frozen=True)
+class Subset:
+    """The groups of one combination of attributes, in published order."""
+
+    by: tuple[str, ...]
+    labels: tuple[Labels, ...]
+    codes: NDArray[np.int64]  # (groups, attributes): the label of each attribute
+    starts: NDArray[np.int64]  # (groups,): where a group's rows begin in `rows`
+    sizes: NDArray[np.int64]  # (groups,)
+    rows: NDArray[np.int64]  # row numbers, ascending within a group
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def key(self) -> str:
+        """The combination as the published files write it."""
+        return attributes.group_key(self.by)
+
+    def values(self, group: int) -> list[str]:
+        """The labels of a group."""
+        return [labels.values[code] for labels, code in zip(self.labels, self.codes[group], strict=True)]
+
+    def keys(self) -> list[str]:
+        """Every group as the published files write it."""
+        texts = [[repr(value) for value in labels.values] for labels in self.labels]
+        columns = [[text[code] for code in self.codes[:, place].tolist()] for place, text in enumerate(texts)]
+        return ["[" + ", ".join(parts) + "]" for parts in zip(*columns, strict=True)]
+
+    def quoted_keys(self) -> list[str]:
+        """Every group's key as JSON text."""
+        texts = [[json.dumps(repr(value))[1:-1] for value in found.values] for found in self.labels]
+        columns = [np.array(text, dtype=object)[self.codes[:, place]].tolist() for place, text in enumerate(texts)]
+        if len(columns) == 1:
+            return [f'"[{text}]"' for text in columns[0]]
+        return ['"[' + ", ".join(parts) + ']"' for parts in zip(*columns, strict=True)]
+
+    def members(self, group: int) -> Array:
+        """The rows of a group, ascending."""
+        return self.rows[self.starts[group] : self.starts[group] + self.sizes[group]]
+
+    def means(self, scores: Array) -> NDArray[np.float64]:
+        """(groups,): the mean score of each group's rows."""
+        if not len(self):
+            return np.zeros(0)
+        return np.asarray(np.add.reduceat(scores[self.rows], self.starts) / self.sizes)
+
+
+def labels_of(name: str, attribute: Attribute) -> Labels:
+    """The memberships of an attribute, with its labels in published order."""
+    order = sorted(range(len(attribute.levels)), key=lambda level: attributes.sort_key(name, attribute.levels[level]))
+    values = tuple(attribute.levels[level] for level in order)
+    keys = [attributes.sort_key(name, value) for value in values]
+    rank = np.cumsum([0, *(later != earlier for earlier, later in pairwise(keys))])[: len(keys)]
+    patterns = attribute.patterns[:, order]
+    per_pattern = [np.flatnonzero(pattern) for pattern in patterns]
+    counts = np.array([len(found) for found in per_pattern] + [0], dtype=np.int64)[attribute.codes]
+    flat = np.concatenate([*per_pattern, np.zeros(0, dtype=np.int64)])
+    offset = np.concatenate([[0], np.cumsum([len(found) for found in per_pattern])])[attribute.codes]
+    row = np.repeat(np.arange(len(attribute)), counts)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return Labels(name, values, rank.astype(np.int64), row, flat[np.repeat(offset, counts) + within])
+
+
+def subsets(
+    people: Mapping[str, Attribute], asked: Sequence[str], rows: Array | None = None, *, largest: int | None = None
+) -> Iterator[Subset]:
+    """The groups of every combination of the asked attributes, smaller combinations first.
+
+    `rows` limits them to some rows (those with a value); `largest` limits the number of attributes.
+    """
+    for name in asked:
+        if name not in people:
+            raise UnknownNameError("attribute", name, people)
+    names = attributes.canonical(asked)
+    every = {name: _limited(labels_of(name, people[name]), rows) for name in names}
+    count = max((len(people[name]) for name in names), default=0)
+    for size in range(1, (len(names) if largest is None else min(largest, len(names))) + 1):
+        for by in combinations(names, size):
+            yield subset([every[name] for name in by], count)
+
+
+def count_memberships(people: Mapping[str, Attribute], asked: Sequence[str]) -> int:
+    """How many (row, group) pairs all combinations have: what the published file repeats; said before the work."""
+    names = attributes.canonical(asked)
+    per_row = [people[name].patterns.sum(axis=1)[people[name].codes] for name in names]
+    # The product over subsets of label counts, summed over subsets, is ∏(1 + labels) − 1 for every row.
+    return int((np.prod([1 + counts for counts in per_row], axis=0) - 1).sum()) if per_row else 0
+
+
+def subset(labels: Sequence[Labels], rows: int) -> Subset:
+    """The groups of one combination of attributes, ordered by their ranks, then by first appearance."""
+    row, columns = _joined(labels, rows)
+    by = tuple(label.name for label in labels)
+    if not len(row):
+        nothing = np.zeros(0, dtype=np.int64)
+        return Subset(by, tuple(labels), np.zeros((0, len(labels)), dtype=np.int64), nothing, nothing, nothing)
+    code = np.zeros(len(row), dtype=np.int64)
+    span = 1
+    for label, column in zip(labels, columns, strict=True):
+        span *= max(len(label.values), 1)
+        code = code * max(len(label.values), 1) + column
+    narrow = code.astype(np.int32) if span < 2**31 else code
+    order = np.argsort(narrow, kind="stable")
+    ordered = narrow[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    sizes = np.diff(np.append(first, len(ordered)))
+    codes = np.stack([column[order[first]] for column in columns], axis=1)
+    sorted_rows = row[order]
+    if any(len(label.rank) and label.rank[-1] + 1 < len(label.rank) for label in labels):
+        return _reordered(by, labels, codes, first, sizes, sorted_rows, order[first])
+    return Subset(by, tuple(labels), codes, first, sizes, sorted_rows)
+
+
+def write_intersections(
+    path: Path,
+    metric: str,
+    people: Mapping[str, Attribute],
+    asked: Sequence[str],
+    scores: Array,
+    *,
+    extra: Mapping[str, Any] | None = None,
+) -> int:
+    """Write the published `intersectional_results_<METRIC>.json`; the number of groups comes back.
+
+    Scores that are not a number are left out, and so are groups that have no other. The file is
+    streamed and appears when it is whole.
+    """
+    rows = np.flatnonzero(~np.isnan(scores))
+    texts = _Texts.of(metric, scores)
+    unfinished = path.with_name(path.name + ".partial")
+    groups = 0
+    with unfinished.open("w", encoding="utf-8", buffering=1 << 20) as file:
+        separator = "{\n    "
+        for found in subsets(people, asked, rows):
+            file.write(f"{separator}{_text(found.key)}: ")
+            _write_subset(file, metric, found, found.means(scores), texts)
+            groups += len(found)
+            separator = ",\n    "
+        for name, value in (extra or {}).items():
+            shown = json.dumps(value, indent=4).replace("\n", "\n    ")
+            file.write(f"{separator}{_text(name)}: {shown}")
+            separator = ",\n    "
+        file.write("{}" if separator == "{\n    " else "\n}")
+    unfinished.replace(path)
+    return groups
+
+
+def nested(
+    metric: str, people: Mapping[str, Attribute], asked: Sequence[str], scores: Array, *, largest: int | None = None
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """The content of the published file as Python values, for small data."""
+    rows = np.flatnonzero(~np.isnan(scores))
+    return {
+        found.key: {
+            key: {"scores": scores[found.members(group)].tolist(), metric: float(mean), "Class_Size": int(size)}
+            for group, (key, mean, size) in enumerate(zip(found.keys(), found.means(scores), found.sizes, strict=True))
+        }
+        for found in subsets(people, asked, rows, largest=largest)
+    }
+
+
+class _Texts(NamedTuple):
+    """What the file repeats: the line of every score, and the whole entry of a group that is one row."""
+
+    lines: Array  # (rows,) of texts
+    alone: Array  # (rows,) of texts
+
+    @classmethod
+    def of(cls, metric: str, scores: Array) -> _Texts:
+        shown = ["null" if score != score else repr(score) for score in scores.tolist()]
+        lines = [f"\n                {score}" for score in shown]
+        alone = [_entry(line, metric, score, 1) for line, score in zip(lines, shown, strict=True)]
+        return cls(np.array(lines, dtype=object), np.array(alone, dtype=object))
+
+
+def _entry(lines: str, metric: str, mean: str, size: int) -> str:
+    return (
+        f': {{\n            "scores": [{lines}\n            ],'
+        f'\n            "{metric}": {mean},\n            "Class_Size": {size}\n        }}'
+    )
+
+
+def _write_subset(file: TextIO, metric: str, found: Subset, means: Array, texts: _Texts) -> None:
+    """One combination, in the indented form of the published tool."""
+    if not len(found):
+        file.write("{}")
+        return
+    lines, alone = texts.lines[found.rows].tolist(), texts.alone[found.rows[found.starts]].tolist()
+    entries = [
+        key + single if size == 1 else key + _entry(",".join(lines[start : start + size]), metric, repr(mean), size)
+        for key, single, start, size, mean in zip(
+            found.quoted_keys(), alone, found.starts.tolist(), found.sizes.tolist(), means.tolist(), strict=True
+        )
+    ]
+    file.write("{\n        ")
+    file.write(",\n        ".join(entries))
+    file.write("\n    }")
+
+
+def _joined(labels: Sequence[Labels], rows: int) -> tuple[Array, list[Array]]:
+    """Row and labels of every membership in the combination, rows ascending, last attribute fastest."""
+    row, columns = labels[0].row, [labels[0].label]
+    for label in labels[1:]:
+        counts = np.bincount(label.row, minlength=rows)
+        begin = np.cumsum(counts) - counts
+        if (counts == 1).all():
+            columns.append(label.label[begin[row]])
+            continue
+        times = counts[row]
+        repeated = np.repeat(np.arange(len(row)), times)
+        within = np.arange(len(repeated)) - np.repeat(np.cumsum(times) - times, times)
+        columns = [column[repeated] for column in columns]
+        row = row[repeated]
+        columns.append(label.label[begin[row] + within])
+    return row, columns
+
+
+def _limited(labels: Labels, rows: Array | None) -> Labels:
+    if rows is None:
+        return labels
+    inside = np.zeros(int(max(labels.row.max(initial=-1), rows.max(initial=-1))) + 1, dtype=np.bool_)
+    inside[rows] = True
+    keep = inside[labels.row]
+    return labels._replace(row=labels.row[keep], label=labels.label[keep])
+
+
+def _reordered(
+    by: tuple[str, ...],
+    labels: Sequence[Labels],
+    codes: Array,
+    starts: Array,
+    sizes: Array,
+    rows: Array,
+    appeared: Array,
+) -> Subset:
+    """The same groups where two labels share a number: by rank, then in order of first appearance."""
+    ranks = [label.rank[codes[:, place]] for place, label in enumerate(labels)]
+    order = np.lexsort((appeared, *reversed(ranks)))
+    moved = np.cumsum(sizes[order]) - sizes[order]
+    places = np.repeat(starts[order] - moved, sizes[order]) + np.arange(len(rows))
+    return Subset(by, tuple(labels), codes[order], moved, sizes[order], rows[places])
+
+
+_text = json.dumps

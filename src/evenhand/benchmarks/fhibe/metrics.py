@@ -1,0 +1,304 @@
+"""The numbers of FHIBE that no other family has: average recall, means over parts, VAL.
+
+Published short names are the names of metrics. Where the published code contradicts its description,
+both readings are metrics over the same rows, and the corrected one has its own name (`AR_IOU_strict`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from evenhand.benchmarks.fhibe.options import threshold_keys
+from evenhand.benchmarks.fhibe.verification import (
+    TARGET,
+    AcceptRate,
+    GroupValidation,
+    accept_rate,
+    accept_rate_at,
+    group_validation,
+)
+from evenhand.core.metric import (
+    Collected,
+    Column,
+    Curve,
+    Direction,
+    Kind,
+    Linear,
+    Metric,
+    Numbers,
+    Ratio,
+    Resampling,
+    count_rows,
+    ratio,
+    tally,
+)
+from evenhand.core.records import Array, Records
+
+
+def accepted(scores: Array, thresholds: Sequence[float], *, strict: bool = False) -> Array:
+    """(rows, keys): whether each score reaches each threshold; a missing score never does.
+
+    >>> accepted(np.array([0.6, np.nan]), [0.6, 0.9]).tolist()
+    [[True, False], [False, False]]
+    """
+    levels = np.array(list(threshold_keys(tuple(thresholds)).values()))
+    column = np.asarray(scores, dtype=np.float64)[:, np.newaxis]
+    return np.asarray(column > levels if strict else column >= levels)
+
+
+@dataclass(frozen=True, eq=False)
+class Accepted(Linear):
+    """How many rows reached each threshold, how many rows there are, how many had no score."""
+
+    reached: Array  # (cells, keys)
+    rows: Array  # (cells,)
+    absent: Array  # (cells,)
+
+
+@dataclass(frozen=True)
+class AverageRecall(Metric[Accepted]):
+    """Share of rows whose score reaches a threshold, averaged over the thresholds.
+
+    Thresholds that are equal at two decimals count once, and the last of them is used. A row without
+    a score is never accepted; with `skip_missing` it is left out and counted instead.
+    """
+
+    name: str
+    column: str
+    thresholds: tuple[float, ...]
+    strict: bool = False  # «above», as documented, instead of «at least»
+    skip_missing: bool = False
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        return {"recall": Direction.HIGHER, "curve": Direction.NEITHER}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Accepted:
+        scores = np.asarray(rows[self.column], dtype=np.float64)
+        absent = np.isnan(scores)
+        counted = tally(~absent, cells, size) if self.skip_missing else count_rows(rows, cells, size)
+        left_out = tally(absent & self.skip_missing, cells, size)
+        reached = accepted(scores, self.thresholds, strict=self.strict)
+        return Accepted(tally(reached, cells, size), counted, left_out)
+
+    def result(self, part: Accepted, whole: Accepted) -> Mapping[str, Column]:
+        levels = np.array(list(threshold_keys(self.thresholds).values()))
+        order = np.argsort(levels, kind="stable")
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shares = part.reached / part.rows[:, np.newaxis]
+        curves = [Curve(levels[order], row[order], "threshold", "recall") for row in shares]
+        return {"recall": ratio(self._sums(part), part.rows, "no row was annotated"), "curve": curves}
+
+    def ratios(self, state: Accepted) -> Mapping[str, Ratio]:
+        return {"recall": Ratio(self._sums(state), state.rows.astype(np.float64), Kind.MEAN)}
+
+    def missing(self, state: Accepted) -> Array | None:
+        return state.absent if self.skip_missing else None
+
+    def row_scores(self, rows: Records) -> Array:
+        scores = np.asarray(rows[self.column], dtype=np.float64)
+        values = accepted(scores, self.thresholds, strict=self.strict).mean(axis=1)
+        return np.where(np.isnan(scores), np.nan, values) if self.skip_missing else values
+
+    @staticmethod
+    def _sums(state: Accepted) -> Array:
+        return np.asarray(state.reached.sum(axis=1) / max(state.reached.shape[1], 1), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class PartSums(Linear):
+    """Sum and number of values of each part."""
+
+    top: Array  # (cells, parts)
+    count: Array  # (cells, parts)
+
+
+@dataclass(frozen=True)
+class PartMeans(Metric[PartSums]):
+    """The mean of each part, and the plain mean over the parts that have one.
+
+    A row is about one part, whose index stands in the column `part`; a row whose value is missing says
+    nothing about its part. The mean over parts is promised by the publication and not computed by its
+    code.
+    """
+
+    name: str
+    column: str
+    parts: tuple[str, ...]
+    by: str = "part"
+    output: str = "mean_over_parts"
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        return {self.output: Direction.HIGHER, **{f"mean:{part}": Direction.HIGHER for part in self.parts}}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column, self.by)
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> PartSums:
+        values, part = np.asarray(rows[self.column], dtype=np.float64), np.asarray(rows[self.by], dtype=np.intp)
+        known = ~np.isnan(values)
+        place = part if cells is None else np.asarray(cells) * len(self.parts) + part
+        shape = (size, len(self.parts))
+        top = np.bincount(place[known], values[known], minlength=size * len(self.parts)).reshape(shape)
+        return PartSums(top, np.bincount(place[known], minlength=size * len(self.parts)).reshape(shape))
+
+    def result(self, part: PartSums, whole: PartSums) -> Mapping[str, Column]:
+        there = part.count > 0
+        means = np.divide(part.top, part.count, out=np.full(part.top.shape, np.nan), where=there)
+        number = there.sum(axis=1)
+        over = np.divide(
+            np.where(there, means, 0.0).sum(axis=1), number, out=np.full(len(means), np.nan), where=number > 0
+        )
+        found: dict[str, Column] = {self.output: Numbers(over, "no part has a value")}
+        for place, name in enumerate(self.parts):
+            found[f"mean:{name}"] = Numbers(means[:, place], f"nobody's {name} counts here, or it was not predicted")
+        return found
+
+    def ratios(self, state: PartSums) -> Mapping[str, Ratio]:
+        return {
+            f"mean:{name}": Ratio(state.top[:, place], state.count[:, place].astype(np.float64), Kind.MEAN)
+            for place, name in enumerate(self.parts)
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Faces(Collected):
+    """Embeddings with the image and the identity they belong to."""
+
+    image: Array  # (rows,)
+    identity: Array  # (rows,)
+    embedding: Array  # (rows, dimensions); not a number where alignment failed
+
+    def members(self, cell: int) -> tuple[Array, Array]:
+        """Embeddings and identities of a cell's images, in the order of their paths."""
+        inside = np.flatnonzero(self.weights_of(cell) > 0)
+        inside = inside[np.argsort(self.image[inside], kind="stable")]
+        return self.embedding[inside], self.identity[inside]
+
+
+@dataclass(frozen=True)
+class ValidationRate(Metric[Faces]):
+    """VAL: share of pairs of one identity accepted at a false accept rate of 0.001, over ten folds, as published.
+
+    Pairs are drawn inside each group. With fewer than about 3,000 impostor pairs the published rule for
+    the threshold makes VAL small whatever the model; read `TAR_AT_FAR` beside it.
+    """
+
+    name: str = "VAL"
+    resampling: ClassVar[Resampling] = Resampling.NONE
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        return {
+            "VAL": Direction.HIGHER,
+            "VAL_Error": Direction.NEITHER,
+            "same_pairs": Direction.NEITHER,
+            "different_pairs": Direction.NEITHER,
+        }
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("item", "unit", "embedding")
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Faces:
+        return _collected(rows, cells, size)
+
+    def result(self, part: Faces, whole: Faces) -> Mapping[str, Column]:
+        found = [group_validation(*part.members(cell)) for cell in range(part.size)]
+        reason = "fewer than two identities with two images, or no pairs of a kind"
+        return {
+            "VAL": Numbers(np.array([_val(group) for group in found]), reason),
+            "VAL_Error": Numbers(np.array([_error(group) for group in found]), reason),
+            "same_pairs": Numbers(np.array([0.0 if group is None else float(group.same) for group in found])),
+            "different_pairs": Numbers(np.array([0.0 if group is None else float(group.different) for group in found])),
+        }
+
+
+@dataclass(frozen=True)
+class TarAtFar(Metric[Faces]):
+    """Share of genuine pairs accepted at a threshold from the quantile of impostor scores; unbiased, with interval.
+
+    `own` sets the threshold on the group's impostor pairs, `shared` on everyone's. The limits count
+    subjects, not pairs. `few_impostors` is 1 where the threshold rests on fewer than thirty false accepts.
+    """
+
+    name: str = "TAR_AT_FAR"
+    far: float = TARGET
+    resampling: ClassVar[Resampling] = Resampling.NONE
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        return {
+            "shared": Direction.HIGHER,
+            "shared_low": Direction.NEITHER,
+            "shared_high": Direction.NEITHER,
+            "own": Direction.HIGHER,
+            "own_low": Direction.NEITHER,
+            "own_high": Direction.NEITHER,
+            "genuine_pairs": Direction.NEITHER,
+            "impostor_pairs": Direction.NEITHER,
+            "few_impostors": Direction.NEITHER,
+            "own_threshold": Direction.NEITHER,
+            "own_realised_far": Direction.NEITHER,
+        }
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("item", "unit", "embedding")
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Faces:
+        return _collected(rows, cells, size)
+
+    def result(self, part: Faces, whole: Faces) -> Mapping[str, Column]:
+        own, shared = self._rates(part, whole)
+        reason = "no genuine or no impostor pairs"
+
+        def numbers(values: list[float | None]) -> Numbers:
+            return Numbers(np.array([np.nan if value is None else value for value in values]), reason)
+
+        return {
+            "shared": numbers([found.rate for found in shared]),
+            "shared_low": numbers([found.low for found in shared]),
+            "shared_high": numbers([found.high for found in shared]),
+            "own": numbers([found.rate for found in own]),
+            "own_low": numbers([found.low for found in own]),
+            "own_high": numbers([found.high for found in own]),
+            "genuine_pairs": numbers([float(found.genuine) for found in own]),
+            "impostor_pairs": numbers([float(found.impostor) for found in own]),
+            "few_impostors": numbers([float(found.too_few_impostors) for found in own]),
+            "own_threshold": numbers([found.threshold for found in own]),
+            "own_realised_far": numbers([found.realised for found in own]),
+        }
+
+    def _rates(self, part: Faces, whole: Faces) -> tuple[list[AcceptRate], list[AcceptRate]]:
+        everyone = accept_rate(*whole.members(0), self.far)
+        members = [part.members(cell) for cell in range(part.size)]
+        own = [
+            everyone if len(images) == len(whole.image) else accept_rate(images, identities, self.far)
+            for images, identities in members
+        ]
+        shared = [accept_rate_at(images, identities, everyone.threshold) for images, identities in members]
+        return own, shared
+
+
+def _collected(rows: Records, cells: Array | None, size: int) -> Faces:
+    codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
+    return Faces(codes, size, None, np.asarray(rows["item"]), np.asarray(rows["unit"]), rows["embedding"])
+
+
+def _val(group: GroupValidation | None) -> float:
+    return np.nan if group is None or group.validation.val is None else group.validation.val
+
+
+def _error(group: GroupValidation | None) -> float:
+    return np.nan if group is None or group.validation.val_std is None else group.validation.val_std

@@ -1,0 +1,85 @@
+"""The switches of the FHIBE tasks; every default is the published protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from evenhand.core.options import Options, option
+
+# The grids are the doubles that `arange` gives, not decimal literals: a score of exactly 0.6 fails the
+# default threshold 0.6000000000000001 and passes a literal 0.6.
+RECALL_GRID: tuple[float, ...] = tuple(np.arange(0.5, 1, 0.05).tolist())
+PCK_GRID: tuple[float, ...] = tuple(np.arange(0.1, 1, 0.1).tolist())
+ACCURACY_GRID: tuple[float, ...] = (0.5,)
+
+
+@dataclass(frozen=True)
+class FhibeOptions(Options):
+    """What every task can be told."""
+
+    mini: int | None = option(None, "evaluate this many rows only, drawn as the published mini data set is")
+    missing: Literal["refuse", "missed"] = option(
+        "refuse", "an image without an answer: refuse the file, or score its people as missed"
+    )
+    cache: Path | None = option(None, "folder for the parsed table, so that polygons are parsed once")
+
+
+@dataclass(frozen=True)
+class RecallOptions(FhibeOptions):
+    """Localization and person parsing."""
+
+    thresholds: tuple[float, ...] = option(RECALL_GRID, "overlaps at which recall is taken")
+
+
+@dataclass(frozen=True)
+class KeypointOptions(FhibeOptions):
+    """Keypoint estimation."""
+
+    pck_thresholds: tuple[float, ...] = option(PCK_GRID, "shares of the face box's diagonal")
+    oks_thresholds: tuple[float, ...] = option(RECALL_GRID, "similarities at which recall is taken")
+    custom_keypoints: tuple[str, ...] | None = option(None, "some of the 17 COCO keypoints, in COCO's order")
+
+
+@dataclass(frozen=True)
+class PartOptions(FhibeOptions):
+    """Body parts detection."""
+
+    recall_thresholds: tuple[float, ...] = option(RECALL_GRID, "probabilities at which a part counts as found (AR_DET)")
+    accuracy_thresholds: tuple[float, ...] = option(ACCURACY_GRID, "the same for ACC_DET")
+
+
+@dataclass(frozen=True)
+class ParsingOptions(FhibeOptions):
+    """Face parsing."""
+
+    ears_to_skin: bool = option(False, "merge stored ear labels into skin before scoring")
+
+
+@dataclass(frozen=True)
+class VerificationOptions(FhibeOptions):
+    """Face verification."""
+
+    missing: Literal["refuse", "missed"] = option(
+        "missed", "an image without an embedding is left out of every pair, as published, and counted"
+    )
+    far: float = option(0.001, "false accept rate at which the unbiased rate is read; VAL itself is always at 0.001")
+
+
+@dataclass(frozen=True)
+class PictureOptions(FhibeOptions):
+    """Face encoding and super resolution."""
+
+    metrics: tuple[str, ...] = option((), "which of the task's metrics to compute; all that can be, by default")
+
+
+def threshold_keys(thresholds: tuple[float, ...]) -> dict[str, float]:
+    """Thresholds by their two-decimal key; of those that format alike the last one counts.
+
+    >>> threshold_keys((0.9, 0.3, 0.301))
+    {'0.90': 0.9, '0.30': 0.301}
+    """
+    return {f"{threshold:.2f}": float(threshold) for threshold in thresholds}

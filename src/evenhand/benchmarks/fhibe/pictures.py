@@ -1,0 +1,212 @@
+"""Encoded and super-resolved faces against the originals: which picture belongs to which, and how alike they are.
+
+Face encodings lie in a folder, named like the original picture or `<image id>_<subject id>`. Super
+resolution names its pictures in `model_outputs.json`. A metric whose weights are not here is left out
+of the default list and said; one that was asked for by name is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.fhibe.codec import OUTPUTS, OutputsCodec, match_keys, parse, top_level, write_entries
+from evenhand.benchmarks.fhibe.data import FaceTruth, People
+from evenhand.core.errors import EvenhandError, PredictionError
+from evenhand.core.results import Coverage
+from evenhand.core.task import Answers, Codec, Dataset, InputFact, Tools
+from evenhand.store import inputs
+
+ENCODINGS = "face_encodings"
+Picture = Path | bytes  # where it lies, or the content of its file
+INSTRUMENTS: Mapping[str, str] = {
+    "PSNR": "fhibe-psnr",
+    "LPIPS": "fhibe-lpips",
+    "CURRICULAR_FACE": "fhibe-curricular-face",
+}
+
+
+def psnr(device: str = "cpu") -> Any:
+    """The comparer of PSNR: Pillow, 256 × 256, 1e-8 added to the error."""
+    from evenhand.instruments.comparers import psnr_comparer
+
+    return psnr_comparer("fhibe")
+
+
+def lpips(device: str = "cpu") -> Any:
+    """The comparer of LPIPS: VGG-16 features with the learned weights."""
+    from evenhand.instruments.comparers import lpips_comparer
+
+    return lpips_comparer("vgg", device=device)
+
+
+def curricular_face(device: str = "cpu") -> Any:
+    """The comparer of CURRICULAR_FACE: MTCNN, five landmarks, IR-101."""
+    from evenhand.instruments import embedders
+
+    return embedders.curricular_face(device=device)
+
+
+_BUILDERS: Mapping[str, Callable[..., Any]] = {"PSNR": psnr, "LPIPS": lpips, "CURRICULAR_FACE": curricular_face}
+
+
+def instrument_names(metrics: Sequence[str], asked: Sequence[str]) -> tuple[str, ...]:
+    """The registered instruments that were asked for by name; without a wish, what needs no weights."""
+    registered = {entry.name for entry in entry_points(group="evenhand.instruments")}
+    chosen = asked or tuple(metric for metric in metrics if metric == "PSNR")
+    return tuple(INSTRUMENTS[metric] for metric in chosen if INSTRUMENTS.get(metric) in registered)
+
+
+def compare(
+    metric: str, pictures: Sequence[Path], others: Sequence[Path], tools: Tools, *, required: bool
+) -> NDArray[np.float64]:
+    """One number per pair; NaN for pairs that can't be measured, or for all when the weights are not here.
+
+    What was left out, and why, goes to `tools.warn`.
+    """
+    values = np.full(len(pictures), np.nan)
+    name = INSTRUMENTS[metric]
+    try:
+        comparer = tools.instrument(name) if name in tools.instruments else _BUILDERS[metric](device=tools.device)
+    except EvenhandError as error:
+        if required:
+            raise
+        tools.warn(f"{metric} was left out: {error}")
+        return values
+    found = comparer.comparisons(pictures, others)
+    values[found.positions] = np.asarray(found.values)[:, 0]
+    if found.problems:
+        first = found.problems[0]
+        tools.warn(
+            f"{metric}: {len(found.problems)} of {len(pictures)} pictures can't be measured and are left out, "
+            f"such as {first.picture}: {first.reason}"
+        )
+    return values
+
+
+class EncodingCodec(Codec[Picture]):
+    """A folder of encoded pictures; `face_encodings` below a results folder, or the folder itself."""
+
+    filename = ENCODINGS
+    example = "face_encodings/<file name of the original>.png"
+
+    def read(self, path: Path, dataset: Dataset[FaceTruth], options: Any) -> Answers[Picture]:
+        folder = Path(path) / ENCODINGS if (Path(path) / ENCODINGS).is_dir() else Path(path)
+        if not folder.is_dir():
+            raise PredictionError(f"{path} is not a folder; face encodings are a folder with one PNG per picture.")
+        found: dict[str, Picture] = {}
+        forms = set()
+        for sample, names in possible_names(dataset.truth.people).items():
+            there = next((folder / name for name in names if (folder / name).is_file()), None)
+            if there is not None:
+                found[sample] = there
+                forms.add("documented name" if there.name != names[0] else "name of the original")
+        missing = [sample.id for sample in dataset.samples if sample.id not in found]
+        if missing and options.missing == "refuse":
+            raise PredictionError(
+                f"{folder} lacks the encodings of {len(missing)} of {len(dataset.samples)} pictures, such as "
+                f"{Path(missing[0]).name}. Write them all, or leave these out with --set missing=missed."
+            )
+        coverage = Coverage(asked=len(dataset.samples), answered=len(found), missing=len(missing))
+        facts = {"form": ", ".join(sorted(forms)) or "published"}
+        return Answers(found, coverage, tuple(_facts(found.values())), facts=facts)
+
+    def write(self, path: Path, answers: Iterable[tuple[str, Picture]], dataset: Dataset[Any], options: Any) -> None:
+        Path(path).mkdir(parents=True, exist_ok=True)
+        for sample, picture in answers:
+            (Path(path) / Path(sample).name).write_bytes(picture_bytes(picture))
+
+    def to_plain(self, answer: Picture) -> Any:
+        return np.frombuffer(picture_bytes(answer), dtype=np.uint8)
+
+    def from_plain(self, plain: Any) -> Picture:
+        return np.asarray(plain, dtype=np.uint8).tobytes()
+
+
+class SuperResolutionCodec(OutputsCodec[Picture]):
+    """`{"<image path>": {"super_res_filename": "<picture>"}}`; relative names are looked for beside the file."""
+
+    example = '{"<image path>": {"super_res_filename": "<results>/super_<file name>.png"}}'
+
+    def read(self, path: Path, dataset: Dataset[Any], options: Any) -> Any:
+        path = Path(path) / OUTPUTS if Path(path).is_dir() else Path(path)
+        source = inputs.read(path, PredictionError)
+        matched, extra = match_keys(top_level(source.data, path), [sample.id for sample in dataset.samples])
+        found, missing = {}, []
+        for sample in dataset.samples:
+            entry = parse(bytes(matched[sample.id])) if sample.id in matched else None
+            picture = self.answer(sample.id, entry, set()) if entry is not None else None
+            place = None if picture is None else _beside(picture, path.parent)
+            if place is None:
+                missing.append(sample.id)
+            else:
+                found[sample.id] = place
+        if missing and options.missing == "refuse":
+            raise PredictionError(
+                f"{path}: {len(missing)} of {len(dataset.samples)} pictures have no super-resolved picture on disk, "
+                f"such as {missing[0]}. Write them all, or leave these out with --set missing=missed."
+            )
+        coverage = Coverage(asked=len(dataset.samples), answered=len(found), missing=len(missing), extra=len(extra))
+        return Answers(found, coverage, (source.fact, *_facts(found.values())))
+
+    def answer(self, image: str, found: Any, forms: set[str]) -> Path:
+        if not isinstance(found, dict) or not isinstance(found.get("super_res_filename"), str):
+            raise PredictionError(f"image {image}: no 'super_res_filename' with the name of a picture.")
+        return Path(found["super_res_filename"])
+
+    def stored(self, answer: Picture) -> Any:
+        return {"super_res_filename": str(answer)}
+
+    def nothing(self) -> Picture:
+        return Path()
+
+    def to_plain(self, answer: Picture) -> Any:
+        return np.frombuffer(picture_bytes(answer), dtype=np.uint8)
+
+    def from_plain(self, plain: Any) -> Picture:
+        return np.asarray(plain, dtype=np.uint8).tobytes()
+
+    def write(self, path: Path, answers: Iterable[tuple[str, Picture]], dataset: Dataset[Any], options: Any) -> None:
+        """The pictures as `super_<name>` beside the file that names them."""
+        known = {sample.id: self.key(sample) for sample in dataset.samples}
+        folder = Path(path).parent
+        folder.mkdir(parents=True, exist_ok=True)
+        entries = []
+        for sample, picture in answers:
+            target = folder / f"super_{Path(sample).name}"
+            if not isinstance(picture, Path) or picture.resolve() != target.resolve():
+                target.write_bytes(picture_bytes(picture))
+            entries.append((known[sample], self.stored(target)))
+        write_entries(path, entries)
+
+
+def picture_bytes(picture: Picture) -> bytes:
+    """The content of a picture file, given by its path or as it is."""
+    return picture.read_bytes() if isinstance(picture, Path) else picture
+
+
+def possible_names(people: People) -> dict[str, tuple[str, ...]]:
+    """File names under which the encoding of each picture may lie, the published one first."""
+    found = {}
+    for image, image_id, subject in zip(people.images, people.image_ids, people.subjects, strict=True):
+        name = Path(image).name
+        documented = (image_id, f"{image_id}_{subject}")
+        found[image] = (name, *(f"{stem}.png" for stem in documented if image_id))
+    return found
+
+
+def _beside(picture: Path, folder: Path) -> Path | None:
+    """The picture where it is said to be, else by its name beside the file that names it."""
+    for place in (picture, folder / picture, folder / picture.name):
+        if place.is_file():
+            return place
+    return None
+
+
+def _facts(pictures: Iterable[Picture]) -> Iterable[InputFact]:
+    return (inputs.stamp(picture) for picture in pictures if isinstance(picture, Path))

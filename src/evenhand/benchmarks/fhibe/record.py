@@ -1,0 +1,187 @@
+"""Truth and answers to rows: one row per annotated person, per part, or per picture.
+
+Columns: `item` (the image), `unit` (the subject), `row` (its place in the evaluated table), and what
+happened. Nothing is dropped: an image without an answer gives rows that score what silence scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.benchmarks.fhibe import pictures, scores, vocabulary
+from evenhand.benchmarks.fhibe.codec import Detections, FaceMap, PartProbabilities, PersonMasks, Poses
+from evenhand.benchmarks.fhibe.data import BoxTruth, FaceMapTruth, FaceTruth, MaskTruth, PartTruth, People, PoseTruth
+from evenhand.benchmarks.fhibe.options import (
+    FhibeOptions,
+    KeypointOptions,
+    ParsingOptions,
+    PartOptions,
+    PictureOptions,
+    VerificationOptions,
+)
+from evenhand.core.engine import Done, Failed, Workplace
+from evenhand.core.errors import EvenhandError, PredictionError
+from evenhand.core.records import Array, Records
+from evenhand.core.task import Dataset, Predictions, Tools
+from evenhand.geometry.masks import MaskError
+
+OTHER_PART = "(other part)"
+PARTS: tuple[str, ...] = (
+    "Face", "Hand", "Left hand", "Right hand", "Leg", "Left leg", "Right leg", *vocabulary.SEGMENTS, OTHER_PART,
+)  # fmt: skip
+_FACES_PER_PART = 128
+
+
+def record_boxes(
+    dataset: Dataset[BoxTruth], answers: Predictions[Detections], options: FhibeOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per annotated person or face, with its best overlap."""
+    yield _rows(dataset.truth.people, {"overlap": scores.box_overlaps(dataset.truth, answers)})
+
+
+def record_masks(
+    dataset: Dataset[MaskTruth], answers: Predictions[PersonMasks], options: FhibeOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per annotated person, with its best mask overlap."""
+    found = scores.mask_scores(dataset.truth, answers, tools.engine)
+    yield _rows(dataset.truth.people, {"overlap": found.overlap, "area": found.area})
+
+
+def record_poses(
+    dataset: Dataset[PoseTruth], answers: Predictions[Poses], options: KeypointOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per annotated person, with the share of keypoints found and the best similarity."""
+    found = scores.pose_scores(dataset.truth, answers, options.pck_thresholds, tools.engine)
+    columns = {
+        "pck": found.pck_mean,
+        "pck_missing_zero": found.pck_missing_zero,
+        "pck_documented": found.pck_documented,
+        "oks": found.oks,
+        "area": found.area,
+    }
+    yield _rows(dataset.truth.people, columns)
+
+
+def record_parts(
+    dataset: Dataset[PartTruth], answers: Predictions[PartProbabilities], options: PartOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per annotated person and predicted part."""
+    found = scores.part_scores(dataset.truth, answers)
+    people, count = dataset.truth.people, len(found.parts)
+    place = {part: index for index, part in enumerate(PARTS)}
+    row = np.repeat(np.arange(len(people)), count)
+    part = np.tile([place.get(name, place[OTHER_PART]) for name in found.parts], len(people))
+    columns = {
+        "part": part,
+        "present": found.visible.reshape(-1),
+        "probability": found.probability.reshape(-1),
+        "recall": found.recall(options.recall_thresholds).reshape(-1),
+        "accuracy": found.accuracy(options.accuracy_thresholds).reshape(-1),
+        "recall_legs": found.recall(options.recall_thresholds, corrected=True).reshape(-1),
+        "accuracy_legs": found.accuracy(options.accuracy_thresholds, corrected=True).reshape(-1),
+    }
+    yield _rows(people, columns, row)
+
+
+class _FacePart(NamedTuple):
+    maps: tuple[Path, ...]
+    answers: tuple[FaceMap | None, ...]
+    images: tuple[str, ...]
+    ears_to_skin: bool
+
+
+def record_faces(
+    dataset: Dataset[FaceMapTruth], answers: Predictions[FaceMap], options: ParsingOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per face, with its F1; maps are read and forgotten part by part."""
+    truth = dataset.truth
+    starts = range(0, len(truth.people), _FACES_PER_PART)
+
+    def parts() -> Iterator[_FacePart]:
+        for start in starts:
+            inside = slice(start, start + _FACES_PER_PART)
+            images = truth.people.images[inside]
+            yield _FacePart(
+                truth.maps[inside], tuple(answers.get(image) for image in images), images, options.ears_to_skin
+            )
+
+    for start, outcome in zip(starts, tools.engine.map(_score_faces, parts()), strict=True):
+        found = _value(outcome)
+        rows = np.arange(start, start + len(found[0]))
+        yield _rows(truth.people, dict(zip(("f1", "f1_ears_ignored", "labels"), found, strict=True)), rows)
+
+
+def record_embeddings(
+    dataset: Dataset[FaceTruth], answers: Predictions[Any], options: VerificationOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per eligible picture that the file names; its embedding is not a number where alignment failed."""
+    people = dataset.truth.people
+    rows = np.array([row for row, image in enumerate(people.images) if answers.get(image) is not None], dtype=np.int64)
+    yield _rows(people, {"embedding": embedding_table([answers.get(people.images[row]) for row in rows])}, rows)
+
+
+def embedding_table(found: Sequence[Any]) -> Array:
+    """(rows, dimensions): embeddings in single precision where these hold them exactly, else in double."""
+    sizes = {len(vector) for vector in found if len(vector)}
+    if not sizes:
+        raise PredictionError("No eligible picture has an embedding.")
+    if len(sizes) > 1:
+        raise PredictionError(f"Embeddings of different lengths: {sorted(sizes)}. All must come from one model.")
+    nothing = np.full(sizes.pop(), np.nan)
+    table = np.stack([vector if len(vector) else nothing for vector in found])
+    single = table.astype(np.float32)
+    return single if np.array_equal(single.astype(np.float64), table, equal_nan=True) else table
+
+
+def record_pictures(
+    metrics: tuple[str, ...],
+    dataset: Dataset[FaceTruth],
+    answers: Predictions[Path],
+    options: PictureOptions,
+    tools: Tools,
+) -> Iterator[Records]:
+    """One row per picture, with every number that could be measured."""
+    people = dataset.truth.people
+    rows = [row for row, image in enumerate(people.images) if answers.get(image) is not None]
+    originals = [people.root / people.images[row] for row in rows]
+    made = [Path(answers.get(people.images[row]) or "") for row in rows]
+    columns = {}
+    for metric in metrics:
+        values = np.full(len(people), np.nan)
+        if not options.metrics or metric in options.metrics:
+            values[rows] = pictures.compare(metric, made, originals, tools, required=metric in options.metrics)
+        columns[metric.lower()] = values
+    yield _rows(people, columns)
+
+
+def _rows(people: People, columns: Mapping[str, Array], rows: Array | None = None) -> Records:
+    index = np.arange(len(people)) if rows is None else rows
+    images = np.array(people.images)
+    fixed = {"item": images[index], "unit": people.units[index], "row": index}
+    return Records(
+        {**fixed, **columns},
+        {name: attribute.take(index) for name, attribute in people.attributes.items()},
+    )
+
+
+def _score_faces(part: _FacePart, workplace: Workplace) -> tuple[Array, Array, Array]:
+    means, ignored, counts = [], [], []
+    for path, answer, image in zip(part.maps, part.answers, part.images, strict=True):
+        try:
+            found = scores.face_score(scores.read_label_map(path), answer, ears_to_skin=part.ears_to_skin)
+        except (MaskError, EvenhandError) as error:
+            raise PredictionError(f"image {image}: {error}") from None
+        means.append(found.mean)
+        ignored.append(found.ears_ignored)
+        counts.append(len(found.by_label))
+    return np.array(means), np.array(ignored), np.array(counts)
+
+
+def _value(outcome: Done[Any] | Failed) -> Any:
+    if isinstance(outcome, Failed):
+        raise PredictionError(outcome.cause.partition(": ")[2] or outcome.cause)
+    return outcome.value

@@ -1,0 +1,348 @@
+"""Per-row scores by the published rules: what happened to every annotated person.
+
+Arrays in the order of rows come back. NaN means «undefined», and only where the protocol knows such
+a thing: a pose without visible keypoints, a part that nobody predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.fhibe import vocabulary
+from evenhand.benchmarks.fhibe.codec import (
+    Detections,
+    FaceMap,
+    PartProbabilities,
+    PersonMasks,
+    Poses,
+    fitting,
+    label_map,
+)
+from evenhand.benchmarks.fhibe.data import BoxTruth, MaskTruth, PartTruth, People, PoseTruth
+from evenhand.benchmarks.fhibe.options import threshold_keys
+from evenhand.benchmarks.fhibe.table import Segment
+from evenhand.core.engine import Engine, Serial, Workplace, finished
+from evenhand.core.errors import DataError, PredictionError
+from evenhand.core.records import Array
+from evenhand.geometry import keypoints as kp
+from evenhand.geometry.boxes import offsets_of, overlaps_by_image
+from evenhand.geometry.masks import MaskError, Runs, area, decode, overlap_matrix, runs_of_polygons
+
+IMAGES_PER_PART = 256
+P_co = TypeVar("P_co", covariant=True)
+Floats = NDArray[np.float64]
+
+
+class Answered(Protocol[P_co]):
+    """Whatever gives the answer to an image, or None."""
+
+    def get(self, sample: str) -> P_co | None: ...
+
+
+def box_overlaps(truth: BoxTruth, answers: Answered[Detections]) -> Floats:
+    """(rows,): the best overlap of each row's box with any prediction of its image; 0 without any.
+
+    Confidence is not used, and several rows may claim the same prediction.
+    """
+    people = truth.people
+    images = people.distinct_images()
+    found = [answers.get(image) for image in images]
+    boxes = [entry.boxes_xyxy if entry is not None else np.zeros((0, 4)) for entry in found]
+    counts = np.array([len(entry) for entry in boxes])
+    order = np.argsort(people.image_of_row, kind="stable")
+    pairs = overlaps_by_image(
+        truth.boxes_xyxy[order],
+        offsets_of(people.image_of_row[order], len(images)),
+        np.concatenate(boxes) if boxes else np.zeros((0, 4)),
+        np.concatenate([[0], np.cumsum(counts)]),
+    )
+    best = np.zeros(len(people))
+    np.maximum.at(best, order[pairs.first], np.nan_to_num(pairs.overlap, nan=0.0))
+    return best
+
+
+class MaskScores(NamedTuple):
+    """Best mask overlap and mask area of each row, and the rasterised masks."""
+
+    overlap: Floats
+    area: NDArray[np.int64]
+    runs: tuple[Runs, ...]
+
+
+class _MaskPart(NamedTuple):
+    rows: Sequence[Sequence[Sequence[Segment]]]  # per image, per row
+    sizes: Sequence[tuple[int, int]]
+    predicted: Sequence[tuple[Runs, ...]]
+
+
+def mask_scores(truth: MaskTruth, answers: Answered[PersonMasks], engine: Engine | None = None) -> MaskScores:
+    """Rasterise every row's polygons and take the best overlap with any predicted mask of its image."""
+    rows_of = _rows_of_images(truth.people)
+    overlap, areas = np.zeros(len(truth.people)), np.zeros(len(truth.people), dtype=np.int64)
+    runs: dict[int, Runs] = {}
+    parts = list(_mask_parts(truth, rows_of, answers))
+    results = finished((engine or Serial()).map(_score_masks, parts), "part of the images")
+    for (_, rows), (scores, masks, sizes) in zip(
+        rows_of.items(), (image for part in results for image in part), strict=True
+    ):
+        overlap[rows], areas[rows] = scores, sizes
+        runs.update(zip(rows, masks, strict=True))
+    return MaskScores(overlap, areas, tuple(runs[row] for row in range(len(truth.people))))
+
+
+def mask_areas(
+    people: People, segments: Sequence[Sequence[Segment]], sizes: Array, engine: Engine | None = None
+) -> Array:
+    """(rows,): pixels of each row's whole-person mask."""
+    parts = [
+        (segments[start : start + IMAGES_PER_PART], sizes[start : start + IMAGES_PER_PART])
+        for start in range(0, len(people), IMAGES_PER_PART)
+    ]
+    found = list(finished((engine or Serial()).map(_areas, parts), "part of the rows"))
+    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+
+
+def row_runs(segments: Sequence[Segment], height: int, width: int) -> Runs:
+    """The whole-person mask of a row: the union of all its polygons."""
+    return runs_of_polygons([segment.points for segment in segments], height, width)
+
+
+@dataclass(frozen=True)
+class PoseScores:
+    """What happened to every annotated pose."""
+
+    pck: Floats  # (rows, thresholds): as published; NaN where no keypoint is visible
+    pck_missing_zero: Floats  # (rows,): a row without a prediction of its own scores 0
+    pck_documented: Floats  # (rows,): nearest predicted point, strictly within
+    oks: Floats  # (rows,): best similarity over all predictions of the image; NaN where undefined
+    area: Array  # (rows,)
+
+    @property
+    def pck_mean(self) -> Floats:
+        """(rows,): the mean over thresholds."""
+        return np.asarray(self.pck.mean(axis=1))
+
+
+def pose_scores(
+    truth: PoseTruth, answers: Answered[Poses], thresholds: Sequence[float], engine: Engine | None = None
+) -> PoseScores:
+    """PCK by index and OKS by best match, row by row (the two rules differ, and both are published)."""
+    people, levels = truth.people, np.asarray(thresholds, dtype=np.float64)
+    areas = mask_areas(people, truth.segments, truth.sizes, engine)
+    pck = np.full((len(people), len(levels)), np.nan)
+    missing_zero, documented = np.full(len(people), np.nan), np.full(len(people), np.nan)
+    oks = np.full(len(people), np.nan)
+    for image, rows in _rows_of_images(people).items():
+        answer = answers.get(image)
+        found = answer.keypoints if answer is not None else np.zeros((0, 0, 2))
+        if len(found) and found.shape[1] != len(truth.names):
+            raise PredictionError(
+                f"image {image}: poses of {found.shape[1]} keypoints, but {len(truth.names)} are evaluated: "
+                f"{', '.join(truth.names)}. Predict these in this order, or name yours with custom_keypoints."
+            )
+        for place, row in enumerate(rows):
+            pose, scale = truth.poses[row], kp.diagonal(truth.face_xyxy[row])
+            oks[row] = best_similarity(pose, found, float(areas[row]), truth.sigmas)
+            visible = pose[:, 2] == kp.VISIBLE
+            if not visible.any():
+                continue
+            pck[row] = missing_zero[row] = documented[row] = 0.0
+            if place < len(found):
+                near = kp.share_correct(kp.distances(pose, found[place]), visible, scale, levels)
+                nearest = kp.closest_distances(pose, found[place])
+                closest = kp.share_correct(nearest, visible, scale, levels, strict=True)
+                assert near is not None
+                assert closest is not None
+                pck[row], missing_zero[row], documented[row] = near, near.mean(), closest.mean()
+        if len(found) == 1 and len(rows) == 2 and not np.isnan(pck[rows]).any():
+            pck[rows[1]] = pck[rows[0]]  # one prediction for two people: the second inherits the first's (Q7)
+    return PoseScores(pck, missing_zero, documented, oks, areas)
+
+
+def best_similarity(pose: Array, found: Array, mask_area: float, sigmas: Array) -> float:
+    """The best similarity of a pose to any predicted one; NaN when nothing is labelled or predicted."""
+    values = [kp.similarity(pose, other, mask_area, sigmas) for other in found]
+    known = [value for value in values if value is not None]
+    return max(known) if known else float("nan")
+
+
+@dataclass(frozen=True)
+class PartScores:
+    """For every row and part: was it visible, and how probable did the model think it."""
+
+    parts: tuple[str, ...]
+    probability: Floats  # (rows, parts); NaN: no answer for this person
+    visible: NDArray[np.bool_]  # (rows, parts), as published
+    corrected: NDArray[np.bool_]  # (rows, parts), knees and ankles count for legs
+
+    def found(self, thresholds: Sequence[float]) -> Floats:
+        """(rows, parts): share of thresholds that the probability reaches."""
+        levels = np.array(list(threshold_keys(tuple(thresholds)).values()))
+        return np.asarray((self.probability[..., np.newaxis] >= levels).mean(axis=-1))
+
+    def recall(self, thresholds: Sequence[float], *, corrected: bool = False) -> Floats:
+        """(rows, parts): AR_DET's value, NaN where the part is not visible."""
+        return np.where(self.corrected if corrected else self.visible, self.found(thresholds), np.nan)
+
+    def accuracy(self, thresholds: Sequence[float], *, corrected: bool = False) -> Floats:
+        """(rows, parts): ACC_DET's value."""
+        found = self.found(thresholds)
+        return np.where(self.corrected if corrected else self.visible, found, 1 - found)
+
+
+def part_scores(truth: PartTruth, answers: Answered[PartProbabilities]) -> PartScores:
+    """Probabilities matched to people by row order; every person must have the same parts."""
+    predicted: dict[int, Mapping[str, float]] = {}
+    for image, rows in _rows_of_images(truth.people).items():
+        answer = answers.get(image)
+        listed = answer.people if answer is not None else ()
+        if listed and len(listed) != len(rows):
+            raise PredictionError(
+                f"image {image}: {len(listed)} people are answered, but {len(rows)} are annotated. "
+                "Give one mapping per annotated person, in the order of the table."
+            )
+        predicted.update(zip(rows, listed, strict=False))
+    order = sorted(row for row in predicted if predicted[row])
+    if not order:
+        raise PredictionError("No person has a part with a probability: every answer is empty.")
+    parts = tuple(predicted[order[0]])
+    probability = np.full((len(truth.people), len(parts)), np.nan)
+    for row in order:
+        if set(predicted[row]) != set(parts):
+            raise PredictionError(
+                f"image {truth.people.images[row]}: the parts {sorted(predicted[row])} are answered, but the first "
+                f"person has {sorted(parts)}. Every person needs the same parts."
+            )
+        probability[row] = [predicted[row][part] for part in parts]
+    return part_table(parts, probability, truth.visible, truth.corrected)
+
+
+def part_table(
+    parts: Sequence[str],
+    probability: Array,
+    visible: Iterable[Sequence[str]],
+    corrected: Iterable[Sequence[str]] | None = None,
+) -> PartScores:
+    """Part scores from the visible parts of every row and a table of probabilities (rows, parts)."""
+    seen = np.array([[part in row for part in parts] for row in visible], dtype=np.bool_).reshape(-1, len(parts))
+    if corrected is None:
+        also = seen
+    else:
+        also = np.array([[part in row for part in parts] for row in corrected], dtype=np.bool_).reshape(seen.shape)
+    return PartScores(tuple(parts), np.asarray(probability, dtype=np.float64), seen, also)
+
+
+class FaceScore(NamedTuple):
+    """F1 of every label that the truth has, and the same with stored ear pixels left out."""
+
+    by_label: Mapping[str, float]
+    ears_ignored: float
+
+    @property
+    def mean(self) -> float:
+        """The unweighted mean over labels, background included."""
+        return float(np.mean(list(self.by_label.values()))) if self.by_label else float("nan")
+
+
+def face_score(truth: NDArray[np.uint8], answer: FaceMap | None, *, ears_to_skin: bool = False) -> FaceScore:
+    """F1 per label present in the truth; predicted labels that the truth lacks are not scored by themselves."""
+    height, width = truth.shape
+    size = len(vocabulary.FACE_LABELS)
+    if truth.max(initial=0) >= size:
+        raise DataError(f"a label {int(truth.max())} in a label map; labels are 0 to {size - 1}")
+    answer = answer if answer is not None else FaceMap({})
+    predicted = label_map(answer, height, width)
+    if predicted is None:
+        hits, areas = _overlapping(truth, answer)
+        actual = np.bincount(truth.reshape(-1), minlength=size)
+        scores = _f1(hits, areas, actual)
+        return FaceScore(scores, float(np.mean(list(scores.values()))))
+    if ears_to_skin:
+        predicted = np.where(np.isin(predicted, vocabulary.EAR_LABELS), vocabulary.SKIN_LABEL, predicted)
+    pairs = np.bincount(truth.reshape(-1).astype(np.int64) * 256 + predicted.reshape(-1), minlength=size * 256)
+    table = pairs[: size * 256].reshape(size, 256)
+    scores = _f1(np.diagonal(table), table.sum(axis=0), table.sum(axis=1))
+    if table[:, list(vocabulary.EAR_LABELS)].any():
+        kept = table.copy()
+        kept[:, list(vocabulary.EAR_LABELS)] = 0
+        ignored = _f1(np.diagonal(kept), kept.sum(axis=0), kept.sum(axis=1))
+    else:
+        ignored = scores
+    return FaceScore(scores, float(np.mean(list(ignored.values()))) if ignored else float("nan"))
+
+
+def read_label_map(path: Path) -> NDArray[np.uint8]:
+    """The grey values of a mask picture."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as picture:
+            return np.asarray(picture.convert("L"))
+    except (FileNotFoundError, UnidentifiedImageError, OSError) as error:
+        raise DataError(f"{path} can't be read as a mask picture: {error}") from None
+
+
+def _rows_of_images(people: People) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for row, image in enumerate(people.images):
+        found.setdefault(image, []).append(row)
+    return found
+
+
+def _mask_parts(
+    truth: MaskTruth, rows_of: Mapping[str, Sequence[int]], answers: Answered[PersonMasks]
+) -> Iterator[_MaskPart]:
+    images = list(rows_of)
+    for start in range(0, len(images), IMAGES_PER_PART):
+        names = images[start : start + IMAGES_PER_PART]
+        sizes = [(int(height), int(width)) for height, width in truth.sizes[[rows_of[name][0] for name in names]]]
+        yield _MaskPart(
+            [[truth.segments[row] for row in rows_of[name]] for name in names],
+            sizes,
+            [_fitted(name, answers.get(name), size) for name, size in zip(names, sizes, strict=True)],
+        )
+
+
+def _fitted(image: str, answer: PersonMasks | None, size: tuple[int, int]) -> tuple[Runs, ...]:
+    try:
+        return tuple(fitting(runs, *size) for runs in (answer.masks if answer is not None else ()))
+    except MaskError as error:
+        raise PredictionError(f"image {image}: {error}") from None
+
+
+def _score_masks(part: _MaskPart, workplace: Workplace) -> list[tuple[list[float], list[Runs], list[int]]]:
+    found = []
+    for rows, (height, width), predicted in zip(part.rows, part.sizes, part.predicted, strict=True):
+        truth = [row_runs(segments, height, width) for segments in rows]
+        best = overlap_matrix(predicted, truth).max(axis=0, initial=0.0)
+        found.append((best.tolist(), truth, [area(runs) for runs in truth]))
+    return found
+
+
+def _areas(part: tuple[Sequence[Sequence[Segment]], Array], workplace: Workplace) -> Array:
+    segments, sizes = part
+    found = [area(row_runs(row, int(height), int(width))) for row, (height, width) in zip(segments, sizes, strict=True)]
+    return np.array(found, dtype=np.int64)
+
+
+def _overlapping(truth: Array, answer: FaceMap) -> tuple[Array, Array]:
+    size = len(vocabulary.FACE_LABELS)
+    hits, areas = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    for label, runs in answer.masks.items():
+        mask = decode(fitting(runs, *truth.shape))
+        hits[label], areas[label] = np.count_nonzero(mask & (truth == label)), np.count_nonzero(mask)
+    return hits, areas
+
+
+def _f1(hits: Array, predicted: Array, actual: Array) -> dict[str, float]:
+    return {
+        name: 2 * int(hits[label]) / (int(predicted[label]) + int(actual[label]))
+        for label, name in enumerate(vocabulary.FACE_LABELS)
+        if actual[label]
+    }

@@ -1,0 +1,289 @@
+"""The two tables of FHIBE on disk: found, read, sampled, and kept parsed.
+
+A table is a CSV with one row per subject and image. Cells are texts; boxes, keypoints and polygons
+are texts of Python literals, polygons of tens of kilobytes each. With a cache folder the parsed table
+is kept there as Parquet, named by the hash of the CSV, so that the second run reads only the columns
+it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.fhibe.literals import LiteralError, parse_literal
+from evenhand.core.errors import DataError, OptionError
+from evenhand.core.records import Array
+from evenhand.core.task import InputFact
+from evenhand.store import inputs
+
+BODY_TABLE = "fhibe_downsampled"
+FACE_TABLE = "fhibe_face_crop_align"
+NEEDED = ("filepath", "json_path", "age", "location_country")
+MINI_SEED = 42
+MINI_ROWS = 50
+
+_FORMAT = 2  # of the parsed form; part of the cache's name
+_MISSING = (
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+    "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+_NUMBERS = ("person_bbox", "face_bbox")
+_SHAPES = "segments"
+_POINTS = "keypoints"
+_CLASSES, _OUTLINES, _LENGTHS = "segments.class", "segments.points", "segments.lengths"
+_POINT_NAMES, _POINT_VALUES = "keypoints.name", "keypoints.value"
+
+Texts = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One polygon of a row, with the plain name of its class."""
+
+    name: str
+    points: NDArray[np.int32]  # (points, 2), truncated toward zero
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows that are evaluated, in order; `numbers` are their places in the file, from 0."""
+
+    root: Path
+    path: Path
+    frame: Any  # polars.DataFrame: texts, and the parsed columns
+    numbers: Array
+    fact: InputFact
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the CSV that can be asked for."""
+        named = [name for name in self.frame.columns if "." not in name]
+        parsed = {_SHAPES: _CLASSES, _POINTS: _POINT_NAMES}
+        return (*named, *(name for name, inner in parsed.items() if inner in self.frame.columns))
+
+    def __contains__(self, column: object) -> bool:
+        return column in self.columns
+
+    def texts(self, column: str) -> Texts:
+        """The cells of a column; None where the cell is missing."""
+        self._need(column)
+        return tuple(self.frame[column].to_list())
+
+    def whole(self, column: str) -> NDArray[np.int64]:
+        """A column of whole numbers."""
+        found = []
+        for number, cell in zip(self.numbers, self.texts(column), strict=True):
+            try:
+                found.append(int(float(cell)) if cell is not None else None)
+            except ValueError:
+                raise self.problem(column, int(number), f"{_short(cell)} is not a number") from None
+            if found[-1] is None:
+                raise self.problem(column, int(number), "nothing, but a whole number is needed")
+        return np.array(found, dtype=np.int64)
+
+    def boxes(self, column: str) -> NDArray[np.float64]:
+        """(rows, 4): a column of boxes, left, top, width, height."""
+        self._need(column)
+        lists = self.frame[column].to_list()
+        for number, box in zip(self.numbers, lists, strict=True):
+            if box is None or len(box) != 4 or not all(np.isfinite(value) for value in box):
+                raise self.problem(
+                    column, int(number), f"{_short(box)}, but four numbers are needed: x, y, width, height"
+                )
+        return np.array(lists, dtype=np.float64).reshape(-1, 4)
+
+    def segments(self) -> tuple[tuple[Segment, ...], ...]:
+        """The polygons of every row."""
+        self._need(_SHAPES)
+        found = []
+        columns = (self.frame[name].to_list() for name in (_CLASSES, _LENGTHS))
+        for names, lengths, points in zip(*columns, self.frame[_OUTLINES], strict=True):
+            flat = points.to_numpy().reshape(-1, 2) if points is not None else np.zeros((0, 2), dtype=np.int32)
+            ends = np.cumsum(lengths or [])
+            pieces = np.split(flat, ends[:-1]) if len(ends) else []
+            found.append(tuple(Segment(name, piece) for name, piece in zip(names or [], pieces, strict=True)))
+        return tuple(found)
+
+    def keypoints(self) -> tuple[Mapping[str, tuple[float, float, float]], ...]:
+        """The annotated keypoints of every row by plain name: x, y, visibility."""
+        self._need(_POINTS)
+        found = []
+        for names, values in zip(*(self.frame[name].to_list() for name in (_POINT_NAMES, _POINT_VALUES)), strict=True):
+            triples = zip(*(iter(values or []),) * 3, strict=True)
+            found.append(dict(zip(names or [], triples, strict=True)))
+        return tuple(found)
+
+    def take(self, index: Array) -> Table:
+        """The rows at these positions, in that order."""
+        return replace(self, frame=self.frame[np.asarray(index).tolist()], numbers=self.numbers[index])
+
+    def problem(self, column: str, number: int, what: str) -> DataError:
+        """An error that names the row, its image and the cell."""
+        place = int(np.flatnonzero(self.numbers == number)[0])
+        image = self.frame["filepath"][place] if "filepath" in self.frame.columns else None
+        shown = f" ({image})" if image else ""
+        return DataError(f"{self.path}, row {number}{shown}, column {column!r}: {what}.")
+
+    def _need(self, column: str) -> None:
+        if column not in self.columns:
+            raise DataError(
+                f"{self.path} has no column {column!r}. It has: {', '.join(sorted(self.columns))}. "
+                "Is it the table of the right data set?"
+            )
+
+
+def table_path(root: Path, name: str) -> Path:
+    """Where a table lies below the data root."""
+    return root / "data" / "processed" / name / f"{name}.csv"
+
+
+def read_table(root: Path, name: str, columns: Sequence[str], cache: Path | None = None) -> Table:
+    """The columns of a table that a task needs; columns that the file lacks are left out.
+
+    `columns` may name columns that are not there: the caller decides whether that is an error.
+    """
+    path = table_path(Path(root), name)
+    if not path.is_file():
+        raise DataError(
+            f"{path} does not exist. The data folder is the one that holds `data/processed/{name}/{name}.csv`."
+        )
+    fact = inputs.hash_of(path)
+    if fact.size == 0:
+        raise DataError(f"{path} is empty (0 bytes).")
+    wanted = tuple(dict.fromkeys((*NEEDED, "image_id", "subject_id", *columns)))
+    frame = _kept(path, fact, cache, wanted) if cache is not None else _parse(path, wanted)
+    lacking = [column for column in NEEDED if column not in frame.columns]
+    if lacking:
+        raise DataError(f"{path} lacks the columns {', '.join(lacking)}, which every task needs.")
+    table = Table(Path(root), path, frame, np.arange(frame.height), fact)
+    if not len(table):
+        raise DataError(f"{path} has a header but no rows.")
+    for number, image in enumerate(table.texts("filepath")):
+        if image is None:
+            raise table.problem("filepath", number, "nothing, but every row needs an image")
+    return table
+
+
+def mini_rows(rows: int, size: int) -> NDArray[np.int64]:
+    """The rows of the mini data set, in evaluation order.
+
+    Rows, not images, are drawn, so a two-subject image may keep one subject. 0 means 50.
+
+    >>> mini_rows(60, 10).tolist()
+    [0, 5, 36, 45, 13, 54, 33, 48, 12, 57]
+    """
+    size = size or MINI_ROWS
+    if size < 0 or size > rows:
+        raise OptionError(f"A mini data set of {size} rows was asked for, but the table has {rows}.")
+    # The published draw is the legacy generator's permutation with this seed, and numbers depend on it.
+    return np.random.RandomState(MINI_SEED).permutation(rows)[:size]
+
+
+def _kept(path: Path, fact: InputFact, cache: Path, wanted: Sequence[str]) -> Any:
+    import polars as pl
+
+    kept = cache / "fhibe" / f"{fact.sha256[:20]}-{_FORMAT}.parquet"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = kept.with_suffix(".partial")
+        _parse(path, None).write_parquet(unfinished)
+        unfinished.rename(kept)
+    there = pl.read_parquet_schema(kept)
+    return pl.read_parquet(kept, columns=[name for name in _parsed_names(wanted) if name in there])
+
+
+def _parsed_names(wanted: Sequence[str]) -> list[str]:
+    inner = {_SHAPES: [_CLASSES, _OUTLINES, _LENGTHS], _POINTS: [_POINT_NAMES, _POINT_VALUES]}
+    return [part for name in wanted for part in inner.get(name, [name])]
+
+
+def _parse(path: Path, wanted: Sequence[str] | None) -> Any:
+    import polars as pl
+
+    try:
+        frame = pl.read_csv(path, infer_schema=False, null_values=list(_MISSING), truncate_ragged_lines=False)
+    except pl.exceptions.PolarsError as error:
+        raise DataError(f"{path} is not a table with commas and a header: {str(error).splitlines()[0]}") from None
+    if wanted is not None:
+        frame = frame.select([name for name in wanted if name in frame.columns])
+    for column in _NUMBERS:
+        if column in frame.columns:
+            lists = _literals(path, frame, column, _numbers)
+            frame = frame.with_columns(pl.Series(column, lists, dtype=pl.List(pl.Float64)))
+    if _SHAPES in frame.columns:
+        shapes = _literals(path, frame, _SHAPES, _segments)
+        frame = frame.drop(_SHAPES).with_columns(
+            pl.Series(_CLASSES, [row and row[0] for row in shapes], dtype=pl.List(pl.String)),
+            pl.Series(_LENGTHS, [row and row[1] for row in shapes], dtype=pl.List(pl.Int64)),
+            pl.Series(_OUTLINES, [row and row[2] for row in shapes], dtype=pl.List(pl.Int32)),
+        )
+    if _POINTS in frame.columns:
+        points = _literals(path, frame, _POINTS, _keypoints)
+        frame = frame.drop(_POINTS).with_columns(
+            pl.Series(_POINT_NAMES, [row and row[0] for row in points], dtype=pl.List(pl.String)),
+            pl.Series(_POINT_VALUES, [row and row[1] for row in points], dtype=pl.List(pl.Float64)),
+        )
+    return frame
+
+
+def _literals(path: Path, frame: Any, column: str, read: Any) -> list[Any]:
+    images = frame["filepath"].to_list() if "filepath" in frame.columns else [None] * frame.height
+    found = []
+    for number, (cell, image) in enumerate(zip(frame[column].to_list(), images, strict=True)):
+        try:
+            found.append(None if cell is None else read(parse_literal(cell)))
+        except (LiteralError, TypeError, KeyError, ValueError, OverflowError) as error:
+            raise DataError(
+                f"{path}, row {number} ({image}), column {column!r}: {_short(cell)} can't be used: {error}. "
+                "Cells hold the text of a list or mapping; they are read as data and never run."
+            ) from None
+    return found
+
+
+def _numbers(value: Any) -> list[float]:
+    if not isinstance(value, list):
+        raise TypeError("a list of numbers was expected")
+    return [float(part) for part in value]
+
+
+def _segments(value: Any) -> tuple[list[str], list[int], Array]:
+    if not isinstance(value, list):
+        raise TypeError("a list of segments was expected")
+    names, lengths, points = [], [], []
+    for segment in value:
+        polygon = segment["polygon"]
+        names.append(str(segment["class_name"]).split(". ")[-1])
+        lengths.append(len(polygon))
+        for point in polygon:
+            points.append(point["x"])
+            points.append(point["y"])
+    flat = np.trunc(np.array(points, dtype=np.float64))
+    if not np.isfinite(flat).all() or np.abs(flat).max(initial=0) > 2**30:
+        raise ValueError("a vertex that is not a number or far outside every picture")
+    return names, lengths, flat.astype(np.int32)
+
+
+def _keypoints(value: Any) -> tuple[list[str], list[float]]:
+    if not isinstance(value, dict):
+        raise TypeError("a mapping of keypoints was expected")
+    names, numbers = [], []
+    for name, point in value.items():
+        if len(point) != 3:
+            raise ValueError(f"keypoint {name!r} has {len(point)} numbers; x, y, visibility were expected")
+        names.append(str(name).split(". ")[-1])
+        numbers += [float(part) for part in point]
+    return names, numbers
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:80] + "…"

@@ -1,0 +1,364 @@
+"""VAL: the published validation rate at a false accept rate of 0.001, and an unbiased rate beside it.
+
+**VAL** draws up to 3,000 pairs of one identity and up to 3,000 of different identities inside a group,
+shuffles them with a fixed seed, and takes the rate over ten folds. Two things make it small where a
+model is good: with fewer than about 3,000 impostor pairs the threshold is interpolated towards −1, and
+the grid of thresholds that one fold thins out is used by the next (Q1). Both are kept, because published
+numbers depend on them. Pairs are drawn by rank and found by arithmetic; they are never listed.
+
+**The unbiased rate** takes the threshold from the quantile of all impostor pairs, counts all genuine
+pairs, and gives an interval in which a subject counts once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.records import Array
+
+TARGET = 0.001
+MOST_PAIRS = 3000
+PAIR_SEED, SHUFFLE_SEED = 7789, 11
+FOLDS = 10
+FEW_EVENTS = 30  # a rate that rests on fewer false accepts is flagged
+
+_GRID = np.arange(-1, 1, 0.001)
+_ACCURACY_GRID = np.arange(-1, 1, 0.01)
+_BLOCK = 2048
+
+
+class Pairs(NamedTuple):
+    """Positions of the two images of each pair, in drawing order."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The published rates over folds, unrounded."""
+
+    folds: int
+    val: float | None  # None: undefined in every fold, or the published code fails
+    val_std: float | None
+    far: float | None
+    accuracy: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class GroupValidation:
+    """VAL of one group, with what it rests on."""
+
+    validation: Validation
+    images: int
+    identities: int
+    same: int  # pairs drawn
+    different: int
+
+
+@dataclass(frozen=True)
+class AcceptRate:
+    """Share of genuine pairs accepted at a threshold set on impostor pairs."""
+
+    rate: float | None
+    low: float | None
+    high: float | None
+    threshold: float | None
+    realised: float | None  # false accept rate at the threshold
+    genuine: int
+    impostor: int
+    subjects: int
+
+    @property
+    def too_few_impostors(self) -> bool:
+        """Whether the threshold rests on fewer than thirty false accepts."""
+        return self.impostor * TARGET < FEW_EVENTS
+
+
+def group_validation(embeddings: Array, identities: Array) -> GroupValidation | None:
+    """VAL of images given in the order of their paths; None when the published tool leaves the group out.
+
+    Identities with one image are dropped first; at least two must remain. `identities` are codes.
+    """
+    keep = paired(identities)
+    embeddings, identities = np.asarray(embeddings)[keep], np.asarray(identities)[keep]
+    people = len(np.unique(identities))
+    if people < 2:
+        return None
+    same, different = drawn_pairs(identities)
+    if not len(same.first) or not len(different.first):
+        return None
+    distance, is_same = shuffled_distances(embeddings, same, different)
+    return GroupValidation(
+        validation(distance, is_same), int(keep.sum()), people, len(same.first), len(different.first)
+    )
+
+
+def paired(identities: Array) -> NDArray[np.bool_]:
+    """(images,): whether another image of the same identity is there.
+
+    >>> paired(np.array([3, 5, 3])).tolist()
+    [True, False, True]
+    """
+    _, codes, counts = np.unique(identities, return_inverse=True, return_counts=True)
+    return np.asarray(counts[codes.reshape(-1)] >= 2)
+
+
+def shuffled_labels(same: int, different: int) -> list[int]:
+    """1 for pairs of one identity, 0 for others, in the order of the folds."""
+    labels = [1] * same + [0] * different
+    return [labels[place] for place in _shuffled(len(labels))]
+
+
+def drawn_pairs(identities: Array) -> tuple[Pairs, Pairs]:
+    """The pairs that the published tool draws: of one identity, and of different ones.
+
+    Images are in the order of their paths, so the sorted list of pairs is the lexicographic list of
+    positions, and the pair of a rank follows from counts.
+
+    >>> same, different = drawn_pairs(np.array([0, 1, 0, 1]))
+    >>> sorted(zip(same.first.tolist(), same.second.tolist()))
+    [(0, 2), (1, 3)]
+    """
+    ranks = _Ranks.of(np.asarray(identities))
+    generator = random.Random(PAIR_SEED)
+    same = generator.sample(range(ranks.same_total), min(MOST_PAIRS, ranks.same_total))
+    different = generator.sample(range(ranks.different_total), min(MOST_PAIRS, ranks.different_total))
+    return ranks.same(np.array(same, dtype=np.int64)), ranks.different(np.array(different, dtype=np.int64))
+
+
+def shuffled_distances(embeddings: Array, same: Pairs, different: Pairs) -> tuple[NDArray[np.float64], Array]:
+    """Minus the dot product of every drawn pair, and whether it is of one identity, in the published order."""
+    first = np.concatenate([same.first, different.first])
+    second = np.concatenate([same.second, different.second])
+    distance = np.empty(len(first))
+    for start in range(0, len(first), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        a = np.asarray(embeddings[first[part]], dtype=np.float64)
+        distance[part] = -np.einsum("ij,ij->i", a, np.asarray(embeddings[second[part]], dtype=np.float64))
+    is_same = np.repeat([True, False], [len(same.first), len(different.first)])
+    order = _shuffled(len(first))
+    return distance[order], is_same[order]
+
+
+def validation(distance: Array, is_same: Array) -> Validation:
+    """The published rates from distances (minus dot products) and labels, in the order of folds.
+
+    A distance that is not a number is never accepted. Impostor distances below −1 (embeddings that are
+    not normalised) can make the published code read beyond its grid; the rates are then undefined.
+    """
+    distance, is_same = np.asarray(distance, dtype=np.float64), np.asarray(is_same, dtype=np.bool_)
+    folds = min(FOLDS, len(distance))
+    grid = _GRID
+    rates, fars, accuracies = [], [], []
+    failed = False
+    for held_out in np.array_split(np.arange(len(distance)), folds):
+        training = np.ones(len(distance), dtype=np.bool_)
+        training[held_out] = False
+        threshold = 0.0
+        if not failed:
+            found = _threshold(np.sort(distance[training & ~is_same]), grid)
+            failed = found is None
+            if found is not None:
+                threshold, grid = found
+        test, label = distance[held_out], is_same[held_out]
+        rates.append(_share(test[label], threshold))
+        fars.append(_share(test[~label], threshold))
+        accuracies.append(_accuracy(distance[training], is_same[training], test, label))
+    if failed:
+        return Validation(folds, None, None, None, tuple(accuracies))
+    return Validation(folds, _mean(rates), _spread(rates), _mean(fars), tuple(accuracies))
+
+
+def accept_rate(embeddings: Array, identities: Array, far: float = TARGET) -> AcceptRate:
+    """Share of genuine pairs accepted (score ≥ threshold), with an interval by subjects.
+
+    The threshold is the smallest score at which at most a share `far` of all impostor pairs is
+    accepted. The interval is Wilson's with the effective number of pairs: subjects, not pairs, are
+    independent.
+    """
+    embeddings, codes = np.asarray(embeddings, dtype=np.float32), _codes(identities)
+    impostors = _impostors(embeddings, codes, far)
+    found = accept_rate_at(embeddings, codes, impostors.threshold, impostor_pairs=impostors.pairs)
+    if found.rate is None:
+        return found
+    return replace(found, realised=impostors.accepted / impostors.pairs)
+
+
+def accept_rate_at(
+    embeddings: Array, identities: Array, threshold: float | None, *, impostor_pairs: int | None = None
+) -> AcceptRate:
+    """Share of genuine pairs accepted at a threshold that was set elsewhere."""
+    embeddings, codes = np.asarray(embeddings, dtype=np.float32), _codes(identities)
+    genuine, subject = _genuine(embeddings, codes)
+    people = len(np.unique(codes))
+    total = _impostor_count(codes) if impostor_pairs is None else impostor_pairs
+    if not len(genuine) or threshold is None:
+        return AcceptRate(None, None, None, threshold, None, len(genuine), total, people)
+    accepted = genuine >= threshold
+    low, high = _interval(accepted, subject)
+    return AcceptRate(float(accepted.mean()), low, high, float(threshold), None, len(genuine), total, people)
+
+
+@dataclass(frozen=True)
+class _Ranks:
+    """Which pair stands at which place of the sorted lists of pairs."""
+
+    order: Array  # positions sorted by identity, then position
+    place: Array  # where each position stands in `order`
+    later: Array  # how many images of the same identity come after each position
+    same_ends: Array  # running number of same pairs after each first position
+    different_ends: Array
+
+    @classmethod
+    def of(cls, identities: Array) -> _Ranks:
+        n = len(identities)
+        _, codes, counts = np.unique(identities, return_inverse=True, return_counts=True)
+        codes = codes.reshape(-1)
+        order = np.argsort(codes, kind="stable")
+        place = np.empty(n, dtype=np.int64)
+        place[order] = np.arange(n)
+        ends = np.cumsum(counts)
+        later = ends[codes] - 1 - place
+        return cls(order, place, later, np.cumsum(later), np.cumsum(np.arange(n)[::-1] - later))
+
+    @property
+    def same_total(self) -> int:
+        return int(self.same_ends[-1]) if len(self.same_ends) else 0
+
+    @property
+    def different_total(self) -> int:
+        return int(self.different_ends[-1]) if len(self.different_ends) else 0
+
+    def same(self, ranks: Array) -> Pairs:
+        first = np.searchsorted(self.same_ends, ranks, side="right")
+        within = ranks - (self.same_ends[first] - self.later[first])
+        return Pairs(first, self.order[self.place[first] + 1 + within])
+
+    def different(self, ranks: Array) -> Pairs:
+        first = np.searchsorted(self.different_ends, ranks, side="right")
+        own = np.arange(len(self.later))[::-1] - self.later
+        second = np.asarray(first + 1 + (ranks - (self.different_ends[first] - own[first])), dtype=np.int64)
+        # Skip the images of the same identity, in order, as long as one lies at or before the place reached.
+        for step in range(1, int(self.later[first].max(initial=0)) + 1):
+            there = self.later[first] >= step
+            mate = self.order[np.where(there, self.place[first] + step, 0)]
+            second += there & (mate <= second)
+        return Pairs(first, second)
+
+
+class _Impostors(NamedTuple):
+    pairs: int
+    threshold: float | None
+    accepted: int
+
+
+def _shuffled(count: int) -> list[int]:
+    order = list(range(count))
+    random.Random(SHUFFLE_SEED).shuffle(order)
+    return order
+
+
+def _threshold(impostors: Array, grid: Array) -> tuple[float, Array] | None:
+    """The threshold of one fold and the grid for the next; None where the published code reads beyond the grid."""
+    far = np.zeros(len(_GRID))
+    if not len(impostors):
+        return 0.0, grid
+    known = impostors[~np.isnan(impostors)]
+    far[: len(grid)] = np.searchsorted(known, grid, side="left") / len(impostors)
+    if not (far.max() >= TARGET >= far.min()):
+        return 0.0, grid
+    values, first = np.unique(far, return_index=True)
+    if first.max() >= len(grid):
+        return None
+    thinned = grid[first]
+    return float(np.interp(TARGET, values, thinned)), thinned
+
+
+def _accuracy(train: Array, train_same: Array, test: Array, test_same: Array) -> float:
+    genuine, impostor = np.sort(train[train_same]), np.sort(train[~train_same])
+    right = np.searchsorted(genuine, _ACCURACY_GRID, side="left") + (
+        len(impostor) - np.searchsorted(impostor, _ACCURACY_GRID, side="left")
+    )
+    best = _ACCURACY_GRID[int(np.argmax(right))]
+    return float(np.mean((test < best) == test_same))
+
+
+def _share(distance: Array, threshold: float) -> float:
+    return float(np.mean(distance < threshold)) if len(distance) else float("nan")
+
+
+def _mean(values: list[float]) -> float | None:
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else None
+
+
+def _spread(values: list[float]) -> float | None:
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.std(known)) if known else None
+
+
+def _genuine(embeddings: Array, codes: Array) -> tuple[Array, Array]:
+    """Scores of all pairs of one identity, and the identity of each."""
+    order = np.argsort(codes, kind="stable")
+    bounds = np.concatenate([[0], np.flatnonzero(np.diff(codes[order])) + 1, [len(codes)]])
+    scores, owners = [np.zeros(0, dtype=np.float32)], [np.zeros(0, dtype=np.int64)]
+    for start, stop in itertools.pairwise(bounds):
+        if stop - start > 1:
+            own = embeddings[order[start:stop]]
+            found = (own @ own.T)[np.triu_indices(stop - start, 1)]
+            scores.append(found)
+            owners.append(np.full(len(found), codes[order[start]]))
+    return np.concatenate(scores), np.concatenate(owners)
+
+
+def _codes(identities: Array) -> Array:
+    return np.unique(identities, return_inverse=True)[1].reshape(-1)
+
+
+def _impostor_count(codes: Array) -> int:
+    counts = np.bincount(codes) if len(codes) else np.zeros(0, dtype=np.int64)
+    return len(codes) * (len(codes) - 1) // 2 - int((counts * (counts - 1) // 2).sum())
+
+
+def _impostors(embeddings: Array, codes: Array, far: float) -> _Impostors:
+    """How many impostor pairs there are, and the score that a share `far` of them reaches at most."""
+    n, total = len(codes), _impostor_count(codes)
+    allowed = int(np.floor(far * total))
+    if not total:
+        return _Impostors(0, None, 0)
+    kept = np.zeros(0, dtype=np.float32)
+    floor = np.float32(-np.inf)  # nothing at or below it can be among the highest `allowed + 1`
+    for start in range(0, n, _BLOCK):
+        stop = min(start + _BLOCK, n)
+        scores = embeddings[start:stop] @ embeddings[start:].T
+        rows, columns = np.nonzero(scores > floor)
+        apart = (columns > rows) & (codes[start + rows] != codes[start + columns])
+        kept = np.concatenate([kept, scores[rows[apart], columns[apart]]])
+        if len(kept) > allowed + 1:
+            kept = np.partition(kept, len(kept) - allowed - 1)[len(kept) - allowed - 1 :]
+            floor = np.nextafter(kept.min(), np.float32(-np.inf))
+    top = np.sort(kept)[::-1]  # the allowed + 1 highest
+    limit = top[min(allowed, len(top) - 1)]  # the first score that must be refused
+    above = top[top > limit]
+    if len(above):
+        return _Impostors(total, float(above.min()), len(above))
+    return _Impostors(total, float(np.nextafter(limit, np.float32(np.inf))), 0)
+
+
+def _interval(accepted: Array, subject: Array) -> tuple[float | None, float | None]:
+    """Wilson's interval with the number of pairs that subjects are worth; none for fewer than two subjects."""
+    from evenhand.stats.intervals import cluster_means, proportion_interval
+
+    _, codes = np.unique(subject, return_inverse=True)
+    codes = codes.reshape(-1)
+    if codes.max(initial=0) < 1:
+        return None, None
+    found = proportion_interval(cluster_means(np.bincount(codes, accepted), np.bincount(codes)))
+    return float(found.low[0]), float(found.high[0])

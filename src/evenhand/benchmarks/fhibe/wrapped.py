@@ -1,0 +1,350 @@
+"""Models written to the published wrapper contract, as models of the house.
+
+A wrapper has `data_preprocessor(img_filepaths, **kwargs)`, which gives batches, and `__call__(batch)`,
+which gives one element per image of the batch; some tasks need `save_encoding`, `save_array`,
+`map_ears_to_skin` or `align_faces`. The contract ties answers to images by running position alone. Here
+the paths that a batch carries are used wherever it carries them, a loader that shuffles is refused,
+and one that drops or repeats an image is caught and the image named.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand.benchmarks.fhibe import vocabulary
+from evenhand.benchmarks.fhibe.codec import Detections, PartProbabilities, PersonMasks, Poses, face_map
+from evenhand.benchmarks.fhibe.data import checked_keypoints
+from evenhand.benchmarks.fhibe.embeddings import aligned_path
+from evenhand.core.errors import ModelError
+from evenhand.core.task import Sample
+from evenhand.geometry.boxes import extents
+from evenhand.geometry.masks import Runs, encode
+
+_DEEPEST = 3  # levels of a batch that are searched for paths
+
+
+@dataclass(frozen=True)
+class WrappedModel:
+    """A wrapper for one task; `predict` gives answers by sample id."""
+
+    name: str
+    wrapper: Any
+    task: str
+    root: Path
+    custom_keypoints: tuple[str, ...] | None = None
+    cuda: bool = False
+
+    def __post_init__(self) -> None:
+        lacking = [member for member in _members(self.task) if not hasattr(self.wrapper, member)]
+        if lacking or not callable(self.wrapper):
+            raise ModelError(
+                f"{self.name}: a wrapper for {self.task} needs {', '.join(_members(self.task))} and __call__; "
+                f"it lacks {', '.join(lacking) or '__call__'}."
+            )
+
+    def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, Any]]:
+        """The wrapper's answer to every sample, tied to it by path where its batches carry paths."""
+        asked = list(samples)
+        if not asked:
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            answer = _Reader(self, Path(folder))
+            paths, arguments, failed = answer.prepare(asked)
+            for sample in failed:
+                yield sample.id, np.zeros(0)
+            apart = {sample.id for sample in failed}
+            left = [sample for sample in asked if sample.id not in apart]
+            for sample, output in self._outputs(left, paths, arguments):
+                yield sample.id, self._read(answer, sample, output)
+
+    def _read(self, reader: _Reader, sample: Sample, output: Any) -> Any:
+        try:
+            return reader.read(sample, output)
+        except ModelError:
+            raise
+        except Exception as error:  # whatever the wrapper's value makes our reading stumble over
+            raise ModelError(
+                f"{self.name}: the answer to image {sample.id} is not what {self.task} expects "
+                f"({type(error).__name__}: {error})."
+            ) from error
+
+    def _outputs(
+        self, samples: Sequence[Sample], paths: Sequence[str], arguments: Mapping[str, Any]
+    ) -> Iterator[tuple[Sample, Any]]:
+        if not samples:
+            return
+        loader = self.wrapper.data_preprocessor(list(paths), **arguments)
+        _refuse_shuffling(self.name, loader)
+        by_path = dict(zip(paths, samples, strict=True))
+        by_path.update({str(sample.media[0]): sample for sample in samples})
+        answered: dict[str, None] = {}
+        waiting = iter(samples)
+        for number, batch in enumerate(loader):
+            outputs = _as_list(self.wrapper(batch))
+            named = paths_in(batch, by_path)
+            if len(named) == len(outputs) > 0:
+                chosen = [by_path[path] for path in named]
+            else:
+                chosen = list(islice(waiting, len(outputs)))
+                if len(chosen) < len(outputs):
+                    raise ModelError(
+                        f"{self.name}: batch {number} has {len(outputs)} answers, but only {len(chosen)} images were "
+                        f"left after {len(answered)}. The loader repeats images, or __call__ gives too many."
+                    )
+            for sample, output in zip(chosen, outputs, strict=True):
+                if sample.id in answered:
+                    raise ModelError(f"{self.name}: the loader gave image {sample.id} twice (batch {number}).")
+                answered[sample.id] = None
+                yield sample, output
+        dropped = [sample.id for sample in samples if sample.id not in answered]
+        if dropped:
+            raise ModelError(
+                f"{self.name}: the loader dropped {len(dropped)} of {len(samples)} images, such as {dropped[0]}. "
+                "It must give every image once (is `drop_last` set?)."
+            )
+
+
+def paths_in(batch: Any, known: Mapping[str, Any], depth: int = 0) -> list[str]:
+    """The known paths that a batch carries, in order; none when it carries none.
+
+    >>> paths_in({"image": [0, 1], "path": ["a.png", "b.png"]}, {"a.png": 1, "b.png": 2})
+    ['a.png', 'b.png']
+    """
+    if isinstance(batch, str | Path):
+        return [str(batch)] if str(batch) in known else []
+    if depth >= _DEEPEST:
+        return []
+    if isinstance(batch, Mapping):
+        parts: Iterable[Any] = batch.values()
+    elif isinstance(batch, list | tuple):
+        parts = batch
+    else:
+        return []
+    return [path for part in parts for path in paths_in(part, known, depth + 1)]
+
+
+class _Reader:
+    """What a task passes to the preprocessor, and how it reads what comes back."""
+
+    def __init__(self, model: WrappedModel, folder: Path) -> None:
+        self.model, self.folder, self.wrapper = model, folder, model.wrapper
+
+    def prepare(self, samples: Sequence[Sample]) -> tuple[list[str], dict[str, Any], list[Sample]]:
+        """Paths and keyword arguments for the preprocessor, and the samples that could not be aligned."""
+        paths = [str(sample.media[0]) for sample in samples]
+        boxes = {path: sample.given.get("person_boxes_xyxy", []) for path, sample in zip(paths, samples, strict=True)}
+        names = checked_keypoints(self.model.custom_keypoints)
+        encoded = [str(self._encoded(sample)) for sample in samples]
+        arguments: Mapping[str, dict[str, Any]] = {
+            "person_localization": {"gt_column_name": "person_bbox"},
+            "face_localization": {"gt_column_name": "face_bbox"},
+            "person_parsing": {"to_rle": True, "gt_column_name": "segments"},
+            "keypoint_estimation": {
+                "img_filepath_gt_bboxes": boxes,
+                "gt_keypoint_column_name": "keypoints",
+                "gt_face_bbox_column_name": "face_bbox",
+                "kpt_oks_sigmas": [vocabulary.SIGMAS[name] for name in names],
+                "custom_keypoints": None if self.model.custom_keypoints is None else list(names),
+            },
+            # Left, top, width, height here, corners for keypoints: the published tool does so (Q10).
+            "body_parts_detection": {
+                "img_filepath_gt_bboxes": {path: extents(np.array(found)).tolist() for path, found in boxes.items()}
+                if self.model.task == "body_parts_detection"
+                else {},
+                "gt_column_name": None,
+            },
+            "face_parsing": {
+                "mask_filepaths": [str(sample.given.get("mask_filepath", "")) for sample in samples],
+                "prediction_change_map": {"l_ear": "skin", "r_ear": "skin"},
+            },
+            "face_encoding": {"aligned": True, "aligned_filepaths": paths, "encoded_filepaths": encoded},
+            "face_super_resolution": {"aligned": True},
+        }
+        if self.model.task == "face_verification":
+            return self._align(samples, paths)
+        return paths, arguments[self.model.task], []
+
+    def _align(self, samples: Sequence[Sample], paths: list[str]) -> tuple[list[str], dict[str, Any], list[Sample]]:
+        aligned = [str(aligned_path(self.model.root, sample.id)) for sample in samples]
+        success = [
+            bool(done)
+            for done in self.wrapper.align_faces(paths, aligned, batch_size=1, num_workers=0, cuda=self.model.cuda)
+        ]
+        if len(success) != len(samples):
+            raise ModelError(
+                f"{self.model.name}: align_faces gave {len(success)} answers for {len(samples)} images; one per image "
+                "is needed."
+            )
+        usable = [path for path, done in zip(aligned, success, strict=True) if done]
+        arguments = {
+            "aligned": True,
+            "aligned_img_filepaths": aligned,
+            "success": success,
+            "success_aligned_img_filepaths": usable,
+        }
+        return usable, arguments, [sample for sample, done in zip(samples, success, strict=True) if not done]
+
+    def read(self, sample: Sample, output: Any) -> Any:
+        """The answer that a wrapper's element stands for."""
+        return _READERS[self.model.task](self, sample, output)
+
+    def boxes(self, sample: Sample, output: Mapping[str, Any]) -> Detections:
+        found = _array(_first(output, "bboxes", "detections")).reshape(-1, 4)
+        scores = _array(output.get("scores", [])).reshape(-1)
+        keep = _people(output, len(found))
+        return Detections(found[keep], tuple(scores[keep].tolist() if len(scores) == len(found) else ()))
+
+    def face_boxes(self, sample: Sample, output: Mapping[str, Any]) -> Detections:
+        listed = output.get("detections", output.get("bboxes", []))
+        if listed is None:
+            return Detections(np.zeros((0, 4)), None)
+        found = _array(listed).reshape(-1, 4)
+        return Detections(found, tuple(_array(output.get("scores", [])).reshape(-1).tolist()))
+
+    def masks(self, sample: Sample, output: Mapping[str, Any]) -> PersonMasks:
+        found = list(_first(output, "masks", "detections"))
+        scores = _array(output.get("scores", [])).reshape(-1)
+        keep = _people(output, len(found))
+        runs = tuple(_runs(mask) for mask, kept in zip(found, keep, strict=True) if kept)
+        return PersonMasks(runs, tuple(scores[keep].tolist() if len(scores) == len(found) else ()))
+
+    def poses(self, sample: Sample, output: Mapping[str, Any]) -> Poses:
+        names = checked_keypoints(self.model.custom_keypoints)
+        people = [_array(person) for person in _first(output, "keypoints", "detections")]
+        people = [person[0] if person.ndim == 3 and len(person) == 1 else person for person in people]
+        for person in people:
+            if person.ndim != 2 or person.shape[0] != len(names) or person.shape[1] < 2:
+                raise ModelError(
+                    f"{self.model.name}: image {sample.id}: keypoints of shape {person.shape}; "
+                    f"({len(names)}, 2) were expected."
+                )
+        stacked = np.array([person[:, :2] for person in people]).reshape(len(people), len(names), 2)
+        scores = [_flat(score) for score in output.get("scores", [])]
+        return Poses(stacked, scores)
+
+    def parts(self, sample: Sample, output: Any) -> PartProbabilities:
+        listed = output.get("detections", output) if isinstance(output, Mapping) else output
+        annotated = len(sample.given.get("person_boxes_xyxy", []))
+        if len(listed) != annotated:
+            raise ModelError(
+                f"{self.model.name}: image {sample.id}: {len(listed)} people, but {annotated} are annotated; "
+                "one mapping per annotated person was expected."
+            )
+        return PartProbabilities(
+            tuple({str(part): float(value) for part, value in person.items()} for person in listed)
+        )
+
+    def face(self, sample: Sample, output: Mapping[str, Any]) -> Any:
+        labels = _array(_first(output, "detections"))
+        return face_map(np.squeeze(labels), ears_to_skin=bool(self.wrapper.map_ears_to_skin))
+
+    def embedding(self, sample: Sample, output: Any) -> Any:
+        vector = _array(_first(output, "embeddings", "detections") if isinstance(output, Mapping) else output)
+        vector = vector.astype(np.float64).reshape(-1) if vector.ndim == 1 or len(vector) == 1 else vector
+        if vector.ndim != 1:
+            raise ModelError(
+                f"{self.model.name}: image {sample.id}: an embedding of shape {vector.shape}; one row of numbers "
+                "per image was expected."
+            )
+        return vector
+
+    def encoding(self, sample: Sample, output: Any) -> bytes:
+        found = _first(output, "encoding", "encodings") if isinstance(output, Mapping) else output
+        target = self._encoded(sample)
+        self.wrapper.save_encoding(found, str(target))
+        return self._saved(sample, target, "save_encoding")
+
+    def picture(self, sample: Sample, output: Any) -> bytes:
+        target = self.folder / f"super_{Path(sample.id).name}"
+        self.wrapper.save_array(output, str(target))
+        return self._saved(sample, target, "save_array")
+
+    def _encoded(self, sample: Sample) -> Path:
+        return self.folder / Path(sample.id).name
+
+    def _saved(self, sample: Sample, target: Path, method: str) -> bytes:
+        if not target.is_file():
+            raise ModelError(f"{self.model.name}: {method} wrote no picture for image {sample.id}.")
+        content = target.read_bytes()
+        target.unlink()
+        return content
+
+
+_READERS: Mapping[str, Callable[[_Reader, Sample, Any], Any]] = {
+    "person_localization": _Reader.boxes,
+    "face_localization": _Reader.face_boxes,
+    "person_parsing": _Reader.masks,
+    "keypoint_estimation": _Reader.poses,
+    "body_parts_detection": _Reader.parts,
+    "face_parsing": _Reader.face,
+    "face_verification": _Reader.embedding,
+    "face_encoding": _Reader.encoding,
+    "face_super_resolution": _Reader.picture,
+}
+
+
+def _members(task: str) -> tuple[str, ...]:
+    more = {
+        "face_parsing": ("map_ears_to_skin",),
+        "face_verification": ("align_faces",),
+        "face_encoding": ("save_encoding",),
+        "face_super_resolution": ("save_array",),
+    }
+    return ("data_preprocessor", *more.get(task, ()))
+
+
+def _refuse_shuffling(name: str, loader: Any) -> None:
+    sampler = type(getattr(loader, "sampler", None)).__name__
+    if "Random" in sampler or "Weighted" in sampler:
+        raise ModelError(
+            f"{name}: the loader shuffles ({sampler}). It must give the images in the order of the list: shuffle=False."
+        )
+
+
+def _as_list(outputs: Any) -> list[Any]:
+    """One element per image; a tensor or array is taken apart along its first axis."""
+    if hasattr(outputs, "detach"):
+        outputs = outputs.detach().cpu().numpy()
+    return list(outputs)
+
+
+def _array(value: Any) -> Any:
+    if hasattr(value, "detach"):
+        value = value.detach().cpu().numpy()
+    return np.asarray(value)
+
+
+def _first(output: Any, *names: str) -> Any:
+    for name in names:
+        if name in output:
+            return output[name]
+    raise KeyError(f"no {names[0]!r} in the answer; it has {sorted(map(str, output))}")
+
+
+def _people(output: Mapping[str, Any], count: int) -> Any:
+    """(found,): which findings are people (label 0); all of them when there are no labels."""
+    if "labels" not in output:
+        return np.ones(count, dtype=np.bool_)
+    labels = _array(output["labels"]).reshape(-1)
+    if len(labels) != count:
+        raise ValueError(f"{len(labels)} labels for {count} findings")
+    return np.asarray(labels == 0)
+
+
+def _runs(mask: Any) -> Runs:
+    if isinstance(mask, Mapping):
+        counts = mask["counts"]
+        height, width = (int(side) for side in mask["size"])
+        return Runs(height, width, counts.decode() if isinstance(counts, bytes) else str(counts))
+    return encode(_array(mask).astype(np.bool_))
+
+
+def _flat(score: Any) -> list[float]:
+    return [float(value) for value in _array(score).reshape(-1)]

@@ -1,0 +1,91 @@
+"""The report's figures as Vega-Lite documents, drawn without a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.benchmarks.fhibe import vocabulary
+from evenhand.benchmarks.fhibe.disparity import Bars
+
+Limits = Mapping[str, tuple[float, float]]  # group value → interval
+_BLUE = "#3b6ea5"
+
+
+def curve(thresholds: Sequence[float], shares: Sequence[float], metric: str) -> dict[str, Any]:
+    """Accepted share against threshold."""
+    values = [{"threshold": x, "share": y} for x, y in zip(thresholds, shares, strict=True)]
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "width": 360,
+        "height": 220,
+        "data": {"values": values},
+        "mark": {"type": "line", "point": True, "color": _BLUE},
+        "encoding": {
+            "x": {"field": "threshold", "type": "quantitative", "title": "threshold", "scale": {"zero": False}},
+            "y": {
+                "field": "share",
+                "type": "quantitative",
+                "title": "mean PCK" if metric == "PCK" else "recall",
+                "scale": {"domain": [-0.05, 1.05]},
+            },
+        },
+    }
+
+
+def groups(found: Bars, metric: str, attribute: str, limits: Limits) -> dict[str, Any]:
+    """One attribute: the mean of each group, with its 95 % interval where there is one."""
+    values: list[dict[str, Any]] = []
+    for label, height, group in zip(found.labels, found.heights, found.groups, strict=True):
+        low, high = limits.get(group, (None, None))
+        values.append(
+            {
+                "group": label.replace("\n", " "),
+                "value": height,
+                "low": low,
+                "high": high,
+                "fill": _fill(attribute, group),
+            }
+        )
+    axis = {"field": "group", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 260}}
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "width": 300,
+        "height": {"step": 18},
+        "data": {"values": values},
+        "encoding": {"y": axis},
+        "layer": [
+            {
+                "mark": {"type": "rule", "color": "#555555"},
+                "encoding": {
+                    "x": {"field": "low", "type": "quantitative", "title": metric, "scale": {"zero": False}},
+                    "x2": {"field": "high"},
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 70, "stroke": "#222222", "strokeWidth": 0.6},
+                "encoding": {
+                    "x": {"field": "value", "type": "quantitative"},
+                    "color": {"field": "fill", "type": "nominal", "scale": None},
+                },
+            },
+        ],
+    }
+
+
+def save(spec: Mapping[str, Any], path: Path) -> None:
+    """Draw a document as PNG or SVG, by the name of the file."""
+    import vl_convert
+
+    if path.suffix == ".svg":
+        path.write_text(vl_convert.vegalite_to_svg(dict(spec)), encoding="utf-8")
+    else:
+        path.write_bytes(vl_convert.vegalite_to_png(dict(spec), scale=2))
+
+
+def _fill(attribute: str, group: str) -> str:
+    if attribute not in vocabulary.SKIN_COLOURS or group not in vocabulary.SKIN_TYPES:
+        return _BLUE
+    red, green, blue = (int(part) for part in group.partition(". ")[2].strip("[]").split(","))
+    return f"#{red:02x}{green:02x}{blue:02x}"

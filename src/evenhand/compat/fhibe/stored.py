@@ -1,0 +1,92 @@
+"""A published results folder, opened: group scores, thresholds and summaries from its files.
+
+Only the attribute combinations that are asked for are decoded, so a file of hundreds of megabytes
+opens quickly. Score caches in the folder are not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand.benchmarks.fhibe import attributes
+from evenhand.benchmarks.fhibe.codec import parse, top_level
+from evenhand.compat.fhibe.errors import ArgumentKeyError
+from evenhand.core.errors import RunError
+from evenhand.core.records import Array
+from evenhand.store import inputs
+
+_PREFIX = "intersectional_results_"
+
+
+@dataclass(frozen=True)
+class StoredScores:
+    """`intersectional_results_<METRIC>.json`: attribute combination → group → scores."""
+
+    metric: str
+    content: Mapping[str, Any]
+    parts: tuple[str, ...] | None
+
+    def groups(self, by: Sequence[str], part: str | None) -> dict[str, Array]:
+        """Every group of an attribute combination with its scores, in the order of the file."""
+        entries = self.entries(by)
+        if part is not None:
+            entries = {key: entry[part] for key, entry in entries.items()}
+        return {key: np.array(entry["scores"], dtype=np.float64) for key, entry in entries.items()}
+
+    def entries(self, by: Sequence[str]) -> dict[str, Any]:
+        """The raw entries of an attribute combination."""
+        key = attributes.group_key(by)
+        if key not in self.content:
+            known = [attributes.parse_key(name) for name in self.content if name.startswith("[")]
+            single = [names[0] for names in known if len(names) == 1]
+            raise ArgumentKeyError(f"{key} was not evaluated. Evaluated attributes: {', '.join(single)}.")
+        found = self.content[key]
+        return dict(found if isinstance(found, dict) else parse(bytes(found)))
+
+
+def stored_metrics(folder: Path) -> tuple[str, ...]:
+    """The metrics that a results folder has, sorted."""
+    return tuple(sorted(path.stem.removeprefix(_PREFIX) for path in folder.glob(f"{_PREFIX}*.json")))
+
+
+def open_scores(folder: Path, metric: str) -> StoredScores:
+    """The group scores of a metric."""
+    path = folder / f"{_PREFIX}{metric}.json"
+    content = top_level(inputs.read(path, RunError).data, path)
+    return from_content(metric, content)
+
+
+def from_content(metric: str, content: Mapping[str, Any]) -> StoredScores:
+    """The same from values that are already read."""
+    parts = None
+    for key, value in content.items():
+        if key.startswith("["):
+            groups = value if isinstance(value, dict) else parse(bytes(value))
+            entry = next(iter(groups.values()), {})
+            parts = None if "Class_Size" in entry or not entry else tuple(entry)
+            break
+    return StoredScores(metric, content, parts)
+
+
+def threshold_curve(folder: Path, metric: str) -> tuple[list[float], list[float]]:
+    """Thresholds and accepted shares for the curve; nothing for metrics without one."""
+    kinds = {"AR_IOU": "iou", "AR_MASK": "iou", "AR_OKS": "oks"}
+    if metric in kinds:
+        path = folder / f"detailed_results_{kinds[metric]}_threshold.json"
+        if not path.is_file():
+            return [], []
+        detailed = parse(inputs.read(path, RunError).data)
+        pairs = sorted((float(key), float(entry["summary"])) for key, entry in detailed.items())
+        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    path = folder / "pck_scores_threshold.json"
+    if metric != "PCK" or not path.is_file():
+        return [], []
+    found = parse(inputs.read(path, RunError).data)
+    rows = np.array([entry["pcks@thresholds"] for entry in found["results"].values()], dtype=np.float64)
+    known = rows[~np.isnan(rows).any(axis=1)]
+    return list(found["thresholds"]), known.mean(axis=0).tolist() if len(known) else []

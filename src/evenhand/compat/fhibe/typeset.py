@@ -1,0 +1,89 @@
+"""A small document for typst: headings, paragraphs, tables, figures. Every text is escaped."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from evenhand.core.errors import MissingExtraError
+
+_HEAD = """#set document(title: "{title}", date: none)
+#set page(paper: "us-letter", margin: 2cm, numbering: "1")
+#set text(size: 10pt)
+#set table(stroke: 0.4pt + gray, inset: 4pt)
+#align(center, text(size: 18pt, weight: "bold")[{title}])
+"""
+
+
+class Document:
+    """Typst source, built from top to bottom."""
+
+    def __init__(self, title: str) -> None:
+        self._pieces = [_HEAD.format(title=escape(title))]
+
+    @property
+    def text(self) -> str:
+        """The source."""
+        return "\n".join(self._pieces)
+
+    def heading(self, text: str, level: int = 1) -> None:
+        """A heading."""
+        self._pieces.append(f"\n{'=' * level} {escape(text)}\n")
+
+    def subheading(self, text: str) -> None:
+        """A heading below the others."""
+        self.heading(text, level=3)
+
+    def line(self, text: str) -> None:
+        """A paragraph."""
+        self._pieces.append(escape(text) + "\n")
+
+    def bullet(self, text: str) -> None:
+        """One entry of a list."""
+        self._pieces.append(f"- {escape(text)}")
+
+    def image(self, name: str) -> None:
+        """A figure that lies beside the source."""
+        self._pieces.append(f'#align(center, image("{name}", width: 75%))\n')
+
+    def page(self) -> None:
+        """A new page."""
+        self._pieces.append("#pagebreak(weak: true)\n")
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Rows under a grey header, which is repeated on every page."""
+        cells = [f"[#text(size: 8pt)[{escape(cell)}]]" for row in rows for cell in row]
+        heads = ", ".join(f"table.cell(fill: luma(225))[#text(size: 8pt)[*{escape(cell)}*]]" for cell in header)
+        self._pieces.append(f"#table(columns: {len(header)}, table.header({heads}), {', '.join(cells)})\n")
+
+
+def escape(text: str) -> str:
+    r"""A text in which typst finds nothing to interpret.
+
+    >>> escape("a_b #x [18, 30)")
+    'a\\_b \\#x \\[18, 30)'
+    """
+    return re.sub(r"([\\#$*_`<>@\[\]/=~'\"+-])", r"\\\1", text).replace("\\]", "]").replace("\\/", "/")
+
+
+def plain(cell: str) -> str:
+    """A cell of the published table without its markup.
+
+    >>> plain("&#8226; Apparent Skin Color")
+    'Apparent Skin Color'
+    """
+    return html.unescape(cell.replace("<br/>", ", ")).replace("• ", "")
+
+
+def compile_pdf(source: str, folder: Path, target: Path) -> None:
+    """Write the PDF of a source whose figures lie in `folder`."""
+    try:
+        import typst
+    except ImportError:
+        raise MissingExtraError("The bias report needs typst", "pdf") from None
+    main = folder / "report.typ"
+    main.write_text(source, encoding="utf-8")
+    content = typst.compile(str(main), root=str(folder))
+    target.write_bytes(content)
