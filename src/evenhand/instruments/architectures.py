@@ -1,0 +1,228 @@
+"""Networks by name, ready to run: built, given their weights, checked, put on a device.
+
+`build_network("osnet-ibn")` finds the weights (a path the user names, a folder, an installed package), reads only
+tensors from them and refuses what does not fit. `fill_network` gives reproducible weights instead, for checks of the
+arithmetic where the published ones can't be distributed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from evenhand.core.errors import UnknownNameError
+from evenhand.instruments import carriers, checkpoints
+from evenhand.instruments.checkpoints import filled_tensors, load_into, require_torch, shapes_of
+from evenhand.instruments.device import choose_device
+from evenhand.instruments.errors import WeightsError
+from evenhand.instruments.published import Kind
+from evenhand.instruments.weights import Located, locate
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+WeightPaths = Mapping[str, Path]  # weights' name → the file that the user names for them
+NO_PATHS: WeightPaths = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a network that has a weights file of its own."""
+
+    weights: str
+    module: str = ""  # where in the network; empty is the whole
+    left_out: tuple[str, ...] = ()  # beginnings of names that are published but never run
+    gain: float = 1.0  # of reproducible weights
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """How a network is built and which weights its parts take."""
+
+    title: str
+    build: Callable[[], nn.Module]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A network with its weights on a device, and the fingerprint of those weights."""
+
+    network: nn.Module
+    fingerprint: str
+    device: str
+
+
+def build_network(
+    name: str, *, paths: WeightPaths = NO_PATHS, folder: Path | None = None, device: str = "cpu"
+) -> Ready:
+    """The network of that name with its published weights."""
+    architecture = _known(name)
+    require_torch(architecture.title)
+    where = choose_device(device)
+    found = [locate(part.weights, given=paths.get(part.weights), folder=folder) for part in architecture.parts]
+    network = _empty(architecture)
+    for part, located in zip(architecture.parts, found, strict=True):
+        target = network.get_submodule(part.module)
+        tensors = _tensors(located, target)
+        title = f"{architecture.title} ({located.name})"
+        load_into(target, tensors, title, left_out=part.left_out, source=str(located.path))
+    network.eval()
+    return Ready(network.to(where), "+".join(located.fingerprint for located in found), where)
+
+
+def fill_network(name: str, *, parts: tuple[str, ...] | None = None, device: str = "cpu") -> Ready:
+    """The network of that name with reproducible weights in all parts, or in those named; others get published ones."""
+    architecture = _known(name)
+    require_torch(architecture.title)
+    network = _empty(architecture)
+    prints = []
+    for part in architecture.parts:
+        target = network.get_submodule(part.module)
+        if parts is None or part.weights in parts:
+            load_into(target, filled_tensors(shapes_of(target), part.gain), architecture.title, source="filled weights")
+            prints.append(f"{part.weights}@filled")
+        else:
+            located = locate(part.weights)
+            load_into(
+                target, _tensors(located, target), architecture.title, left_out=part.left_out, source=str(located.path)
+            )
+            prints.append(located.fingerprint)
+    network.eval()
+    return Ready(network.to(choose_device(device)), "+".join(prints), device)
+
+
+def _known(name: str) -> Architecture:
+    if name not in ARCHITECTURES:
+        raise UnknownNameError("network", name, ARCHITECTURES)
+    return ARCHITECTURES[name]
+
+
+def _empty(architecture: Architecture) -> nn.Module:
+    """The network with room for its weights; they are all about to be set, so none is drawn first."""
+    import torch
+
+    with torch.device("meta"):
+        network = architecture.build()
+    return network.to_empty(device="cpu")
+
+
+def _tensors(located: Located, target: nn.Module) -> dict[str, Tensor]:
+    match located.kind:
+        case Kind.STATE:
+            return checkpoints.read_tensors(located.path)
+        case Kind.DARKNET:
+            return checkpoints.read_darknet(located.path, target)
+        case Kind.FLAX:
+            return carriers.flax_backbone(located.path)
+        case Kind.FACENET_GRAPH:
+            return carriers.facenet_graph(located.path)
+        case Kind.FID_SCRIPT:
+            return carriers.fid_network(located.path)
+        case Kind.MTCNN_ONNX:
+            return carriers.mtcnn_onnx(located.path)
+        case Kind.ONNX if located.name.startswith("mtcnn-"):
+            return carriers.mtcnn_onnx(located.path)
+        case kind:
+            raise WeightsError(f"{located.path}: a {kind.value} can't be loaded into a network of ours.")
+
+
+def _lpips_alex() -> nn.Module:
+    from evenhand.instruments.networks.lpips import Lpips, alexnet
+
+    return Lpips(alexnet())
+
+
+def _lpips_vgg() -> nn.Module:
+    from evenhand.instruments.networks.lpips import Lpips, vgg16
+
+    return Lpips(vgg16())
+
+
+def _inception_imagenet() -> nn.Module:
+    from evenhand.instruments.networks.inception_v3 import InceptionV3
+
+    return InceptionV3()
+
+
+def _inception_fid() -> nn.Module:
+    from evenhand.instruments.networks.inception_v3 import Form, InceptionV3
+
+    return InceptionV3(Form.FID_2015, classes=1008)
+
+
+def _inception_resnet() -> nn.Module:
+    from evenhand.instruments.networks.inception_resnet_v1 import InceptionResnetV1
+
+    return InceptionResnetV1()
+
+
+def _mtcnn() -> nn.Module:
+    from evenhand.instruments.networks.mtcnn import Mtcnn
+
+    return Mtcnn()
+
+
+def _yolo() -> nn.Module:
+    from evenhand.instruments.networks.yolov3 import YoloV3Spp
+
+    return YoloV3Spp()
+
+
+def _osnet() -> nn.Module:
+    from evenhand.instruments.networks.osnet import OsNet
+
+    return OsNet()
+
+
+def _pcb() -> nn.Module:
+    from evenhand.instruments.networks.pcb import Pcb
+
+    return Pcb()
+
+
+def _magface() -> nn.Module:
+    from evenhand.instruments.networks.iresnet import IResNet
+
+    return IResNet()
+
+
+def _curricularface() -> nn.Module:
+    from evenhand.instruments.networks.iresnet import Ir
+
+    return Ir()
+
+
+ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
+    {
+        "lpips-alex": Architecture(
+            "LPIPS on AlexNet",
+            _lpips_alex,
+            (Part("alexnet", "backbone", ("classifier.",), gain=2.0), Part("lpips-alex-heads", "heads", gain=2.0)),
+        ),
+        "lpips-vgg": Architecture(
+            "LPIPS on VGG-16",
+            _lpips_vgg,
+            (Part("vgg16", "backbone", ("classifier.",), gain=2.0), Part("lpips-vgg-heads", "heads", gain=2.0)),
+        ),
+        "inception-imagenet": Architecture(
+            "Inception v3", _inception_imagenet, (Part("inception-imagenet", left_out=("AuxLogits.",), gain=2.0),)
+        ),
+        "inception-fid": Architecture("the 2015 FID network", _inception_fid, (Part("inception-fid", gain=2.0),)),
+        "vggface2": Architecture(
+            "Inception-ResNet v1", _inception_resnet, (Part("vggface2", left_out=("logits.",), gain=2.0),)
+        ),
+        "mtcnn": Architecture(
+            "MTCNN", _mtcnn, (Part("mtcnn-pnet", "pnet"), Part("mtcnn-rnet", "rnet"), Part("mtcnn-onet", "onet"))
+        ),
+        "yolov3-spp": Architecture("YOLOv3-SPP", _yolo, (Part("yolov3-spp", gain=0.5),)),
+        "osnet-ibn": Architecture("OSNet-IBN x1.0", _osnet, (Part("osnet-ibn", left_out=("classifier.",), gain=1.5),)),
+        "pcb": Architecture("PCB", _pcb, (Part("pcb", left_out=("classifier", "model.fc.", "fc."), gain=1.0),)),
+        "magface": Architecture("MagFace's iResNet-100", _magface, (Part("magface"),)),
+        "curricularface": Architecture("CurricularFace's IR-101", _curricularface, (Part("curricularface"),)),
+    }
+)
+"""The networks by name."""

@@ -1,0 +1,99 @@
+"""Readings that were taken before, kept by what was read and what read it.
+
+A key is the SHA-256 of a file's bytes (two for a pair); a fingerprint names the instrument with its weights and
+preparation. Renaming a file changes nothing, changing a byte of it or of the weights reads anew. Readings lie in shards
+that are whole or absent: values are written first, and only a shard with its keys counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.errors import StorageError
+
+Vector = NDArray[np.floating]
+
+
+class ReadingCache:
+    """The stored readings of one instrument below `folder`; None for `folder` keeps nothing."""
+
+    def __init__(self, folder: Path | None, fingerprint: str) -> None:
+        self.fingerprint = fingerprint
+        self.place = folder / "readings" / hashlib.sha256(fingerprint.encode()).hexdigest()[:24] if folder else None
+        self._rows: dict[str, tuple[NDArray[np.floating], int]] = {}
+        if self.place is not None and self.place.is_dir():
+            for keys in sorted(self.place.glob("*.keys.npy")):
+                self._open(keys)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def get(self, key: str) -> Vector | None:
+        """The reading kept under a key; None when there is none."""
+        if key not in self._rows:
+            return None
+        values, row = self._rows[key]
+        return np.array(values[row])
+
+    def add(self, readings: Mapping[str, Vector]) -> None:
+        """Keep readings as one new shard."""
+        if self.place is None or not readings:
+            return
+        keys = np.array(sorted(readings))
+        name = hashlib.sha256("\n".join(keys).encode()).hexdigest()[:24]
+        try:
+            self.place.mkdir(parents=True, exist_ok=True)
+            about = self.place / "about.json"
+            if not about.exists():
+                _whole(about, json.dumps({"fingerprint": self.fingerprint}, indent=2).encode())
+            _whole(self.place / f"{name}.values.npy", _npy(np.stack([readings[key] for key in keys])))
+            _whole(self.place / f"{name}.keys.npy", _npy(keys))
+        except OSError as error:
+            raise StorageError(
+                f"{self.place}: readings can't be kept ({error.strerror}). Free space, or run without a cache."
+            ) from error
+        self._open(self.place / f"{name}.keys.npy")
+
+    def forget(self) -> None:
+        """Delete every reading of this instrument."""
+        if self.place is not None:
+            shutil.rmtree(self.place, ignore_errors=True)
+        self._rows = {}
+
+    def _open(self, keys: Path) -> None:
+        """Make a shard's readings findable; a damaged shard is passed over, and its pictures are read again."""
+        try:
+            names = np.load(keys, allow_pickle=False)
+            values = np.load(keys.with_name(keys.name.replace(".keys.", ".values.")), mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            return
+        if values.ndim == 2 and len(values) == len(names):
+            self._rows.update({str(name): (values, row) for row, name in enumerate(names)})
+
+
+def _npy(array: NDArray[np.generic]) -> bytes:
+    import io
+
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _whole(path: Path, data: bytes) -> None:
+    """Write a file so that it is there whole or not at all."""
+    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(partial).replace(path)
+    finally:
+        Path(partial).unlink(missing_ok=True)

@@ -1,0 +1,130 @@
+"""Two pictures to one number: SSIM, MS-SSIM, PSNR and LPIPS, as comparers that protocols can ask for by name.
+
+Each has a fingerprint (name, setting, loading, weights), compares lists of files in order, and names the pictures that
+can't be compared. `compare` insists on all of them; `comparisons` gives what could be measured and the reasons for the
+rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.errors import OptionError
+from evenhand.instruments import pixels
+from evenhand.instruments.architectures import NO_PATHS, Ready, WeightPaths, build_network
+from evenhand.instruments.cache import ReadingCache
+from evenhand.instruments.pictures import FHIBE, HIS_EVALUATORS, Loading
+from evenhand.instruments.pixels import MultiScaleSetting, PsnrSetting, SsimSetting
+from evenhand.instruments.readings import Instrument, Pictures, Readings, Vectors, measure
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class PictureComparer:
+    """A comparer over files; keeps its numbers below `cache` when one is named."""
+
+    instrument: Instrument
+    cache: Path | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Name, weights and preparation: part of every result."""
+        return self.instrument.fingerprint
+
+    def compare(self, images: Sequence[Path], others: Sequence[Path]) -> NDArray[np.float64]:
+        """One number per pair; an error that counts and names the pairs when some can't be compared."""
+        return self.comparisons(images, others).complete(self.fingerprint)[:, 0].astype(np.float64)
+
+    def comparisons(self, images: Sequence[Path], others: Sequence[Path]) -> Readings:
+        """What could be measured, and the reasons for the rest."""
+        if len(images) != len(others):
+            raise OptionError(f"{len(images)} pictures against {len(others)}: comparing needs as many on both sides.")
+        jobs = list(zip(map(Path, images), map(Path, others), strict=True))
+        return measure(self.instrument, jobs, ReadingCache(self.cache, self.fingerprint))
+
+
+def ssim_comparer(
+    setting: str = "his_evaluators", *, loading: Loading = HIS_EVALUATORS, cache: Path | None = None
+) -> PictureComparer:
+    """SSIM of (picture, reference) in one of its published settings."""
+    return _pixel_comparer("ssim", setting, loading, cache)
+
+
+def ms_ssim_comparer(
+    setting: str = "wang2003", *, loading: Loading = HIS_EVALUATORS, cache: Path | None = None
+) -> PictureComparer:
+    """Multi-scale SSIM of (picture, reference) in one of its published settings."""
+    return _pixel_comparer("ms_ssim", setting, loading, cache)
+
+
+def psnr_comparer(
+    setting: str = "his_evaluators", *, loading: Loading | None = None, cache: Path | None = None
+) -> PictureComparer:
+    """PSNR of (picture, reference); `fhibe` loads as FHIBE does (Pillow, 256 × 256), others as image synthesis."""
+    return _pixel_comparer("psnr", setting, loading or (FHIBE if setting == "fhibe" else HIS_EVALUATORS), cache)
+
+
+def lpips_comparer(
+    backbone: str = "alex",
+    *,
+    loading: Loading | None = None,
+    paths: WeightPaths = NO_PATHS,
+    folder: Path | None = None,
+    device: str = "cpu",
+    cache: Path | None = None,
+    batch: int = 16,
+    ready: Ready | None = None,
+) -> PictureComparer:
+    """LPIPS 0.1 on `alex` (synthesis) or `vgg` (FHIBE, and PIQ's default); loads as that publication does."""
+    if backbone not in ("alex", "vgg"):
+        raise OptionError(f"There is no LPIPS on {backbone!r}. Use alex or vgg.")
+    network = ready or build_network(f"lpips-{backbone}", paths=paths, folder=folder, device=device)
+    load = loading or (FHIBE if backbone == "vgg" else HIS_EVALUATORS)
+
+    def together(jobs: Sequence[Pictures]) -> Vectors:
+        import torch
+
+        with torch.inference_mode():
+            first, second = (signed(unit_batch([job[side].pixels for job in jobs], network.device)) for side in (0, 1))
+            distances: Tensor = network.network(first, second)
+            return distances.cpu().numpy()[:, None]
+
+    name = f"lpips-{backbone}|{network.fingerprint}|{load.fingerprint}"
+    return PictureComparer(Instrument(name, load, 1, together=together, batch=batch if load.size else 1), cache)
+
+
+def unit_batch(pictures: Sequence[NDArray[np.uint8]], device: str) -> Tensor:
+    """Pictures of one size as a batch in [0, 1], channels first, single precision."""
+    import torch
+
+    stacked = torch.from_numpy(np.stack(pictures)).to(device)
+    return stacked.permute(0, 3, 1, 2).float() / 255
+
+
+def signed(batch: Tensor) -> Tensor:
+    """A batch in [0, 1] mapped to [-1, 1]."""
+    return batch * 2 - 1
+
+
+def _pixel_comparer(kind: str, name: str, loading: Loading, cache: Path | None) -> PictureComparer:
+    setting = pixels.setting_named(kind, name)
+
+    def alone(pair: Pictures) -> list[float]:
+        first, second = pair[0].pixels, pair[1].pixels
+        match setting:
+            case SsimSetting():
+                return [pixels.ssim(first, second, setting)]
+            case MultiScaleSetting():
+                return [pixels.ms_ssim(first, second, setting)]
+            case PsnrSetting():
+                return [pixels.psnr(first, second, setting)]
+
+    return PictureComparer(Instrument(f"{kind}:{name}|{loading.fingerprint}", loading, 1, alone=alone), cache)

@@ -1,0 +1,185 @@
+"""Face embeddings of located faces: MagFace, CurricularFace, SFace, VGGFace2 and dlib.
+
+An embedder takes a picture and the faces found in it, cuts each out as its publication does (aligned by five landmarks
+to 112 × 112, or the box at 160 × 160), and gives one vector per face, not made unit length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.errors import DataError, MissingExtraError, UnknownNameError
+from evenhand.instruments.architectures import NO_PATHS, Ready, WeightPaths, build_network
+from evenhand.instruments.cache import ReadingCache
+from evenhand.instruments.comparers import unit_batch
+from evenhand.instruments.detectors import FaceDetector, mtcnn_detector, quiet_opencv
+from evenhand.instruments.errors import PictureError
+from evenhand.instruments.faces import Face, align, blue_green_red, crop, standardised
+from evenhand.instruments.pictures import AS_IT_IS, Pixels
+from evenhand.instruments.readings import Instrument, Pictures, Readings, Vectors, measure
+from evenhand.instruments.weights import locate
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Embeddings = NDArray[np.float32]  # (faces, dimensions)
+
+
+@dataclass(frozen=True)
+class FaceEmbedder:
+    """Faces of a picture to vectors: `cut` makes the crops, `run` embeds them."""
+
+    fingerprint: str
+    dimensions: int
+    cut: Callable[[Pixels, Face], Pixels]
+    run: Callable[[Sequence[Pixels]], Embeddings]
+    batch: int = 32
+
+    def embed(self, pixels: Pixels, faces: Sequence[Face]) -> Embeddings:
+        """One vector per face, in their order; no faces give an array without rows."""
+        return self.embed_crops([self.cut(pixels, face) for face in faces])
+
+    def embed_crops(self, crops: Sequence[Pixels]) -> Embeddings:
+        """One vector per finished crop."""
+        parts = [self.run(crops[start : start + self.batch]) for start in range(0, len(crops), self.batch)]
+        return np.concatenate(parts) if parts else np.zeros((0, self.dimensions), np.float32)
+
+
+def face_embedder(
+    name: str,
+    *,
+    paths: WeightPaths = NO_PATHS,
+    folder: Path | None = None,
+    device: str = "cpu",
+    ready: Ready | None = None,
+) -> FaceEmbedder:
+    """The embedder of that name: `magface`, `curricularface`, `sface`, `vggface2` or `dlib`."""
+    if name in ("magface", "curricularface", "vggface2"):
+        network = ready or build_network(name, paths=paths, folder=folder, device=device)
+        return _torch_embedder(name, network)
+    if name == "sface":
+        return _sface(paths, folder)
+    if name == "dlib":
+        return _dlib(paths, folder)
+    raise UnknownNameError("face embedder", name, ("magface", "curricularface", "sface", "vggface2", "dlib"))
+
+
+@dataclass(frozen=True)
+class FaceSimilarity:
+    """How alike the first faces of two pictures are: the product of their unit embeddings (FHIBE's CURRICULAR_FACE).
+
+    A picture in which no face is found makes its pair a named problem; the other pairs are measured.
+    """
+
+    detector: FaceDetector
+    embedder: FaceEmbedder
+    cache: Path | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        return f"face-similarity|{self.detector.fingerprint}|{self.embedder.fingerprint}|{AS_IT_IS.fingerprint}"
+
+    def compare(self, images: Sequence[Path], others: Sequence[Path]) -> NDArray[np.float64]:
+        """One number in [-1, 1] per pair; an error that counts and names the pairs when some can't be compared."""
+        return self.comparisons(images, others).complete(self.fingerprint)[:, 0].astype(np.float64)
+
+    def comparisons(self, images: Sequence[Path], others: Sequence[Path]) -> Readings:
+        """What could be measured, and the reasons for the rest."""
+        jobs = list(zip(map(Path, images), map(Path, others), strict=True))
+        instrument = Instrument(self.fingerprint, AS_IT_IS, 1, together=self._together, batch=8)
+        return measure(instrument, jobs, ReadingCache(self.cache, self.fingerprint))
+
+    def _together(self, jobs: Sequence[Pictures]) -> Vectors:
+        crops = [self._first(picture.pixels, picture.name) for job in jobs for picture in job]
+        vectors = self.embedder.embed_crops(crops)
+        unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return np.asarray((unit[0::2] * unit[1::2]).sum(axis=1, keepdims=True))
+
+    def _first(self, pixels: Pixels, name: str) -> Pixels:
+        faces = self.detector.faces(pixels)
+        if not faces:
+            raise PictureError(name, "no face was found in it, so it can't be aligned.")
+        return self.embedder.cut(pixels, faces[0])
+
+
+def curricular_face(
+    *, paths: WeightPaths = NO_PATHS, folder: Path | None = None, device: str = "cpu", cache: Path | None = None
+) -> FaceSimilarity:
+    """FHIBE's CURRICULAR_FACE: MTCNN at 0.6/0.7/0.8 from 20 pixels on, five-point alignment, IR-101."""
+    detector = mtcnn_detector(thresholds=(0.6, 0.7, 0.8), paths=paths, folder=folder, device=device)
+    return FaceSimilarity(detector, face_embedder("curricularface", paths=paths, folder=folder, device=device), cache)
+
+
+def _aligned(pixels: Pixels, face: Face) -> Pixels:
+    if face.landmarks is None:
+        raise DataError(
+            "This embedding aligns faces by five landmarks, and the detector gives none. Use mtcnn or yunet."
+        )
+    return align(pixels, face.landmarks)
+
+
+def _boxed(pixels: Pixels, face: Face) -> Pixels:
+    return crop(pixels, face)
+
+
+def _torch_embedder(name: str, ready: Ready) -> FaceEmbedder:
+    def run(crops: Sequence[Pixels]) -> Embeddings:
+        import torch
+
+        if name == "magface":
+            batch = unit_batch([blue_green_red(one) for one in crops], ready.device)
+        elif name == "curricularface":
+            batch = (unit_batch(crops, ready.device) - 0.5) / 0.5
+        else:
+            batch = torch.from_numpy(standardised(crops)).to(ready.device)
+        with torch.inference_mode():
+            vectors: Tensor = ready.network(batch)
+        return vectors.cpu().numpy()
+
+    how = "box-160" if name == "vggface2" else "aligned-112"
+    return FaceEmbedder(f"{name}|{ready.fingerprint}|{how}", 512, _boxed if name == "vggface2" else _aligned, run)
+
+
+def _sface(paths: WeightPaths, folder: Path | None) -> FaceEmbedder:
+    """SFace (OpenCV Zoo, 2021-12) as OpenCV runs it: aligned faces, 128 numbers."""
+    import cv2
+
+    located = locate("sface", given=paths.get("sface"), folder=folder)
+    with quiet_opencv():
+        network = cv2.FaceRecognizerSF.create(str(located.path), "")
+
+    def run(crops: Sequence[Pixels]) -> Embeddings:
+        return np.concatenate(
+            [np.array(network.feature(blue_green_red(one)), np.float32).reshape(1, -1) for one in crops]
+        )
+
+    return FaceEmbedder(f"sface|{located.fingerprint}|aligned-112", 128, _aligned, run)
+
+
+def _dlib(paths: WeightPaths, folder: Path | None) -> FaceEmbedder:
+    """dlib's 128 numbers of a face box, cut by its own five-point chip at 150 × 150."""
+    try:
+        import dlib
+    except ImportError as error:
+        raise MissingExtraError("The dlib embedding needs dlib", "models") from error
+    marks = locate("dlib-landmarks", given=paths.get("dlib-landmarks"), folder=folder)
+    weights = locate("dlib-embedding", given=paths.get("dlib-embedding"), folder=folder)
+    landmarks, network = dlib.shape_predictor(str(marks.path)), dlib.face_recognition_model_v1(str(weights.path))
+
+    def cut(pixels: Pixels, face: Face) -> Pixels:
+        x0, y0, x1, y1 = (round(side) for side in face.box)
+        shape = landmarks(np.ascontiguousarray(pixels), dlib.rectangle(x0, y0, x1 - 1, y1 - 1))
+        return np.asarray(
+            dlib.get_face_chip(np.ascontiguousarray(pixels), shape, size=150, padding=0.25), dtype=np.uint8
+        )
+
+    def run(crops: Sequence[Pixels]) -> Embeddings:
+        return np.array([network.compute_face_descriptor(np.ascontiguousarray(one)) for one in crops], dtype=np.float32)
+
+    return FaceEmbedder(f"dlib|{marks.fingerprint}+{weights.fingerprint}|chip-150", 128, cut, run)

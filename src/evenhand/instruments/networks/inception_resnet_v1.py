@@ -1,0 +1,105 @@
+"""Inception-ResNet v1, the face embedding of facenet: 160 × 160 in, 512 numbers out.
+
+The output is that of the last batch norm, not made unit length. Weights have facenet-pytorch's names
+(`20180402-114759-vggface2.pt`); the classifier (`logits.*`) is left out.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from evenhand.instruments.networks.blocks import ConvNorm, column, row
+
+
+class Residual(nn.Module):
+    """Branches side by side, joined by a 1 × 1 convolution, scaled and added to the input."""
+
+    def __init__(
+        self, branches: list[nn.Module], joined: int, outside: int, scale: float, *, relu: bool = True
+    ) -> None:
+        super().__init__()
+        for index, branch in enumerate(branches):
+            self.add_module(f"branch{index}", branch)
+        self.count, self.scale, self.relu = len(branches), scale, relu
+        self.conv2d = nn.Conv2d(joined, outside, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found = torch.cat([self.get_submodule(f"branch{index}")(x) for index in range(self.count)], 1)
+        y: Tensor = self.conv2d(found) * self.scale + x
+        return torch.relu(y) if self.relu else y
+
+
+class Reduction(nn.Module):
+    """Branches with stride 2 beside a 3 × 3 maximum pool."""
+
+    def __init__(self, branches: list[nn.Module]) -> None:
+        super().__init__()
+        for index, branch in enumerate(branches):
+            self.add_module(f"branch{index}", branch)
+        self.count = len(branches)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found = [self.get_submodule(f"branch{index}")(x) for index in range(self.count)]
+        return torch.cat([*found, functional.max_pool2d(x, 3, 2)], 1)
+
+
+def block_35(scale: float) -> Residual:
+    branches: list[nn.Module] = [
+        ConvNorm(256, 32, 1),
+        nn.Sequential(ConvNorm(256, 32, 1), ConvNorm(32, 32, 3, padding=1)),
+        nn.Sequential(ConvNorm(256, 32, 1), ConvNorm(32, 32, 3, padding=1), ConvNorm(32, 32, 3, padding=1)),
+    ]
+    return Residual(branches, 96, 256, scale)
+
+
+def block_17(scale: float) -> Residual:
+    long = nn.Sequential(ConvNorm(896, 128, 1), row(128, 128, 7), column(128, 128, 7))
+    return Residual([ConvNorm(896, 128, 1), long], 256, 896, scale)
+
+
+def block_8(scale: float, *, relu: bool = True) -> Residual:
+    long = nn.Sequential(ConvNorm(1792, 192, 1), row(192, 192, 3), column(192, 192, 3))
+    return Residual([ConvNorm(1792, 192, 1), long], 384, 1792, scale, relu=relu)
+
+
+class InceptionResnetV1(nn.Module):
+    """Faces at 160 × 160, (value - 127.5) / 128, RGB, give 512 numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv2d_1a = ConvNorm(3, 32, 3, 2)
+        self.conv2d_2a = ConvNorm(32, 32, 3)
+        self.conv2d_2b = ConvNorm(32, 64, 3, padding=1)
+        self.conv2d_3b = ConvNorm(64, 80, 1)
+        self.conv2d_4a = ConvNorm(80, 192, 3)
+        self.conv2d_4b = ConvNorm(192, 256, 3, 2)
+        self.repeat_1 = nn.Sequential(*(block_35(0.17) for _ in range(5)))
+        self.mixed_6a = Reduction(
+            [
+                ConvNorm(256, 384, 3, 2),
+                nn.Sequential(ConvNorm(256, 192, 1), ConvNorm(192, 192, 3, padding=1), ConvNorm(192, 256, 3, 2)),
+            ]
+        )
+        self.repeat_2 = nn.Sequential(*(block_17(0.10) for _ in range(10)))
+        self.mixed_7a = Reduction(
+            [
+                nn.Sequential(ConvNorm(896, 256, 1), ConvNorm(256, 384, 3, 2)),
+                nn.Sequential(ConvNorm(896, 256, 1), ConvNorm(256, 256, 3, 2)),
+                nn.Sequential(ConvNorm(896, 256, 1), ConvNorm(256, 256, 3, padding=1), ConvNorm(256, 256, 3, 2)),
+            ]
+        )
+        self.repeat_3 = nn.Sequential(*(block_8(0.20) for _ in range(5)))
+        self.block8 = block_8(1.0, relu=False)
+        self.last_linear = nn.Linear(1792, 512, bias=False)
+        self.last_bn = nn.BatchNorm1d(512, eps=0.001)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.conv2d_2b(self.conv2d_2a(self.conv2d_1a(x)))
+        x = functional.max_pool2d(x, 3, 2)
+        x = self.conv2d_4b(self.conv2d_4a(self.conv2d_3b(x)))
+        x = self.repeat_2(self.mixed_6a(self.repeat_1(x)))
+        x = self.block8(self.repeat_3(self.mixed_7a(x)))
+        answer: Tensor = self.last_bn(self.last_linear(x.mean(dim=(2, 3))))
+        return answer

@@ -1,0 +1,256 @@
+"""MTCNN: faces with five landmarks, by three small networks that look closer and closer.
+
+The proposal network slides over a pyramid of the picture, the refinement network looks at what it proposed at
+24 × 24, the output network at 48 × 48 and adds landmarks (Zhang et al. 2016). Weights have facenet-pytorch's names
+(`pnet.pt`, `rnet.pt`, `onet.pt`), and the cascade its rules: pictures are resized by area, boxes are made square,
+whole pixels count from one, and the last suppression compares with the smaller of two boxes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from evenhand.instruments.faces import Face
+from evenhand.instruments.pictures import Pixels
+
+Boxes = NDArray[np.float32]  # (boxes, 4): x0, y0, x1, y1
+
+_AT_ONCE = 512  # crops a network sees in one pass
+
+
+class ProposalNet(nn.Module):
+    """Shifts (4) and probability of a face at each place of a picture."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 10, 3)
+        self.prelu1 = nn.PReLU(10)
+        self.conv2 = nn.Conv2d(10, 16, 3)
+        self.prelu2 = nn.PReLU(16)
+        self.conv3 = nn.Conv2d(16, 32, 3)
+        self.prelu3 = nn.PReLU(32)
+        self.conv4_1 = nn.Conv2d(32, 2, 1)
+        self.conv4_2 = nn.Conv2d(32, 4, 1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = functional.max_pool2d(self.prelu1(self.conv1(x)), 2, 2, ceil_mode=True)
+        x = self.prelu3(self.conv3(self.prelu2(self.conv2(x))))
+        return self.conv4_2(x), torch.softmax(self.conv4_1(x), dim=1)[:, 1]
+
+
+class RefinementNet(nn.Module):
+    """Shifts (4) and probability of a face for crops of 24 × 24."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 28, 3)
+        self.prelu1 = nn.PReLU(28)
+        self.conv2 = nn.Conv2d(28, 48, 3)
+        self.prelu2 = nn.PReLU(48)
+        self.conv3 = nn.Conv2d(48, 64, 2)
+        self.prelu3 = nn.PReLU(64)
+        self.dense4 = nn.Linear(576, 128)
+        self.prelu4 = nn.PReLU(128)
+        self.dense5_1 = nn.Linear(128, 2)
+        self.dense5_2 = nn.Linear(128, 4)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = functional.max_pool2d(self.prelu1(self.conv1(x)), 3, 2, ceil_mode=True)
+        x = functional.max_pool2d(self.prelu2(self.conv2(x)), 3, 2, ceil_mode=True)
+        x = self.prelu4(self.dense4(_flat(self.prelu3(self.conv3(x)))))
+        return self.dense5_2(x), torch.softmax(self.dense5_1(x), dim=1)[:, 1]
+
+
+class OutputNet(nn.Module):
+    """Shifts (4), landmarks (five x, five y) and probability of a face for crops of 48 × 48."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 32, 3)
+        self.prelu1 = nn.PReLU(32)
+        self.conv2 = nn.Conv2d(32, 64, 3)
+        self.prelu2 = nn.PReLU(64)
+        self.conv3 = nn.Conv2d(64, 64, 3)
+        self.prelu3 = nn.PReLU(64)
+        self.conv4 = nn.Conv2d(64, 128, 2)
+        self.prelu4 = nn.PReLU(128)
+        self.dense5 = nn.Linear(1152, 256)
+        self.prelu5 = nn.PReLU(256)
+        self.dense6_1 = nn.Linear(256, 2)
+        self.dense6_2 = nn.Linear(256, 4)
+        self.dense6_3 = nn.Linear(256, 10)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        x = functional.max_pool2d(self.prelu1(self.conv1(x)), 3, 2, ceil_mode=True)
+        x = functional.max_pool2d(self.prelu2(self.conv2(x)), 3, 2, ceil_mode=True)
+        x = functional.max_pool2d(self.prelu3(self.conv3(x)), 2, 2, ceil_mode=True)
+        x = self.prelu5(self.dense5(_flat(self.prelu4(self.conv4(x)))))
+        return self.dense6_2(x), self.dense6_3(x), torch.softmax(self.dense6_1(x), dim=1)[:, 1]
+
+
+@dataclass(frozen=True)
+class CascadeSettings:
+    """What a publication asks of the cascade; the default is that of facenet-pytorch and of the synthesis protocol."""
+
+    least_face: int = 20  # pixels
+    thresholds: tuple[float, float, float] = (0.6, 0.7, 0.7)
+    factor: float = 0.709  # from one layer of the pyramid to the next
+    overlap: float = 0.7  # above which the weaker of two boxes goes
+
+
+UCCS_SETTINGS = CascadeSettings(least_face=40, thresholds=(0.2, 0.2, 0.2))
+"""The watchlist challenge's detection baseline: deliberately low thresholds."""
+
+FHIBE_SETTINGS = CascadeSettings(least_face=20, thresholds=(0.6, 0.7, 0.8))
+"""What FHIBE asks before it aligns a face for CurricularFace."""
+
+
+class Mtcnn(nn.Module):
+    """The three networks and the cascade over them; one picture at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pnet, self.rnet, self.onet = ProposalNet(), RefinementNet(), OutputNet()
+
+    def faces(self, pixels: Pixels, settings: CascadeSettings = CascadeSettings()) -> tuple[Face, ...]:  # noqa: B008
+        """All faces of a picture, the most probable first; none is an empty tuple."""
+        device = next(self.parameters()).device
+        picture = torch.from_numpy(np.ascontiguousarray(pixels)).to(device).permute(2, 0, 1)[None].float()
+        with torch.inference_mode():
+            boxes = self._propose(picture, settings)
+            boxes = self._refine(picture, boxes, settings)
+            return self._output(picture, boxes, settings)
+
+    def _propose(self, picture: Tensor, settings: CascadeSettings) -> Boxes:
+        height, width = picture.shape[2:]
+        threshold = settings.thresholds[0]
+        kept: list[Boxes] = []  # x0, y0, x1, y1, score, four shifts
+        for scale in _pyramid(min(height, width), settings):
+            small = functional.adaptive_avg_pool2d(picture, (int(height * scale + 1), int(width * scale + 1)))
+            shifts, probabilities = self.pnet((small - 127.5) * 0.0078125)
+            rows, columns = torch.nonzero(probabilities[0] >= threshold, as_tuple=True)
+            cells = np.stack([columns.cpu().numpy(), rows.cpu().numpy()], axis=1).astype(np.float32)
+            scores = probabilities[0, rows, columns].cpu().numpy()
+            moves = shifts[0, :, rows, columns].T.cpu().numpy()
+            corner = np.floor((cells * 2 + 1) / np.float32(scale))
+            opposite = np.floor((cells * 2 + 12) / np.float32(scale))
+            found = np.concatenate([corner, opposite, scores[:, None], moves], axis=1).astype(np.float32)
+            kept.append(found[suppress(found[:, :4], found[:, 4], 0.5)])
+        if not kept:
+            return np.zeros((0, 4), np.float32)
+        every = np.concatenate(kept)
+        every = every[suppress(every[:, :4], every[:, 4], settings.overlap)]
+        sizes = every[:, 2:4] - every[:, :2]
+        return _square(every[:, :4] + every[:, 5:9] * np.tile(sizes, 2))
+
+    def _refine(self, picture: Tensor, boxes: Boxes, settings: CascadeSettings) -> Boxes:
+        boxes, crops = _crops(picture, boxes, 24)
+        if not len(boxes):
+            return boxes
+        shifts, scores = (torch.cat(parts) for parts in zip(*map(self.rnet, torch.split(crops, _AT_ONCE)), strict=True))
+        passed = (scores > settings.thresholds[1]).cpu().numpy()
+        boxes, moves, sure = boxes[passed], shifts.cpu().numpy()[passed], scores.cpu().numpy()[passed]
+        picked = suppress(boxes, sure, settings.overlap)
+        return _square(_moved(boxes[picked], moves[picked]))
+
+    def _output(self, picture: Tensor, boxes: Boxes, settings: CascadeSettings) -> tuple[Face, ...]:
+        boxes, crops = _crops(picture, boxes, 48)
+        if not len(boxes):
+            return ()
+        parts = zip(*map(self.onet, torch.split(crops, _AT_ONCE)), strict=True)
+        shifts, marks, scores = (torch.cat(part).cpu().numpy() for part in parts)
+        passed = scores > settings.thresholds[2]
+        boxes, shifts, marks, scores = boxes[passed], shifts[passed], marks[passed], scores[passed]
+        sizes = boxes[:, 2:4] - boxes[:, :2] + 1
+        points = np.stack([marks[:, :5], marks[:, 5:]], axis=2) * sizes[:, None] + boxes[:, None, :2] - 1
+        boxes = _moved(boxes, shifts)
+        picked = suppress(boxes, scores, settings.overlap, by_smaller=True)
+        return tuple(
+            Face((float(box[0]), float(box[1]), float(box[2]), float(box[3])), float(score), mark.astype(np.float64))
+            for box, score, mark in zip(boxes[picked], scores[picked], points[picked], strict=True)
+        )
+
+
+def largest_first(faces: tuple[Face, ...]) -> tuple[Face, ...]:
+    """Faces by area, the largest first; of equal ones the less probable first, as the published sort has it."""
+    areas = np.array([np.float32(face.area) for face in faces])
+    return tuple(faces[index] for index in np.argsort(areas, kind="stable")[::-1])
+
+
+def suppress(
+    boxes: Boxes, scores: NDArray[np.float32], threshold: float, *, by_smaller: bool = False
+) -> NDArray[np.intp]:
+    """Indices of the boxes that stay, best first: each takes away all weaker ones that overlap it by more.
+
+    Overlap is intersection over union; `by_smaller`: over the smaller box, both counted in whole pixels (one more).
+
+    >>> boxes = np.array([[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30]], np.float32)
+    >>> suppress(boxes, np.array([0.8, 0.9, 0.7], np.float32), 0.5).tolist()
+    [1, 2]
+    """
+    one = np.float32(1 if by_smaller else 0)
+    areas = (boxes[:, 2] - boxes[:, 0] + one) * (boxes[:, 3] - boxes[:, 1] + one)
+    waiting = np.argsort(-scores, kind="stable")
+    kept = []
+    while len(waiting):
+        best, waiting = waiting[0], waiting[1:]
+        kept.append(best)
+        corner = np.maximum(boxes[best, :2], boxes[waiting, :2])
+        opposite = np.minimum(boxes[best, 2:], boxes[waiting, 2:])
+        shared = np.maximum(opposite - corner + one, 0).prod(axis=1)
+        if by_smaller:
+            overlap = shared / np.minimum(areas[best], areas[waiting])
+        else:
+            overlap = shared / (areas[best] + areas[waiting] - shared)
+        waiting = waiting[~(overlap > threshold)]
+    return np.array(kept, dtype=np.intp)
+
+
+def _pyramid(shorter: int, settings: CascadeSettings) -> list[float]:
+    """Scales at which a face of the least size, and larger ones, measure twelve pixels."""
+    scale = 12.0 / settings.least_face
+    side = shorter * scale
+    scales = []
+    while side >= 12:
+        scales.append(scale)
+        scale, side = scale * settings.factor, side * settings.factor
+    return scales
+
+
+def _crops(picture: Tensor, boxes: Boxes, size: int) -> tuple[Boxes, Tensor]:
+    """The boxes that have a pixel inside the picture, and their crops at `size`, in [-1, 1]."""
+    height, width = picture.shape[2:]
+    whole = np.trunc(boxes).astype(np.int64)
+    left, top = np.maximum(whole[:, 0], 1) - 1, np.maximum(whole[:, 1], 1) - 1
+    right, bottom = np.minimum(whole[:, 2], width), np.minimum(whole[:, 3], height)
+    inside = np.flatnonzero((bottom > top) & (right > left))
+    crops = [
+        functional.adaptive_avg_pool2d(picture[:, :, top[i] : bottom[i], left[i] : right[i]], size) for i in inside
+    ]
+    if not crops:
+        return np.zeros((0, 4), np.float32), picture[:0]
+    return boxes[inside], (torch.cat(crops) - 127.5) * 0.0078125
+
+
+def _moved(boxes: Boxes, shifts: NDArray[np.float32]) -> Boxes:
+    sizes = boxes[:, 2:4] - boxes[:, :2] + 1
+    return (boxes + shifts * np.tile(sizes, 2)).astype(np.float32)
+
+
+def _square(boxes: Boxes) -> Boxes:
+    """Boxes about the same centres with both sides as long as the longer one."""
+    sizes = boxes[:, 2:4] - boxes[:, :2]
+    side = sizes.max(axis=1, keepdims=True) if len(boxes) else np.zeros((0, 1), np.float32)
+    corner = boxes[:, :2] + sizes * np.float32(0.5) - side * np.float32(0.5)
+    return np.concatenate([corner, corner + side], axis=1).astype(np.float32)
+
+
+def _flat(x: Tensor) -> Tensor:
+    """Features in the order of the original networks: columns, rows, channels."""
+    return x.permute(0, 3, 2, 1).reshape(len(x), -1)

@@ -1,0 +1,259 @@
+"""One picture to a vector: inception, re-identification and face features, as readers that protocols ask for by name.
+
+A reader has a fingerprint (name, weights, loading, mode) and reads lists of files in order. `read` insists on all of
+them; `readings` gives what could be read and the reasons for the rest. Every network has the preparation that its
+publication gives it, so a reader's numbers are comparable with those of its publication and with no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.errors import OptionError
+from evenhand.instruments.architectures import NO_PATHS, Ready, WeightPaths, build_network
+from evenhand.instruments.cache import ReadingCache
+from evenhand.instruments.comparers import signed, unit_batch
+from evenhand.instruments.faces import crop, standardised
+from evenhand.instruments.people import Scaling, WholeBox, merge_rows, person_box, person_patches
+from evenhand.instruments.pictures import HIS_EVALUATORS, Loading
+from evenhand.instruments.readings import Instrument, Pictures, Readings, Vectors, measure
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class PictureReader:
+    """A reader over files; keeps its vectors below `cache` when one is named."""
+
+    instrument: Instrument
+    cache: Path | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Name, weights and preparation: part of every result."""
+        return self.instrument.fingerprint
+
+    def read(self, images: Sequence[Path]) -> Vectors:
+        """One vector per picture; an error that counts and names the pictures when some can't be read."""
+        return self.readings(images).complete(self.fingerprint)
+
+    def readings(self, images: Sequence[Path]) -> Readings:
+        """What could be read, and the reasons for the rest."""
+        return measure(
+            self.instrument, [(Path(image),) for image in images], ReadingCache(self.cache, self.fingerprint)
+        )
+
+
+@dataclass(frozen=True)
+class FlaggedReader:
+    """A reader whose vectors come with the answer to «was there a face (a person)?»."""
+
+    inner: PictureReader  # its first number is the flag
+
+    @property
+    def fingerprint(self) -> str:
+        return self.inner.fingerprint
+
+    def read(self, images: Sequence[Path]) -> Vectors:
+        """One vector per picture; pictures without a face are read whole, as published."""
+        return self.inner.read(images)[:, 1:]
+
+    def found(self, images: Sequence[Path]) -> NDArray[np.bool_]:
+        """Whether a face was found in each picture."""
+        return self.inner.read(images)[:, 0] > 0
+
+    def readings(self, images: Sequence[Path]) -> Readings:
+        """What could be read, with the flag as the first number of each vector, and the reasons for the rest."""
+        return self.inner.readings(images)
+
+
+def inception_reader(
+    form: str = "imagenet",
+    *,
+    image_size: int = 512,
+    paths: WeightPaths = NO_PATHS,
+    folder: Path | None = None,
+    device: str = "cpu",
+    cache: Path | None = None,
+    ready: Ready | None = None,
+) -> PictureReader:
+    """2,048 features of Inception v3.
+
+    `imagenet` is the synthesis protocol's network: pictures at `image_size`, [-1, 1], bilinear to 299 × 299 by pixel
+    centres. `fid` is the network of the FID literature (2015-12-05) on pictures at their own size, resized as its
+    graph does: bilinear by pixel corners, (value - 128) / 128.
+    """
+    if form not in ("imagenet", "fid"):
+        raise OptionError(f"There is no inception network {form!r}. Use imagenet or fid.")
+    network = ready or build_network(f"inception-{form}", paths=paths, folder=folder, device=device)
+    if form == "imagenet":
+        return _network_reader("inception-imagenet", network, _his(image_size), 2048, _to_299, cache)
+    own = Loading("fid-2015", HIS_EVALUATORS.decoder)
+    return _network_reader("inception-fid", network, own, 2048, _to_299_by_corners, cache)
+
+
+def person_detector(
+    *,
+    image_size: int = 512,
+    scaling: Scaling = Scaling.AS_PUBLISHED,
+    paths: WeightPaths = NO_PATHS,
+    folder: Path | None = None,
+    device: str = "cpu",
+    cache: Path | None = None,
+    ready: Ready | None = None,
+) -> PictureReader:
+    """The largest person of each picture by YOLOv3-SPP: a flag and four whole coordinates (0 when nobody is there)."""
+    if image_size % 32:
+        raise OptionError(f"The person detector needs sides that are multiples of 32; image_size is {image_size}.")
+    network = ready or build_network("yolov3-spp", paths=paths, folder=folder, device=device)
+
+    def together(jobs: Sequence[Pictures]) -> Vectors:
+        import torch
+
+        with torch.inference_mode():
+            rows: Tensor = network.network(unit_batch([job[0].pixels for job in jobs], network.device))
+        boxes = [person_box(merge_rows(one), image_size, image_size, scaling=scaling) for one in rows.cpu().numpy()]
+        return np.array([(1, *box) if box else (0, 0, 0, 0, 0) for box in boxes], dtype=np.float32)
+
+    loading = _his(image_size)
+    name = f"yolov3-spp|{network.fingerprint}|{loading.fingerprint}|{scaling.name.lower()}"
+    return PictureReader(Instrument(name, loading, 5, together=together, batch=4), cache)
+
+
+def person_reader(
+    which: str,
+    *,
+    detector: PictureReader | None = None,
+    strict: bool = False,
+    image_size: int = 512,
+    paths: WeightPaths = NO_PATHS,
+    folder: Path | None = None,
+    device: str = "cpu",
+    cache: Path | None = None,
+    ready: Ready | None = None,
+) -> PictureReader:
+    """Re-identification features: `osnet` (512) or `pcb` (12,288) of the person that `detector` finds.
+
+    Without a detector the whole picture is read; the published code then skips normalisation, `strict` does not.
+    """
+    if which not in ("osnet", "pcb"):
+        raise OptionError(f"There is no re-identification network {which!r}. Use osnet or pcb.")
+    network = ready or build_network(
+        "osnet-ibn" if which == "osnet" else "pcb", paths=paths, folder=folder, device=device
+    )
+    size, width = ((256, 128), 512) if which == "osnet" else ((384, 192), 12288)
+
+    def together(jobs: Sequence[Pictures]) -> Vectors:
+        import torch
+
+        names = tuple(job[0].name for job in jobs)
+        boxes = _boxes(detector, names) if detector is not None else None
+        with torch.inference_mode():
+            pictures = unit_batch([job[0].pixels for job in jobs], network.device)
+            patches = person_patches(pictures, boxes, size, names=names, normalise_without_boxes=strict)
+            features: Tensor = network.network(patches)
+            return features.cpu().numpy()
+
+    loading = _his(image_size)
+    seen = detector.fingerprint if detector else f"no-detector{':normalised' if strict else ''}"
+    name = f"{which}|{network.fingerprint}|{loading.fingerprint}|{seen}"
+    return PictureReader(Instrument(name, loading, width, together=together), cache)
+
+
+def face_reader(
+    *,
+    image_size: int = 512,
+    paths: WeightPaths = NO_PATHS,
+    folder: Path | None = None,
+    device: str = "cpu",
+    cache: Path | None = None,
+    detector: Ready | None = None,
+    ready: Ready | None = None,
+) -> FlaggedReader:
+    """512 numbers of the largest face by MTCNN and Inception-ResNet v1 (VGGFace2); of the whole picture without one."""
+    finder = detector or build_network("mtcnn", paths=paths, folder=folder, device=device)
+    network = ready or build_network("vggface2", paths=paths, folder=folder, device=device)
+    from evenhand.instruments.networks.mtcnn import Mtcnn, largest_first
+
+    cascade = finder.network
+    assert isinstance(cascade, Mtcnn)
+
+    def together(jobs: Sequence[Pictures]) -> Vectors:
+        import torch
+        from torch.nn import functional
+
+        inputs, flags = [], []
+        for (picture,) in jobs:
+            faces = largest_first(cascade.faces(picture.pixels))
+            flags.append(bool(faces))
+            if faces:
+                face = standardised([crop(picture.pixels, faces[0])])
+                inputs.append(torch.from_numpy(face[0]).to(network.device))
+            else:
+                whole = signed(unit_batch([picture.pixels], network.device))
+                inputs.append(functional.adaptive_avg_pool2d(whole, 160)[0])
+        with torch.inference_mode():
+            features: Tensor = network.network(torch.stack(inputs))
+        return np.concatenate([np.array(flags, np.float32)[:, None], features.cpu().numpy()], axis=1)
+
+    loading = _his(image_size)
+    name = f"face|{finder.fingerprint}|{network.fingerprint}|{loading.fingerprint}"
+    return FlaggedReader(PictureReader(Instrument(name, loading, 513, together=together), cache))
+
+
+def _his(image_size: int) -> Loading:
+    return HIS_EVALUATORS.at(image_size, image_size)
+
+
+def _network_reader(
+    name: str, ready: Ready, loading: Loading, width: int, prepare: Callable[[Tensor], Tensor], cache: Path | None
+) -> PictureReader:
+    def together(jobs: Sequence[Pictures]) -> Vectors:
+        import torch
+
+        with torch.inference_mode():
+            if loading.size is None:
+                units = [prepare(unit_batch([job[0].pixels], ready.device)) for job in jobs]
+                batch = torch.cat(units)
+            else:
+                batch = prepare(unit_batch([job[0].pixels for job in jobs], ready.device))
+            features: Tensor = ready.network(batch)
+            return features.cpu().numpy()
+
+    return PictureReader(
+        Instrument(f"{name}|{ready.fingerprint}|{loading.fingerprint}", loading, width, together=together), cache
+    )
+
+
+def _to_299(batch: Tensor) -> Tensor:
+    from torch.nn import functional
+
+    return functional.interpolate(signed(batch), size=(299, 299), mode="bilinear", align_corners=False)
+
+
+def _to_299_by_corners(batch: Tensor) -> Tensor:
+    """Bilinear as the 2015 graph resizes: output pixel i looks at i × scale, not at pixel centres."""
+    import torch
+
+    values = batch * 255
+    for axis in (2, 3):
+        length = values.shape[axis]
+        places = torch.arange(299, device=values.device, dtype=values.dtype) * (length / 299)
+        low = places.floor().long().clamp(max=length - 1)
+        high = (low + 1).clamp(max=length - 1)
+        part = (places - low).view((-1, 1) if axis == 2 else (1, -1))
+        values = values.index_select(axis, low) * (1 - part) + values.index_select(axis, high) * part
+    return (values - 128) / 128
+
+
+def _boxes(detector: PictureReader, names: tuple[str, ...]) -> tuple[WholeBox | None, ...]:
+    """The detector's boxes for the pictures of these names, from its cache where they were found before."""
+    rows = detector.read([Path(name) for name in names])
+    return tuple((int(row[1]), int(row[2]), int(row[3]), int(row[4])) if row[0] > 0 else None for row in rows)

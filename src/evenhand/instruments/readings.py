@@ -1,0 +1,236 @@
+"""Pictures through an instrument: decoded ahead in threads, measured in batches, each distinct content once.
+
+What can't be measured is named, counted and left out; nothing else is lost with it. While a network works on one batch
+the next is read, decoded and resized; `Waits` says how long it waited all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.instruments.cache import ReadingCache, Vector
+from evenhand.instruments.errors import PictureError
+from evenhand.instruments.pictures import Loading, Picture, content_of, decode, read_bytes
+
+Job = tuple[Path, ...]  # the pictures of one measurement: one, or two that are compared
+Pictures = tuple[Picture, ...]
+Vectors = NDArray[np.floating]  # (measurements, numbers of one)
+
+_KEEP_EVERY = 1024  # measurements between two shards of the cache
+
+
+class Problem(NamedTuple):
+    """A picture, or pair, that could not be measured."""
+
+    position: int  # in the list that was asked for
+    picture: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Where the time went: how long it took in all, and how long the network waited for pictures."""
+
+    seconds: float
+    waited: float
+    measured: int  # by the instrument itself
+    remembered: int  # from the cache, or the same content again
+
+    @property
+    def share(self) -> float:
+        """The share of time that was spent waiting for pictures."""
+        return self.waited / self.seconds if self.seconds > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Readings:
+    """One row of values for each picture that could be measured, and the reasons for the others."""
+
+    values: Vectors  # (measured, features)
+    positions: NDArray[np.intp]  # (measured,) in the list that was asked for
+    problems: tuple[Problem, ...]
+    waits: Waits
+
+    def complete(self, what: str) -> Vectors:
+        """The values when every picture was measured; otherwise an error that counts and names the others."""
+        if self.problems:
+            first, count = self.problems[0], len(self.problems)
+            asked = count + len(self.values)
+            more = f" This and {count - 1} more of {asked} can't be measured by {what}." if count > 1 else ""
+            raise PictureError(first.picture, first.reason + more)
+        return self.values
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """How pictures become numbers. Exactly one of `together` (a network's batch) and `alone` (in a thread) is given."""
+
+    fingerprint: str
+    loading: Loading
+    width: int  # numbers per measurement
+    together: Callable[[Sequence[Pictures]], Vectors] | None = None
+    alone: Callable[[Pictures], Sequence[float]] | None = None
+    batch: int = 16
+    workers: int = field(default_factory=lambda: min(4, os.cpu_count() or 1))
+
+
+def measure(instrument: Instrument, jobs: Sequence[Job], cache: ReadingCache) -> Readings:
+    """Every job measured once, in order; pictures with the same bytes share one measurement."""
+    started = time.perf_counter()
+    work = _Work(instrument, cache)
+    waiting: list[tuple[str, Pictures]] = []
+    waited = 0.0
+    for seconds, done in _ahead(jobs, work.prepare, instrument.workers, instrument.batch):
+        waited += seconds
+        key = work.note(done)
+        if key and done.pictures is not None:
+            waiting.append((key, done.pictures))
+        if len(waiting) >= instrument.batch:
+            work.run(waiting)
+            waiting = []
+    work.run(waiting)
+    work.keep()
+    return work.readings(time.perf_counter() - started, waited)
+
+
+class _Prepared(NamedTuple):
+    """What a thread made of a job."""
+
+    position: int
+    name: str
+    key: str = ""
+    pictures: Pictures | None = None  # to be measured in a batch
+    vector: Vector | None = None  # known or measured already
+    reason: str = ""
+    fresh: bool = False  # measured by the thread itself
+
+
+class _Work:
+    """The state of one call of `measure`."""
+
+    def __init__(self, instrument: Instrument, cache: ReadingCache) -> None:
+        self.instrument, self.cache = instrument, cache
+        self.lock = threading.Lock()
+        self.begun: set[str] = set()
+        self.found: dict[str, Vector] = {}
+        self.broken: dict[str, str] = {}
+        self.new: dict[str, Vector] = {}
+        self.order: list[_Prepared] = []
+        self.measured = 0
+
+    def prepare(self, position: int, job: Job) -> _Prepared:
+        """Read, identify and decode the pictures of a job; runs in a thread and never raises for a bad picture."""
+        name = " and ".join(str(path) for path in job)
+        try:
+            data = [read_bytes(path) for path in job]
+            key = "+".join(content_of(part) for part in data)
+            known = self.cache.get(key)
+            if known is not None:
+                return _Prepared(position, name, key, vector=known)
+            with self.lock:
+                again = key in self.begun
+                self.begun.add(key)
+            if again:
+                return _Prepared(position, name, key)
+            loading = self.instrument.loading
+            try:
+                pictures = tuple(decode(part, str(path), loading) for part, path in zip(data, job, strict=True))
+                if self.instrument.alone is None:
+                    return _Prepared(position, name, key, pictures=pictures)
+                vector = np.asarray(self.instrument.alone(pictures), dtype=np.float64)
+                return _Prepared(position, name, key, vector=vector, fresh=True)
+            except PictureError as error:
+                return _Prepared(position, error.picture if len(job) == 1 else name, key, reason=error.reason)
+        except PictureError as error:
+            return _Prepared(position, error.picture, reason=error.reason)
+
+    def note(self, done: _Prepared) -> str:
+        """Write down what a thread found; the key when the pictures are still to be measured."""
+        self.order.append(done._replace(pictures=None, vector=None))
+        if done.reason and done.key:
+            self.broken[done.key] = done.reason
+        if done.vector is not None:
+            self.found[done.key] = done.vector
+            if done.fresh:
+                self.measured += 1
+                self.new[done.key] = done.vector
+                self._keep_sometimes()
+        return done.key
+
+    def run(self, batch: Sequence[tuple[str, Pictures]]) -> None:
+        """Measure a batch; when one picture in it is refused, the others are measured one by one."""
+        if not batch or self.instrument.together is None:
+            return
+        try:
+            vectors = self.instrument.together([pictures for _, pictures in batch])
+        except PictureError as error:
+            if len(batch) == 1:
+                self.broken[batch[0][0]] = error.reason
+                return
+            for one in batch:
+                self.run([one])
+            return
+        for (key, _), vector in zip(batch, vectors, strict=True):
+            self.found[key] = self.new[key] = np.asarray(vector)
+        self.measured += len(batch)
+        self._keep_sometimes()
+
+    def keep(self) -> None:
+        self.cache.add(self.new)
+        self.new = {}
+
+    def _keep_sometimes(self) -> None:
+        if len(self.new) >= _KEEP_EVERY:
+            self.keep()
+
+    def readings(self, seconds: float, waited: float) -> Readings:
+        problems, rows, positions = [], [], []
+        for one in self.order:
+            vector = self.found.get(one.key)
+            if vector is not None:
+                rows.append(vector)
+                positions.append(one.position)
+            else:
+                problems.append(
+                    Problem(one.position, one.name, one.reason or self.broken.get(one.key, "was not measured."))
+                )
+        values = np.stack(rows) if rows else np.zeros((0, self.instrument.width), np.float32)
+        remembered = len(rows) - self.measured
+        return Readings(
+            values, np.array(positions, np.intp), tuple(problems), Waits(seconds, waited, self.measured, remembered)
+        )
+
+
+def _ahead(
+    jobs: Sequence[Job], prepare: Callable[[int, Job], _Prepared], workers: int, batch: int
+) -> Iterator[tuple[float, _Prepared]]:
+    """What threads prepared, in the order of the jobs, batches ahead, with the seconds waited for each."""
+    pending: deque[Future[_Prepared]] = deque()
+    todo = iter(enumerate(jobs))
+    with ThreadPoolExecutor(max_workers=max(1, workers), thread_name_prefix="pictures") as pool:
+        for position, job in todo:
+            pending.append(pool.submit(prepare, position, job))
+            if len(pending) < 2 * batch + workers:
+                continue
+            yield _result(pending.popleft())
+        while pending:
+            yield _result(pending.popleft())
+
+
+def _result(future: Future[_Prepared]) -> tuple[float, _Prepared]:
+    if future.done():
+        return 0.0, future.result()
+    started = time.perf_counter()
+    done = future.result()
+    return time.perf_counter() - started, done

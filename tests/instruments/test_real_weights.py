@@ -1,0 +1,233 @@
+"""Real weights on a real photograph: detectors find the face, embeddings tell it from others, a person has a pose."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from skimage import data
+
+from evenhand.core.errors import DataError, UnknownNameError
+from evenhand.instruments.architectures import Ready, fill_network
+from evenhand.instruments.bodies import PersonMask, PoseReader
+from evenhand.instruments.checkpoints import filled_tensors, load_into, shapes_of
+from evenhand.instruments.comparers import lpips_comparer
+from evenhand.instruments.detectors import face_detector, mtcnn_detector
+from evenhand.instruments.embedders import FaceSimilarity, face_embedder
+from evenhand.instruments.faces import Face
+from evenhand.instruments.networks.iresnet import Ir, IResNet
+from evenhand.instruments.networks.mtcnn import CascadeSettings, Mtcnn, largest_first, suppress
+from evenhand.instruments.pictures import HIS_EVALUATORS
+from evenhand.instruments.readers import face_reader, inception_reader, person_detector, person_reader
+
+EYES_NOSE_MOUTH = np.array([[203, 102], [247, 103], [222, 126], [200, 141], [243, 143]])  # of the astronaut, by eye
+
+
+@cache
+def astronaut() -> np.ndarray:
+    return np.asarray(data.astronaut())
+
+
+def altered() -> dict[str, np.ndarray]:
+    picture = astronaut()
+    return {
+        "mirrored": np.ascontiguousarray(picture[:, ::-1]),
+        "darker": (picture * 0.6).astype(np.uint8),
+        "blurred": cv2.GaussianBlur(picture, (0, 0), 1.5),
+        "smaller": cv2.resize(picture, (300, 300), interpolation=cv2.INTER_AREA),
+    }
+
+
+def overlap(first: Face, second: Face) -> float:
+    corner, opposite = np.maximum(first.box[:2], second.box[:2]), np.minimum(first.box[2:], second.box[2:])
+    shared = float(np.maximum(opposite - corner, 0).prod())
+    return shared / (first.area + second.area - shared)
+
+
+@pytest.mark.parametrize("name", ["mtcnn", "yunet"])
+def test_the_one_face_is_found_with_its_landmarks(name: str) -> None:
+    (face,) = face_detector(name).faces(astronaut())
+    assert face.score > 0.9
+    assert face.landmarks is not None
+    assert np.abs(face.landmarks - EYES_NOSE_MOUTH).max() < 8
+    assert overlap(face, Face((180.0, 62.0, 268.0, 174.0), 1.0)) > 0.8
+
+
+def test_dlib_finds_the_same_face_without_landmarks() -> None:
+    (face,) = face_detector("dlib").faces(astronaut())
+    assert overlap(face, Face((180.0, 62.0, 268.0, 174.0), 1.0)) > 0.6
+    with pytest.raises(DataError, match="aligns faces by five landmarks"):
+        face_embedder("sface").embed(astronaut(), [face])
+
+
+@pytest.mark.parametrize("name", ["mtcnn", "yunet"])
+def test_a_picture_without_a_face_gives_none(name: str) -> None:
+    assert face_detector(name).faces(np.asarray(data.chelsea())[:, :200] // 4 * 0 + 90) == ()
+    assert face_detector(name).faces(np.zeros((9, 200, 3), np.uint8)) == ()
+
+
+@pytest.mark.parametrize(("name", "apart", "size"), [("vggface2", 0.5, 160), ("sface", 0.36, 112), ("dlib", 0.93, 150)])
+def test_an_embedding_tells_altered_copies_of_a_face_from_other_faces(name: str, apart: float, size: int) -> None:
+    detector, embedder = face_detector("mtcnn"), face_embedder(name)
+
+    def unit(vectors: np.ndarray) -> np.ndarray:
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    pictures = [astronaut(), *altered().values()]
+    same = unit(np.concatenate([embedder.embed(one, detector.faces(one)[:1]) for one in pictures]))
+    patches = (data.lfw_subset()[:12] * 255).astype(np.uint8)  # faces of other people
+    crops = [cv2.resize(np.repeat(patch[:, :, None], 3, axis=2), (size, size)) for patch in patches]
+    others = unit(embedder.embed_crops(crops))
+    assert same.shape[1] == embedder.dimensions
+    assert (same[0] @ same[1:].T).min() > apart > (same[0] @ others.T).max()
+
+
+def test_no_faces_give_no_rows() -> None:
+    assert face_embedder("sface").embed(astronaut(), []).shape == (0, 128)
+    with pytest.raises(UnknownNameError, match="sface"):
+        face_embedder("sfase")
+    with pytest.raises(UnknownNameError, match="yunet"):
+        face_detector("younet")
+
+
+def test_the_watchlist_challenge_s_low_thresholds_give_more_boxes_in_order_of_probability() -> None:
+    faces = mtcnn_detector(least_face=40, thresholds=(0.2, 0.2, 0.2)).faces(astronaut())
+    assert len(faces) > 1
+    assert [face.score for face in faces] == sorted((face.score for face in faces), reverse=True)
+
+
+def test_boxes_at_the_edge_of_the_picture_do_not_stop_the_cascade() -> None:
+    cut = np.ascontiguousarray(astronaut()[95:, 215:])  # half a face in the corner
+    for face in mtcnn_detector(thresholds=(0.1, 0.1, 0.1)).faces(cut):
+        assert np.isfinite(face.box).all()
+
+
+def test_a_filled_cascade_finds_nothing_and_says_so() -> None:
+    network = fill_network("mtcnn").network
+    assert isinstance(network, Mtcnn)
+    assert network.faces(np.zeros((64, 64, 3), np.uint8), CascadeSettings(thresholds=(1.1, 1.1, 1.1))) == ()
+
+
+def test_the_largest_face_comes_first() -> None:
+    small, large = Face((0.0, 0.0, 10.0, 10.0), 0.99), Face((0.0, 0.0, 20.0, 20.0), 0.8)
+    assert largest_first((small, large)) == (large, small)
+    assert largest_first(()) == ()
+
+
+def test_a_contained_box_goes_when_the_smaller_one_counts() -> None:
+    boxes = np.array([[0, 0, 100, 100], [40, 40, 60, 60]], np.float32)
+    scores = np.array([0.9, 0.8], np.float32)
+    assert suppress(boxes, scores, 0.7).tolist() == [0, 1]
+    assert suppress(boxes, scores, 0.7, by_smaller=True).tolist() == [0]
+    assert suppress(boxes[:0], scores[:0], 0.7).tolist() == []
+
+
+def test_a_person_has_a_mask_and_a_pose() -> None:
+    mask = PersonMask().mask(astronaut())
+    assert mask.shape == (512, 512)
+    assert mask[100, 225] > 0.9  # the face
+    assert mask[60, 330] < 0.1  # the wall
+    pose = PoseReader().pose(astronaut())
+    assert pose is not None
+    assert pose.score > 0.9
+    nose, left_eye, right_eye = pose.coco[:3]
+    assert np.abs(nose - EYES_NOSE_MOUTH[2]).max() < 20
+    assert right_eye[0] < nose[0] < left_eye[0] + 10
+    assert pose.coco.shape == (17, 2)
+    assert PoseReader(least_score=0.9).pose(np.full((200, 100, 3), 127, np.uint8)) is None
+
+
+def saved(path: Path, pixels: np.ndarray) -> Path:
+    Image.fromarray(pixels).save(path)
+    return path
+
+
+def test_lpips_is_small_for_small_changes_and_zero_for_none(tmp_path: Path) -> None:
+    first = saved(tmp_path / "a.png", astronaut())
+    changed = [saved(tmp_path / f"{name}.png", altered()[name]) for name in ("darker", "mirrored")]
+    for backbone in ("alex", "vgg"):
+        comparer = lpips_comparer(backbone, loading=HIS_EVALUATORS.at(128, 128))
+        same, darker, mirrored = comparer.compare([first] * 3, [first, *changed])
+        assert same == 0.0
+        assert 0.0 < darker < mirrored < 1.0
+        assert comparer.compare(changed[:1], [first])[0] == pytest.approx(darker, abs=1e-6)
+
+
+def test_the_face_reader_reads_the_face_or_the_whole_picture(tmp_path: Path) -> None:
+    paths = [
+        saved(tmp_path / "face.png", astronaut()),
+        saved(tmp_path / "cat.png", np.asarray(data.chelsea())[:, 300:]),
+    ]
+    reader = face_reader(image_size=256, cache=tmp_path / "cache")
+    assert reader.found(paths).tolist() == [True, False]
+    vectors = reader.read(paths)
+    assert vectors.shape == (2, 512)
+    assert np.isfinite(vectors).all()
+    assert reader.fingerprint.startswith("face|mtcnn-pnet@")
+
+
+def test_the_fid_reader_resizes_by_corners_as_the_2015_graph_does(tmp_path: Path) -> None:
+    path = saved(tmp_path / "a.png", cv2.resize(astronaut(), (150, 120)))
+    reader = inception_reader("fid", cache=tmp_path / "cache")
+    features = reader.read([path])
+    pixels = np.asarray(Image.open(path)).astype(np.float64)
+
+    def taps(length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        place = np.arange(299) * (length / 299)
+        low = np.floor(place).astype(int)
+        return low, np.minimum(low + 1, length - 1), place - low
+
+    y0, y1, fy = taps(120)
+    x0, x1, fx = taps(150)
+    rows = pixels[y0] * (1 - fy)[:, None, None] + pixels[y1] * fy[:, None, None]
+    small = rows[:, x0] * (1 - fx)[None, :, None] + rows[:, x1] * fx[None, :, None]
+    from evenhand.instruments.architectures import build_network
+
+    network = build_network("inception-fid").network
+    with torch.inference_mode():
+        expected = network(torch.from_numpy(((small - 128) / 128).astype(np.float32)).permute(2, 0, 1)[None]).numpy()
+    assert features.shape == (1, 2048)
+    assert np.abs(features - expected).max() < 1e-3 * np.abs(expected).max()
+
+
+def small_network(network: torch.nn.Module) -> Ready:
+    load_into(network, filled_tensors(shapes_of(network), 1.0), "a small network")
+    return Ready(network, "filled", "cpu")
+
+
+def test_aligned_faces_reach_magface_and_curricularface_in_their_own_order_and_range() -> None:
+    (face,) = face_detector("yunet").faces(astronaut())
+    seen = []
+    for name, network in (("magface", IResNet((1, 1, 1, 1))), ("curricularface", Ir((1, 1, 1, 1)))):
+        first = network.conv1 if isinstance(network, IResNet) else network.input_layer[0]
+        first.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0].clone()))
+        embedder = face_embedder(name, ready=small_network(network))
+        assert embedder.embed(astronaut(), [face, face]).shape == (2, 512)
+    blue_first, signed = seen
+    assert (blue_first.min() >= 0, blue_first.max() <= 1) == (True, True)
+    assert signed.min() < -0.5
+    assert torch.allclose(blue_first.flip(1) * 2 - 1, signed, atol=1e-6)
+
+
+def test_a_pair_without_a_face_is_named_and_the_others_are_compared(tmp_path: Path) -> None:
+    face = saved(tmp_path / "face.png", astronaut())
+    darker = saved(tmp_path / "darker.png", altered()["darker"])
+    empty = saved(tmp_path / "empty.png", np.full((120, 120, 3), 90, np.uint8))
+    similarity = FaceSimilarity(face_detector("yunet"), face_embedder("sface"))
+    readings = similarity.comparisons([face, face, darker], [darker, empty, face])
+    assert readings.positions.tolist() == [0, 2]
+    assert readings.values.min() > 0.8
+    assert "no face was found" in readings.problems[0].reason
+
+
+def test_a_person_is_read_by_both_networks_with_the_detector_s_box(tmp_path: Path) -> None:
+    path = saved(tmp_path / "a.png", cv2.resize(astronaut(), (64, 64)))
+    detector = person_detector(image_size=64, ready=fill_network("yolov3-spp"), cache=tmp_path)
+    assert detector.read([path]).tolist() == [[0, 0, 0, 0, 0]]
+    features = person_reader("osnet", detector=detector, image_size=64, ready=fill_network("osnet-ibn")).read([path])
+    assert features.shape == (1, 512)
