@@ -1,0 +1,296 @@
+"""The metrics by name: what each looks at, what it needs, which runs it belongs to, and what comes along with it.
+
+Names are those of the publication, case and all; `lpips` is another name of `lps`. A name with `/strict` is the
+corrected reading of the same thing. What is not in the publication has a name of its own (`kid`, `ms-ssim`), and so
+has every metric of a substitute network or of features that a user brings (`fid:NAME`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from evenhand.benchmarks.synthesis.metrics import DecibelsOfFrames, PublishedMean
+from evenhand.benchmarks.synthesis.protocol import Reading
+from evenhand.core.errors import OptionError, UnknownNameError
+from evenhand.core.measure import AnyMetric
+from evenhand.core.metric import Direction
+from evenhand.metrics.distances import Frechet, FrechetOfMoments, InceptionScore, KernelDistance, Neighbours
+from evenhand.metrics.means import Mean, Rate
+
+STRICT = "/strict"
+SPLITS = 10  # of the corrected inception score
+HIGHER, LOWER = Direction.HIGHER, Direction.LOWER
+
+
+class Looks(Enum):
+    """What part of a picture a metric looks at."""
+
+    WHOLE = "the whole picture"
+    PERSON = "the person that was cut out"
+    FACE = "the face that was cut out"
+    BODY = "the body parameters"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One metric of the catalogue."""
+
+    name: str
+    direction: Direction
+    looks_at: Looks
+    definition: str
+    paired: bool = False  # compares a frame with its own truth
+    unpaired: bool = False  # compares two sets of frames
+    feature: str = ""  # the feature vectors it reads
+    published: bool = True
+    caution: str = ""
+
+
+_FEW_WORDS = "Says little about pictures of people: a classifier sees one class in all of them."
+_NOT_LITERATURE = "Not the network of the FID literature: compare it only with numbers of this protocol."
+
+CATALOGUE: Mapping[str, Entry] = {
+    entry.name: entry
+    for entry in (
+        Entry("ssim", HIGHER, Looks.WHOLE, "structural similarity, 7 × 7 windows", paired=True),
+        Entry(
+            "psnr",
+            HIGHER,
+            Looks.WHOLE,
+            "peak signal-to-noise ratio, in decibel",
+            paired=True,
+            caution="The published range halves when no value of the reference is below 128: a jump of 6 dB.",
+        ),
+        Entry("lps", LOWER, Looks.WHOLE, "learned perceptual distance (LPIPS, AlexNet 0.1)", paired=True),
+        Entry("is", HIGHER, Looks.WHOLE, "inception score", unpaired=True, feature="inception", caution=_FEW_WORDS),
+        Entry(
+            "fid",
+            LOWER,
+            Looks.WHOLE,
+            "Fréchet distance of Inception features",
+            unpaired=True,
+            feature="inception",
+            caution=_NOT_LITERATURE,
+        ),
+        Entry("OS-freid", LOWER, Looks.PERSON, "Fréchet distance of OSNet features", unpaired=True, feature="osnet"),
+        Entry(
+            "OS-CS-reid", HIGHER, Looks.PERSON, "cosine of OSNet features", paired=True, unpaired=True, feature="osnet"
+        ),
+        Entry("PCB-freid", LOWER, Looks.PERSON, "Fréchet distance of PCB features", unpaired=True, feature="pcb"),
+        Entry("PCB-CS-reid", HIGHER, Looks.PERSON, "cosine of PCB features", paired=True, unpaired=True, feature="pcb"),
+        Entry("face-FD", LOWER, Looks.FACE, "Fréchet distance of face embeddings", unpaired=True, feature="face"),
+        Entry("face-CS", HIGHER, Looks.FACE, "cosine of face embeddings", paired=True, unpaired=True, feature="face"),
+        Entry("SSPE", LOWER, Looks.BODY, "scale, shape and pose error", paired=True, unpaired=True, feature="body"),
+        Entry("ms-ssim", HIGHER, Looks.WHOLE, "multi-scale structural similarity", paired=True, published=False),
+        Entry("dists", LOWER, Looks.WHOLE, "structure and texture distance (DISTS)", paired=True, published=False),
+        Entry(
+            "kid",
+            LOWER,
+            Looks.WHOLE,
+            "kernel distance of Inception features, unbiased at every size",
+            unpaired=True,
+            feature="inception",
+            published=False,
+        ),
+        Entry(
+            "neighbours",
+            HIGHER,
+            Looks.WHOLE,
+            "precision, recall, density and coverage of Inception features",
+            unpaired=True,
+            feature="inception",
+            published=False,
+        ),
+    )
+}
+
+ALIASES: Mapping[str, str] = {"lpips": "lps"}
+PAIRED_DEFAULT = ("ssim", "psnr", "lps")
+UNPAIRED_DEFAULT = ("is", "fid", "PCB-freid", "PCB-CS-reid")
+UNPAIRED_ORDER = ("is", "fid", "OS-freid", "OS-CS-reid", "PCB-freid", "PCB-CS-reid", "face-FD", "face-CS", "SSPE")
+"""The fixed order of published results."""
+
+_OF_FEATURES = ("fid", "kid", "neighbours", "CS")  # what can be asked of features that a user brings: `fid:NAME`
+
+
+def canonical(name: str) -> str:
+    """The name in the catalogue; raises with the nearest ones.
+
+    >>> canonical("lpips")
+    'lps'
+    """
+    name = ALIASES.get(name.removesuffix(STRICT), name.removesuffix(STRICT))
+    kind, joint, feature = name.partition(":")
+    if joint and kind in _OF_FEATURES and feature:
+        return name
+    if name not in CATALOGUE:
+        raise UnknownNameError("metric", name, [*CATALOGUE, *ALIASES])
+    return name
+
+
+def entry_of(name: str) -> Entry:
+    """What is known of a metric."""
+    name = canonical(name)
+    kind, joint, feature = name.partition(":")
+    if not joint:
+        return CATALOGUE[name]
+    if kind == "CS":
+        definition, both = f"cosine of the features {feature!r}", True
+        return Entry(
+            name, HIGHER, Looks.WHOLE, definition, paired=both, unpaired=both, feature=feature, published=False
+        )
+    base = CATALOGUE[kind]
+    definition = base.definition.replace("Inception features", f"the features {feature!r}")
+    return Entry(name, base.direction, base.looks_at, definition, unpaired=True, feature=feature, published=False)
+
+
+def paired_names(asked: Iterable[str]) -> tuple[str, ...]:
+    """The metrics of a paired run, checked: distances between sets have no place in it."""
+    names = tuple(dict.fromkeys(canonical(name) for name in asked))
+    for name in names:
+        if not entry_of(name).paired:
+            raise OptionError(
+                f"{name!r} compares two sets of frames, not a frame with its truth; a mean of per-batch distances "
+                "would mean nothing. Ask for it among the unpaired metrics."
+            )
+    return names
+
+
+def unpaired_names(asked: Iterable[str]) -> tuple[str, ...]:
+    """The metrics of an unpaired run, checked, in the published order and then as asked."""
+    names = tuple(dict.fromkeys(canonical(name) for name in asked))
+    for name in names:
+        if not entry_of(name).unpaired:
+            raise OptionError(
+                f"{name!r} compares a frame with its own truth, and an unpaired run has none. "
+                "Ask for it among the paired metrics."
+            )
+    ordered = [name for name in UNPAIRED_ORDER if name in names]
+    return (*ordered, *(name for name in names if name not in ordered))
+
+
+def widened(asked: Sequence[str]) -> tuple[str, ...]:
+    """The names whose results the published unpaired run returns when these are asked for.
+
+    >>> widened(["is"]), widened(["face-FD"])
+    (('is', 'fid'), ('face-FD', 'face-CS'))
+    """
+    names = set(unpaired_names(asked))
+    if "is" in names:
+        names.add("fid")
+    if names & {"OS-CS-reid", "PCB-CS-reid"}:  # one switch turns on the cosine of both networks
+        names |= {f"{prefix}-CS-reid" for prefix in ("OS", "PCB") if any(n.startswith(f"{prefix}-") for n in names)}
+    for prefix in ("OS", "PCB"):
+        if any(name.startswith(f"{prefix}-") for name in names):
+            names.add(f"{prefix}-freid")
+    if any(name.startswith("face-") for name in names):
+        names |= {"face-CS", "face-FD"}
+    return unpaired_names(names)
+
+
+def features_of(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
+    """The feature vectors that the metrics read, in a fixed order."""
+    needed = dict.fromkeys(entry_of(name).feature for name in names if entry_of(name).feature)
+    if any(canonical(name) == "is" for name in names):
+        needed |= {"logits": None} if reading is Reading.STRICT else {"inception": None, "logits": None}
+    return tuple(needed)
+
+
+def paired_metrics(names: Sequence[str], reading: Reading) -> tuple[AnyMetric, ...]:
+    """The metrics over paired rows: the published ones with the corrected beside them, or the corrected alone."""
+    found: list[AnyMetric] = []
+    for name in paired_names(names):
+        entry = entry_of(name)
+        if reading is Reading.COMPAT:
+            found.append(_published_pair(entry))
+            if entry.feature in ("osnet", "pcb"):
+                continue  # the corrected ones look at other boxes: other rows
+        found.append(_corrected_pair(entry))
+    if any(entry_of(name).feature == "face" for name in names):
+        found.append(Rate("face found in the reference", "reference_has_face", direction=Direction.NEITHER))
+    return tuple(found)
+
+
+def unpaired_metrics(names: Sequence[str], reading: Reading, *, moments: bool = False) -> tuple[AnyMetric, ...]:
+    """The metrics over the rows of two sets. `moments`: Fréchet distances from sums, for sets beyond memory."""
+    found: list[AnyMetric] = []
+    suffix = STRICT if reading is Reading.STRICT else ""
+    for name in unpaired_names(names):
+        entry, kind = entry_of(name), name.partition(":")[0]
+        if kind == "is":
+            if reading is Reading.COMPAT:
+                found.append(InceptionScore("is", "inception"))
+            found.append(InceptionScore("is" + STRICT, "logits", split="split", splits=SPLITS))
+        elif kind == "kid":
+            found.append(KernelDistance(name, entry.feature))
+        elif kind == "neighbours":
+            found.append(Neighbours(name, entry.feature))
+        elif entry.direction is LOWER and kind != "SSPE":
+            shown = name if entry.feature not in ("osnet", "pcb") else name + suffix
+            if moments and name != "face-FD":
+                found.append(FrechetOfMoments(shown, entry.feature))
+            else:
+                among = "reference_has_face" if name == "face-FD" else None
+                found.append(Frechet(shown, entry.feature, among=among))
+        else:
+            found.extend(_cosines(entry, reading))
+    if any(entry_of(name).feature == "face" for name in names):
+        found.append(
+            Rate("face found in the reference", "reference_has_face", direction=Direction.NEITHER, among="synthesised")
+        )
+    return tuple(found)
+
+
+def _cosines(entry: Entry, reading: Reading) -> list[AnyMetric]:
+    found: list[AnyMetric] = []
+    column = column_of(entry.name)
+    if reading is Reading.COMPAT:
+        found.append(PublishedMean(entry.name, column, direction=entry.direction))
+    if reading is Reading.STRICT or entry.feature not in ("osnet", "pcb"):
+        weight = "face_asked" if entry.feature == "face" else "asked"
+        policy = (
+            "frames whose reference shows no face are left out, and their share is given"
+            if entry.feature == "face"
+            else "a frame that could not be measured is left out and counted"
+        )
+        found.append(PublishedMean(entry.name + STRICT, column, weight, entry.direction, policy))
+    return found
+
+
+def _published_pair(entry: Entry) -> AnyMetric:
+    if entry.name == "face-CS":
+        policy = "frames whose reference shows no face are left out; a batch without any face counts as 0"
+        return PublishedMean(entry.name, "face_published", "face_weight", entry.direction, policy)
+    return PublishedMean(
+        entry.name, column_of(entry.name), direction=entry.direction, may_be_infinite=entry.name == "psnr"
+    )
+
+
+def _corrected_pair(entry: Entry) -> AnyMetric:
+    if entry.name == "psnr":
+        return DecibelsOfFrames("psnr" + STRICT)
+    return Mean(entry.name + STRICT, column_of(entry.name), entry.direction, nothing="no frame could be measured")
+
+
+def column_of(name: str) -> str:
+    """The column of rows that a metric of frames reads.
+
+    >>> column_of("OS-CS-reid"), column_of("ssim")
+    ('cosine_osnet', 'ssim')
+    """
+    entry = entry_of(name)
+    if entry.name == "SSPE":
+        return "sspe"
+    return f"cosine_{entry.feature}" if entry.feature else entry.name.replace("-", "_")
+
+
+def cautions() -> tuple[str, ...]:
+    """What each metric looks at, for people to read."""
+    by_part: dict[Looks, list[str]] = {}
+    for entry in CATALOGUE.values():
+        by_part.setdefault(entry.looks_at, []).append(entry.name)
+    said = [f"{', '.join(names)}: look at {part.value}." for part, names in by_part.items()]
+    said.extend(f"{entry.name}: {entry.caution}" for entry in CATALOGUE.values() if entry.caution)
+    return tuple(said)

@@ -1,0 +1,242 @@
+"""What a model made: a folder of pictures, a list of their paths, or a file of features.
+
+| task | what is read |
+|---|---|
+| `paired`, `unpaired` | a folder of pictures or an `.npz` of features, by the same ids as the real frames |
+| the others | `predictions.json` (item → paths in frame order), or the folder that a model filled in running order |
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evenhand.benchmarks.synthesis.data import ProtocolTruth
+from evenhand.benchmarks.synthesis.features import FEATURES_FILE, PICTURES, FeatureTable, frame_id, read_features
+from evenhand.benchmarks.synthesis.folders import AttributeTable, FrameSet, folder_fact, read_frames
+from evenhand.benchmarks.synthesis.options import PairedOptions
+from evenhand.core.errors import PredictionError
+from evenhand.core.results import Coverage
+from evenhand.core.task import Answers, Codec, Dataset
+from evenhand.store.inputs import read
+
+Pictures = tuple[str | None, ...]  # in the order of the frames; None where one is missing
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class FrameAnswers(Answers[Path]):
+    """One synthesised frame per id, with all frames of that side."""
+
+    frames: FrameSet = field(
+        default_factory=lambda: FrameSet(Path(), (), False, FeatureTable(Path()), AttributeTable())
+    )
+
+
+@dataclass(frozen=True)
+class ItemAnswers(Answers[Pictures]):
+    """The pictures of every item, with features that were computed from them."""
+
+    features: FeatureTable = field(default_factory=lambda: FeatureTable(Path()))
+
+
+class FrameCodec(Codec[Path]):
+    """A folder of pictures, or features, under the ids of the real frames."""
+
+    filename = "predictions.json"
+    example = "predictions/001/0000.png, predictions/001/0001.png, …  (or features.npz with `ids`)"
+
+    def read(self, path: Path, dataset: Dataset[Any], options: Any) -> FrameAnswers:
+        frames = _listed(path) if path.suffix == ".json" else read_frames(path, PredictionError)
+        found = dict(zip(frames.ids, frames.paths, strict=True))
+        asked = [sample.id for sample in dataset.samples]
+        by_order = isinstance(options, PairedOptions) and options.match == "order"
+        if by_order:
+            found = dict(zip(asked, frames.paths, strict=False))
+        missing = [name for name in asked if name not in found]
+        extra = [] if by_order else [name for name in found if name not in set(asked)]
+        coverage = Coverage(
+            asked=len(asked),
+            answered=len(asked) - len(missing),
+            missing=len(missing),
+            extra=max(len(frames.paths) - len(asked), 0) if by_order else len(extra),
+            reasons={reason: len(names) for reason, names in _reasons(missing, extra).items()},
+            examples={reason: tuple(names[:_EXAMPLES]) for reason, names in _reasons(missing, extra).items()},
+        )
+        return FrameAnswers(found, coverage, frames.inputs, frames.warnings, _facts(), frames)
+
+    def write(self, path: Path, answers: Iterable[tuple[str, Path]], dataset: Dataset[Any], options: Any) -> None:
+        path.write_text(json.dumps({name: str(picture) for name, picture in answers}, indent=1), encoding="utf-8")
+
+    def to_plain(self, answer: Path) -> Any:
+        return str(answer)
+
+    def from_plain(self, plain: Any) -> Path:
+        return Path(str(plain))
+
+
+class ItemCodec(Codec[Pictures]):
+    """Paths of pictures by item, in the order of the reference frames."""
+
+    filename = "predictions.json"
+    example = '{"predictions": {"001/9/1": ["out/pred_00000000.jpg", "out/pred_00000001.jpg"]}}'
+
+    def read(self, path: Path, dataset: Dataset[Any], options: Any) -> ItemAnswers:
+        truth = dataset.truth
+        assert isinstance(truth, ProtocolTruth)  # loaded by the same task
+        path = Path(path)
+        if path.is_dir() and (path / self.filename).is_file():
+            path = path / self.filename
+        if path.is_dir():
+            answers, facts = _in_running_order(path, truth)
+            root = path
+        else:
+            source = read(path, PredictionError)
+            answers, facts, root = _from_json(source.data, path), (source.fact,), path.parent
+        missing = [name for name in truth.items if name not in answers]
+        extra = [name for name in answers if name not in truth.items]
+        holes = [f"{name}:{n:04d}" for name in answers for n, made in enumerate(answers[name]) if made is None]
+        reasons = _reasons(missing, extra)
+        if holes:
+            reasons["a picture is missing in the middle of a video"] = holes
+        coverage = Coverage(
+            asked=len(truth.items),
+            answered=len(truth.items) - len(missing),
+            missing=len(missing),
+            extra=len(extra),
+            reasons={reason: len(names) for reason, names in reasons.items()},
+            examples={reason: tuple(names[:_EXAMPLES]) for reason, names in reasons.items()},
+        )
+        features = FeatureTable(root)
+        if (root / FEATURES_FILE).exists():
+            features = read_features(root / FEATURES_FILE, root, PredictionError)
+        kept = {name: answers[name] for name in truth.items if name in answers}
+        return ItemAnswers(kept, coverage, (*facts, *features.inputs), (), _facts(), features)
+
+    def write(self, path: Path, answers: Iterable[tuple[str, Pictures]], dataset: Dataset[Any], options: Any) -> None:
+        home = path.parent.absolute()
+        listed = {name: [_near(made, home) for made in pictures] for name, pictures in answers}
+        path.write_text(json.dumps({"predictions": listed}, indent=1, ensure_ascii=False), encoding="utf-8")
+
+    def to_plain(self, answer: Pictures) -> Any:
+        return list(answer)
+
+    def from_plain(self, plain: Any) -> Pictures:
+        if not isinstance(plain, list | tuple) or not all(made is None or isinstance(made, str) for made in plain):
+            raise PredictionError(
+                f"{type(plain).__name__} is no answer to an item: return a list of paths, one per reference frame."
+            )
+        return tuple(plain)
+
+
+def _facts() -> dict[str, Any]:
+    """What results will say of the run; the instruments are entered as they are built."""
+    return {"instruments_used": {}, "not_available": {}}
+
+
+def _listed(path: Path) -> FrameSet:
+    """A JSON object of id → path, as a set of frames."""
+    source = read(path, PredictionError)
+    try:
+        listed = msgspec.json.decode(source.data, type=dict[str, str])
+    except msgspec.DecodeError as error:
+        raise PredictionError(f"{path}: expected an object of frame → path of a picture ({error}).") from None
+    root = path.parent
+    paths = tuple(root / made for made in listed.values())
+    frames = FrameSet(root, paths, True, FeatureTable(root), AttributeTable(), (source.fact,))
+    if frames.ids == tuple(listed):
+        return frames
+    return _Renamed(root, paths, True, FeatureTable(root), AttributeTable(), (source.fact,), (), tuple(listed))
+
+
+@dataclass(frozen=True)
+class _Renamed(FrameSet):
+    """Frames whose ids were told, and are not their paths."""
+
+    told: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return self.told
+
+
+class _ItemFile(msgspec.Struct):
+    predictions: dict[str, list[str | None]]
+
+
+def _from_json(data: bytes, path: Path) -> dict[str, Pictures]:
+    try:
+        try:
+            listed = msgspec.json.decode(data, type=_ItemFile).predictions
+        except msgspec.ValidationError:
+            listed = msgspec.json.decode(data, type=dict[str, list[str | None]])
+    except msgspec.DecodeError as error:
+        raise PredictionError(
+            f'{path}: expected {{"predictions": {{ITEM: [PATH, …]}}}}, one path per frame or null ({error}).'
+        ) from None
+    return {
+        name: tuple(None if made is None else str(path.parent / made) for made in pictures)
+        for name, pictures in listed.items()
+    }
+
+
+def _in_running_order(folder: Path, truth: ProtocolTruth) -> tuple[dict[str, Pictures], tuple[Any, ...]]:
+    """The pictures of a model's output folder, cut by how many each item was asked for.
+
+    Pictures with running numbers are placed by them, so that a missing one leaves a hole and shifts nothing.
+    """
+    place = folder / truth.folder if truth.folder and (folder / truth.folder).is_dir() else folder
+    pictures = sorted(p for p in place.iterdir() if p.is_file() and p.suffix.lower() in PICTURES)
+    if not pictures:
+        raise PredictionError(f"{place} holds no picture, and {folder} no predictions.json.")
+    total = sum(item.asked for item in truth.items.values())
+    by_number = _numbered(pictures)
+    if by_number is None:
+        by_number = dict(enumerate(pictures))
+    outside = [number for number in by_number if number >= total]
+    if outside:
+        raise PredictionError(
+            f"{place}: picture number {min(outside)}, but the protocol asks for {total} frames in all. Is it another "
+            "protocol, number of sources or data set?"
+        )
+    answers: dict[str, Pictures] = {}
+    start = 0
+    for item in truth.items.values():
+        made = [by_number.get(number) for number in range(start, start + item.asked)]
+        if any(one is not None for one in made):
+            answers[item.name] = tuple(None if one is None else str(one) for one in made)
+        start += item.asked
+    return answers, (folder_fact(place, pictures),)
+
+
+def _numbered(pictures: list[Path]) -> dict[int, Path] | None:
+    """Pictures by the number at the end of their names; None when some have none, or two have the same."""
+    numbers = [re.search(r"(\d+)$", picture.stem) for picture in pictures]
+    if not all(numbers):
+        return None
+    found = {int(number.group(1)): picture for number, picture in zip(numbers, pictures, strict=True) if number}
+    return found if len(found) == len(pictures) else None
+
+
+def _near(made: str | None, home: Path) -> str | None:
+    """A path as it is written into a file in `home`."""
+    if made is None:
+        return None
+    path = Path(made).absolute()
+    return path.relative_to(home).as_posix() if path.is_relative_to(home) else str(path)
+
+
+def _reasons(missing: list[str], extra: list[str]) -> dict[str, list[str]]:
+    found = {"not in the predictions": missing, "not asked for": extra}
+    return {reason: names for reason, names in found.items() if names}
+
+
+def ids_below(paths: Mapping[str, Path], root: Path) -> dict[str, str]:
+    """The id that each path has below a folder."""
+    return {name: frame_id(path, root) for name, path in paths.items()}

@@ -1,0 +1,247 @@
+"""What is evaluated against: a folder of real frames, or a data set with its protocol file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evenhand.benchmarks.synthesis.catalogue import features_of
+from evenhand.benchmarks.synthesis.features import FEATURES_FILE, FeatureTable, read_features
+from evenhand.benchmarks.synthesis.folders import (
+    ATTRIBUTES_FILE,
+    AttributeTable,
+    FrameSet,
+    read_attributes,
+    read_frames,
+)
+from evenhand.benchmarks.synthesis.looks import WEIGHTS
+from evenhand.benchmarks.synthesis.options import ProtocolOptions, SynthesisOptions
+from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Item, Protocol, Reading
+from evenhand.benchmarks.synthesis.protocol_file import Question
+from evenhand.core.errors import DataError
+from evenhand.core.task import Dataset, InputFact, Sample
+
+VIDEO = "video"
+"""The attribute that every row has: grouping by it gives a table per video."""
+
+PUBLISHED_COUNTS: Mapping[str, tuple[int, int]] = {
+    "iPER": (42, 40_940),
+    "iPER_ICCV": (42, 122_820),
+    "MotionSynthetic": (28, 9_525),
+    "FashionVideo": (100, 38_551),
+}
+"""Videos and nominal self-imitation frames of the published protocol files."""
+
+
+@dataclass(frozen=True)
+class ItemTruth:
+    """An item of a protocol as it is evaluated: the real frames, and how many a model was asked for."""
+
+    name: str
+    video: str
+    references: tuple[Path, ...]
+    asked: int
+
+
+@dataclass(frozen=True)
+class ProtocolTruth:
+    """The items of a protocol, and what is known of their frames."""
+
+    root: Path
+    items: Mapping[str, ItemTruth]
+    features: FeatureTable
+    attributes: AttributeTable
+    folder: str  # where the published models put their pictures: self_imitation, cross_imitation, or ""
+
+
+@dataclass(frozen=True)
+class LazyGiven(Mapping[str, Any]):
+    """What a model may see of an item; its parameters are read when it is looked into."""
+
+    protocol: Protocol
+    position: int
+    cross: bool
+    frames_before: int
+    _names: tuple[str, ...] = field(default=("source", "reference", "frames_before"))
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._names:
+            raise KeyError(name)
+        if name == "frames_before":
+            return self.frames_before
+        item = self.protocol[self.position]
+        if name == "source":
+            return item.source.as_dictionary()
+        if name == "appearance":
+            return item.appearance.as_dictionary() if item.appearance is not None else None
+        reference = item.cross if self.cross else item.own
+        return reference.as_dictionary() if reference is not None else None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def load_folder(data: Path, options: SynthesisOptions) -> Dataset[FrameSet]:
+    """The real frames of a folder, or of a file of features."""
+    options.check()
+    frames = read_frames(data, DataError)
+    samples = [
+        Sample(name, (path,) if frames.has_pictures else ())
+        for name, path in zip(frames.ids, frames.paths, strict=True)
+    ]
+    units = tuple(dict.fromkeys(frames.unit_of(name) for name in frames.ids))
+    levels = dict(frames.attributes.levels)
+    if len(units) < len(samples):
+        levels.setdefault(VIDEO, units)
+    return Dataset(
+        f"{data.name}: {len(samples)} real frames",
+        samples,
+        frames,
+        levels,
+        (*frames.inputs, *weight_facts(options, frames.features, has_pictures=frames.has_pictures)),
+        frames.warnings,
+        {"frames": len(samples), "videos": len(units), "reading": options.reading},
+    )
+
+
+def load_self(data: Path, options: ProtocolOptions) -> Dataset[ProtocolTruth]:
+    """Self-imitation: every frame of the window, which is also the truth."""
+    return _load(data, options, Question.IMITATION, cross=False)
+
+
+def load_cross(data: Path, options: ProtocolOptions) -> Dataset[ProtocolTruth]:
+    """Cross-imitation: frames of another video; measured against the flag window of the source's own."""
+    return _load(data, options, Question.IMITATION, cross=True)
+
+
+def load_appearance(data: Path, options: ProtocolOptions) -> Dataset[ProtocolTruth]:
+    """Appearance transfer: pairs of videos of one person in different clothes."""
+    return _load(data, options, Question.APPEARANCE, cross=False)
+
+
+def load_novel_view(data: Path, options: ProtocolOptions) -> Dataset[ProtocolTruth]:
+    """Novel views: the frames that the protocol lists for a video."""
+    return _load(data, options, Question.NOVEL_VIEW, cross=False)
+
+
+def find_protocol(data: Path, dataset: str, question: Question, given: Path | None) -> Path:
+    """The protocol file that was named, or the one in the data folder.
+
+    Looked for are `DATASET_protocol.json` (with `_appearance_transfer` or `_novel_view` before `_protocol` for these
+    questions) and `protocol.json`. None is shipped with this package: the published ones are not ours to give.
+    """
+    if given is not None:
+        return given if given.is_absolute() or given.exists() else data / given
+    names = [dataset, *(["iPER"] if dataset == "iPER_ICCV" else [])]
+    middle = "" if question is Question.IMITATION else f"_{question.value.replace(' ', '_')}"
+    looked = [f"{name}{middle}_protocol.json" for name in names]
+    if question is Question.NOVEL_VIEW:
+        looked += [f"{name}_protocol.json" for name in names]
+    looked.append("protocol.json")
+    for name in looked:
+        if (data / name).is_file():
+            return data / name
+    raise DataError(
+        f"{data} has no protocol file; looked for {', '.join(looked)}. Name it (option `protocol`): "
+        "evenhand ships none of the published ones."
+    )
+
+
+def weight_facts(options: SynthesisOptions, features: FeatureTable, *, has_pictures: bool) -> tuple[InputFact, ...]:
+    """The weights files that will be used, so that a result is tied to them."""
+    if not has_pictures:
+        return ()
+    needed: dict[str, None] = {}
+    for feature in (*features_of(options.metrics, options.rules), *options.metrics):
+        if feature not in features:
+            needed |= dict.fromkeys(WEIGHTS.get("lps" if feature == "lpips" else feature, ()))
+    facts = []
+    if needed:
+        from evenhand.instruments.weights import weight_status
+
+        for name in needed:
+            status = weight_status(name, options.weights)
+            if status.path is not None:
+                facts.append(InputFact(str(status.path), status.path.stat().st_size, status.sha256))
+    return tuple(facts)
+
+
+def _load(data: Path, options: ProtocolOptions, question: Question, *, cross: bool) -> Dataset[ProtocolTruth]:
+    options.check()
+    data = Path(data)
+    if not data.is_dir():
+        raise DataError(f"{data} is no folder. Name the folder of the data set.")
+    protocol = Protocol(
+        find_protocol(data, options.dataset, question, options.protocol),
+        data,
+        FLAVOURS[options.dataset],
+        question=question,
+        sources=options.sources,
+        reading=options.rules,
+        parameters=False,
+    )
+    asked = Protocol(
+        protocol.path, data, protocol.flavour, question=question, sources=options.sources, reading=options.rules
+    )
+    if not len(protocol):
+        raise DataError(f"{protocol.path} has no item for {question.value}.")
+    attributes = _attributes(data, protocol)
+    items: dict[str, ItemTruth] = {}
+    samples, before = [], 0
+    for position, item in enumerate(protocol):
+        truth = _truth(item, cross=cross)
+        items[item.name] = truth
+        names = ("source", *(("appearance",) if item.appearance else ()), "reference", "frames_before")
+        given = LazyGiven(asked, position, cross, before, names)
+        reference = item.cross if cross and item.cross is not None else item.own
+        samples.append(Sample(item.name, (*item.source.images, *reference.images), given))
+        before += truth.asked
+    features = FeatureTable(data)
+    if (data / FEATURES_FILE).exists():
+        features = read_features(data / FEATURES_FILE, data, DataError)
+    folder = "" if question is Question.NOVEL_VIEW else "cross_imitation" if cross else "self_imitation"
+    frames = sum(len(item.references) for item in items.values())
+    return Dataset(
+        f"{options.dataset}, {protocol.path.name}: {len(items)} items, {frames} real frames",
+        samples,
+        ProtocolTruth(data, items, features, attributes, folder),
+        {**attributes.levels, VIDEO: tuple(dict.fromkeys(item.video for item in items.values()))},
+        (
+            protocol.fact,
+            *attributes.inputs,
+            *features.inputs,
+            *weight_facts(options, features, has_pictures=True),
+        ),
+        tuple(protocol.warnings()) if options.rules is Reading.COMPAT else (),
+        {"items": len(items), "frames": frames, "reading": options.reading, "sources": protocol.sources},
+    )
+
+
+def _truth(item: Item, *, cross: bool) -> ItemTruth:
+    if cross and item.cross is not None:
+        return ItemTruth(item.name, item.video, item.flag, len(item.cross.images))
+    return ItemTruth(item.name, item.video, item.own.images, len(item.own.images))
+
+
+def _attributes(data: Path, protocol: Protocol) -> AttributeTable:
+    """Attributes of the videos: from `attributes.csv` and from the protocol's own entries."""
+    table = read_attributes(data / ATTRIBUTES_FILE, DataError)
+    by_video = {video: dict(table.by_video.get(video, {})) for video in protocol.videos}
+    levels = {name: dict.fromkeys(known) for name, known in table.levels.items()}
+    for video, entry in protocol.entries.items():
+        for name, value in entry.attributes.items():
+            if value:
+                by_video[video].setdefault(name, value)
+                levels.setdefault(name, {})[value] = None
+    declared = {name: tuple(known) for name, known in levels.items()}
+    return AttributeTable(table.by_frame, by_video, table.video_of, declared, table.inputs)
+
+
+def frame_count(items: Sequence[ItemTruth]) -> int:
+    """How many real frames the items have."""
+    return sum(len(item.references) for item in items)

@@ -1,0 +1,157 @@
+"""Small made-up videos with a planted truth: people in skirts are imitated worse, those who wave only look so.
+
+Forty-eight drawn people move for six frames each, in the folders and with the protocol file of a published data set.
+A simulated model blurs what it imitates: more for some videos than for others, and much more for everyone who wears a
+skirt. Those who wave their arms are blurred like everybody else; by the luck of the draw they come out a little worse.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+
+from evenhand.benchmarks.synthesis.degrading import degrade
+from evenhand.benchmarks.synthesis.features import FEATURES_FILE
+from evenhand.benchmarks.synthesis.figures import Figure, Pixels, draw, read, save
+from evenhand.core.streams import stream
+from evenhand.core.task import Demo
+
+VIDEOS, FRAMES, SIZE = 48, 6, 64
+CLOTHES, MOTIONS, SEXES = ("trousers", "skirt"), ("arms", "walk", "turn"), ("female", "male")
+PLANTED, CHANCE = "clothing=skirt", "motion=arms"
+_LAYOUT = 6  # the picture in 6 × 6 patches: a feature that needs no network
+
+
+class Video(NamedTuple):
+    """One drawn person and what is known of them."""
+
+    name: str
+    clothing: str
+    motion: str
+    sex: str
+    blur: float  # how strongly the simulated model blurs it
+
+
+def demo(folder: Path) -> Sequence[Demo]:
+    """Write the data and the simulated model's pictures below a folder, and say what is in them."""
+    data, made = folder / "videos", folder / "model"
+    videos = cast_of_videos()
+    write_videos(data, videos)
+    _imitate(data, made, videos)
+    story = (
+        f"{VIDEOS} drawn people, {FRAMES} frames each. The model blurs everyone a little and people in skirts a lot; "
+        "those who wave their arms are blurred like the others and fare worse by chance alone."
+    )
+    common = {"dataset": "iPER", "image_size": SIZE}
+    return [
+        Demo(
+            "synthesis/self_imitation",
+            data,
+            made,
+            PLANTED,
+            CHANCE,
+            story,
+            {**common, "metrics": ("ssim", "psnr", "CS:layout")},
+        ),
+        Demo(
+            "synthesis/cross_imitation",
+            data,
+            made,
+            PLANTED,
+            CHANCE,
+            story,
+            {**common, "metrics": ("fid:layout", "kid:layout", "CS:layout")},
+        ),
+    ]
+
+
+def cast_of_videos(count: int = VIDEOS) -> tuple[Video, ...]:
+    """The people of the demonstration."""
+    rng = stream("synthesis", "demo", "cast", 7)
+    videos = []
+    for number in range(count):
+        clothing = CLOTHES[int(number % 3 == 0)]
+        usual = 0.30 + 0.05 * float(rng.normal())
+        videos.append(
+            Video(
+                f"{number:03d}/1/1",
+                clothing,
+                MOTIONS[(number // 3) % 3],
+                SEXES[number % 2],
+                float(np.clip(usual + (0.35 if clothing == "skirt" else 0.0), 0.05, 1.0)),
+            )
+        )
+    return tuple(videos)
+
+
+def write_videos(data: Path, videos: Sequence[Video], *, frames: int = FRAMES, size: int = SIZE) -> None:
+    """Frames, protocol file and attributes, as the published data set lays them out."""
+    entries = {}
+    for number, video in enumerate(videos):
+        place = data / "images_HD" / video.name
+        place.mkdir(parents=True, exist_ok=True)
+        names = [f"{frame:04d}.png" for frame in range(frames)]
+        for frame, name in enumerate(names):
+            save(str(place / name), frame_of(video, frame, frames, size))
+        other = videos[(number + 1) % len(videos)].name
+        window = [0, frames - 1]
+        entries[video.name] = {
+            "source": [names[0]] * 8,
+            "view angle": [0, 45, 90, 135, 180, 225, 270, 315],
+            "s_n": {"1": names[:1], "2": names[:2], "3": [*names[:2], names[-1]]},
+            "mask": names[:2],
+            "novel view": number % 4 == 0,
+            "self_imitation": {"target": video.name, "range": window},
+            "cross_imitation": {"target": other, "range": window},
+            "flag": window,
+        }
+    (data / "protocol.json").write_text(json.dumps({"val": entries}, indent=1), encoding="utf-8")
+    with (data / "attributes.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("video", "clothing", "motion", "sex"))
+        writer.writerows((video.name, video.clothing, video.motion, video.sex) for video in videos)
+    _write_layouts(data)
+
+
+def frame_of(video: Video, frame: int, frames: int = FRAMES, size: int = SIZE) -> Pixels:
+    """One frame of a drawn video; each motion has its own tempo."""
+    tempo = {"arms": 1.0, "walk": 0.5, "turn": 1.5}[video.motion]
+    return draw(Figure.named(video.name, skirt=video.clothing == "skirt"), tempo * frame / frames, size)
+
+
+def _imitate(data: Path, made: Path, videos: Sequence[Video]) -> None:
+    """The simulated model: its own person in the pose of each reference frame, blurred."""
+    for side in ("self_imitation", "cross_imitation"):
+        (made / side).mkdir(parents=True, exist_ok=True)
+    number = 0
+    for position, video in enumerate(videos):
+        other = videos[(position + 1) % len(videos)]
+        figure = Figure.named(video.name, skirt=video.clothing == "skirt")
+        for frame in range(FRAMES):
+            own = frame_of(video, frame)
+            tempo = {"arms": 1.0, "walk": 0.5, "turn": 1.5}[other.motion]
+            posed = draw(figure, tempo * frame / FRAMES, SIZE)
+            for side, picture in (("self_imitation", own), ("cross_imitation", posed)):
+                spoilt = degrade(picture, "blur", video.blur)
+                save(str(made / side / f"pred_{number:08d}.png"), spoilt)
+            number += 1
+    _write_layouts(made)
+
+
+def _write_layouts(folder: Path) -> None:
+    """A file of features: mean and spread of colour in patches of each picture."""
+    ids, rows = [], []
+    for path in sorted(folder.rglob("*.png")):
+        pixels = read(str(path)).astype(np.float32) / 255
+        means = cv2.resize(pixels, (_LAYOUT, _LAYOUT), interpolation=cv2.INTER_AREA)
+        squares = cv2.resize(pixels**2, (_LAYOUT, _LAYOUT), interpolation=cv2.INTER_AREA)
+        spread = np.sqrt(np.maximum(squares - means**2, 0))
+        ids.append(path.relative_to(folder).with_suffix("").as_posix())
+        rows.append(np.concatenate([means.ravel(), 3 * spread.ravel()]))
+    np.savez(folder / FEATURES_FILE, ids=np.array(ids), layout=np.stack(rows).astype(np.float32))

@@ -1,0 +1,163 @@
+"""A folder of frames: pictures, features that were computed before, or both; and who is in them.
+
+Frames are found below the folder, at any depth, and known by their path without its ending. Frames in one sub-folder
+are one video, which is the unit that was sampled; a frame directly in the folder is a unit of its own. A file
+`attributes.csv` says more: a column `id` (a frame) or `video`, and a column for every attribute; beside `id` a column
+`video` names the unit.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evenhand.benchmarks.synthesis.features import (
+    FEATURES_FILE,
+    IDS_FILE,
+    PICTURES,
+    FeatureTable,
+    frame_id,
+    read_features,
+)
+from evenhand.core.records import Attribute
+from evenhand.core.task import InputFact
+from evenhand.store.inputs import Problem, read
+
+ATTRIBUTES_FILE = "attributes.csv"
+KEYS = ("id", "video")
+
+
+@dataclass(frozen=True)
+class AttributeTable:
+    """Attributes of frames or videos, in the order of the file."""
+
+    by_frame: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    by_video: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    video_of: Mapping[str, str] = field(default_factory=dict)  # frame → video, where the file says
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    inputs: tuple[InputFact, ...] = ()
+
+    def columns(self, frames: Sequence[str], units: Sequence[str]) -> dict[str, Attribute]:
+        """The attributes of rows that are about these frames of these videos."""
+        return {
+            name: Attribute.of(
+                [
+                    self.by_frame.get(frame, {}).get(name) or self.by_video.get(unit, {}).get(name)
+                    for frame, unit in zip(frames, units, strict=True)
+                ],
+                levels,
+            )
+            for name, levels in self.levels.items()
+        }
+
+
+@dataclass(frozen=True)
+class FrameSet:
+    """The frames of one side, in the order of their ids."""
+
+    root: Path
+    paths: tuple[Path, ...]  # below the root; of pictures where there are pictures
+    has_pictures: bool
+    features: FeatureTable
+    attributes: AttributeTable
+    inputs: tuple[InputFact, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The id of every frame."""
+        return tuple(frame_id(path, self.root) for path in self.paths)
+
+    def unit_of(self, frame: str) -> str:
+        """The video that a frame belongs to; the frame itself when it belongs to none."""
+        return self.attributes.video_of.get(frame) or (frame.rpartition("/")[0] or frame)
+
+
+def read_frames(path: Path, problem: Problem) -> FrameSet:
+    """The frames in a folder of pictures, in a folder of `.npy` features, or in an `.npz` file of features."""
+    path = Path(path)
+    if path.is_file():
+        features = read_features(path, path.parent, problem)
+        attributes = read_attributes(path.parent / ATTRIBUTES_FILE, problem)
+        return _without_pictures(path.parent, features, attributes)
+    if not path.is_dir():
+        raise problem(f"{path} does not exist. Name a folder of pictures, or an .npz file of features.")
+    attributes = read_attributes(path / ATTRIBUTES_FILE, problem)
+    if (path / IDS_FILE).exists():
+        return _without_pictures(path, read_features(path, path, problem), attributes)
+    own = {FEATURES_FILE, ATTRIBUTES_FILE}
+    files = sorted(entry for entry in path.rglob("*") if entry.is_file() and not _is_hidden(entry, path))
+    pictures = [file for file in files if file.suffix.lower() in PICTURES]
+    others = Counter(
+        file.suffix.lower() or "no ending"
+        for file in files
+        if file.suffix.lower() not in PICTURES and file.relative_to(path).as_posix() not in own
+    )
+    features = FeatureTable(path)
+    if (path / FEATURES_FILE).exists():
+        features = read_features(path / FEATURES_FILE, path, problem)
+    if not pictures:
+        if features.ids:
+            return _without_pictures(path, features, attributes)
+        raise problem(f"{path} holds no picture ({', '.join(sorted(PICTURES))}) and no {FEATURES_FILE}.")
+    _check_unique(pictures, path, problem)
+    said = ", ".join(f"{count} × {ending}" for ending, count in sorted(others.items()))
+    warnings = (f"{path}: {sum(others.values())} files are no pictures and were left out ({said}).",) if others else ()
+    facts = (folder_fact(path, pictures), *features.inputs, *attributes.inputs)
+    return FrameSet(path, tuple(pictures), True, features, attributes, facts, warnings)
+
+
+def read_attributes(path: Path, problem: Problem) -> AttributeTable:
+    """The attributes in a CSV file; none when there is no such file."""
+    if not path.exists():
+        return AttributeTable()
+    source = read(path, problem)
+    rows = list(csv.DictReader(io.StringIO(source.text(problem))))
+    header = list(rows[0]) if rows else []
+    key = next((name for name in KEYS if name in header), None)
+    if key is None:
+        raise problem(f"{path}: a column 'id' or 'video' was expected; found {', '.join(header) or 'no rows'}.")
+    names = [name for name in header if name not in KEYS]
+    levels: dict[str, dict[str, None]] = {name: {} for name in names}
+    values: dict[str, dict[str, str]] = {}
+    video_of = {}
+    for line, row in enumerate(rows, start=2):
+        known = (row[key] or "").strip()
+        if not known or known in values:
+            raise problem(f"{path}, line {line}: the {key} {known!r} is empty or occurs twice.")
+        values[known] = {name: (row[name] or "").strip() for name in names}
+        if key == "id" and (row.get("video") or "").strip():
+            video_of[known] = row["video"].strip()
+        for name in names:
+            if values[known][name]:
+                levels[name][values[known][name]] = None
+    declared = {name: tuple(found) for name, found in levels.items()}
+    by_frame, by_video = (values, {}) if key == "id" else ({}, values)
+    return AttributeTable(by_frame, by_video, video_of, declared, (source.fact,))
+
+
+def folder_fact(folder: Path, files: Sequence[Path]) -> InputFact:
+    """A folder of pictures in one line: their size in all, and the latest time stamp."""
+    stats = [file.stat() for file in files]
+    return InputFact(str(folder), sum(s.st_size for s in stats), "", max((s.st_mtime for s in stats), default=0.0))
+
+
+def _without_pictures(root: Path, features: FeatureTable, attributes: AttributeTable) -> FrameSet:
+    paths = tuple(root / name for name in sorted(features.ids))
+    return FrameSet(root, paths, False, features, attributes, (*features.inputs, *attributes.inputs))
+
+
+def _is_hidden(path: Path, root: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(root).parts)
+
+
+def _check_unique(pictures: Sequence[Path], root: Path, problem: Problem) -> None:
+    seen: dict[str, Path] = {}
+    for picture in pictures:
+        known = seen.setdefault(frame_id(picture, root), picture)
+        if known != picture:
+            raise problem(f"{root}: {known.name} and {picture.name} have one name. Keep one of them.")

@@ -1,0 +1,256 @@
+"""What frames are looked at with: features that were computed before, or networks that are built on first use.
+
+A feature is available when, on both sides, it is in a table or a network can read it from pictures. What is not is
+said once, with the reason (no weights, no torch, no pictures), and its metrics are undefined: nothing is replaced in
+silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.synthesis.features import FOUND, FeatureTable
+from evenhand.benchmarks.synthesis.protocol import Reading
+from evenhand.core.errors import DataError, InputError, PredictionError
+from evenhand.core.records import Array
+from evenhand.store.inputs import read
+
+WEIGHTS: Mapping[str, tuple[str, ...]] = {
+    "inception": ("inception-imagenet",),
+    "logits": ("inception-imagenet",),
+    "fid-2015": ("inception-fid",),
+    "osnet": ("yolov3-spp", "osnet-ibn"),
+    "pcb": ("yolov3-spp", "pcb"),
+    "face": ("mtcnn-pnet", "mtcnn-rnet", "mtcnn-onet", "vggface2"),
+    "lps": ("alexnet", "lpips-alex-heads"),
+}
+"""The weights that a feature or comparison needs when a network has to read it."""
+
+
+class Seen(NamedTuple):
+    """The features of frames: NaN where they could not be read, and why."""
+
+    values: Array  # (frames, dimensions)
+    found: NDArray[np.bool_]  # (frames,): whether a face or person was found; true where nothing is looked for
+    reasons: tuple[str, ...]  # (frames,): empty where the frame was read
+
+
+class Compared(NamedTuple):
+    """One number per pair: NaN where there is none, and why."""
+
+    values: NDArray[np.float64]
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Side:
+    """Where the frames of one side come from."""
+
+    name: str  # for messages: "synthesised", "real"
+    features: FeatureTable
+    has_pictures: bool = True
+
+
+@dataclass(frozen=True)
+class Networks:
+    """The networks, each built when it is first needed and kept.
+
+    `given` readers and comparers (anything with `readings` or `comparisons`) take the place of ours, by feature name.
+    """
+
+    image_size: int = 512
+    reading: Reading = Reading.COMPAT
+    weights: Path | None = None
+    device: str = "cpu"
+    cache: Path | None = None
+    onnx: Mapping[str, Path] = field(default_factory=dict)  # features of a user's own network
+    given: Mapping[str, Any] = field(default_factory=dict)
+    fingerprints: dict[str, str] = field(default_factory=dict)  # of what was used, filled as it is built
+    built: dict[str, Any] = field(default_factory=dict)
+
+    def instrument(self, feature: str) -> Any:
+        """The reader or comparer of a feature; raises an InputError that says what is missing."""
+        if feature not in self.built:
+            self.built[feature] = self.given[feature] if feature in self.given else self._build(feature)
+            self.fingerprints[feature] = str(self.built[feature].fingerprint)
+        return self.built[feature]
+
+    def _build(self, feature: str) -> Any:
+        from evenhand.instruments import comparers, pictures, readers
+        from evenhand.instruments.people import Scaling
+
+        common: dict[str, Any] = {"folder": self.weights, "device": self.device, "cache": self.cache}
+        if feature in self.onnx:
+            return self._onnx_reader(feature)
+        match feature:
+            case "inception" | "logits":
+                return readers.inception_reader("imagenet", image_size=self.image_size, **common)
+            case "fid-2015":
+                return readers.inception_reader("fid", **common)
+            case "osnet" | "pcb":
+                if "detector" not in self.built:
+                    scaling = Scaling.NONE if self.reading is Reading.STRICT else Scaling.AS_PUBLISHED
+                    self.built["detector"] = readers.person_detector(
+                        image_size=self.image_size, scaling=scaling, **common
+                    )
+                strict = self.reading is Reading.STRICT
+                detector = self.built["detector"]
+                return readers.person_reader(
+                    feature, detector=detector, strict=strict, image_size=self.image_size, **common
+                )
+            case "face":
+                return readers.face_reader(image_size=self.image_size, **common)
+            case "lps":
+                loading = pictures.HIS_EVALUATORS.at(self.image_size, self.image_size)
+                return comparers.lpips_comparer("alex", loading=loading, **common)
+        raise InputError(
+            f"there is no network for {feature!r}. Bring its values for every frame in features.npz, or a network as "
+            f"ONNX file ({feature}=FILE.onnx among the networks)."
+        )
+
+    def _onnx_reader(self, feature: str) -> Any:
+        """The reader of an ONNX file; what it expects is in a TOML file beside it."""
+        import tomllib
+
+        from evenhand.instruments.onnx import Preparation, onnx_reader
+
+        path = self.onnx[feature]
+        about = read(path.with_suffix(".toml"), DataError)
+        try:
+            told = tomllib.loads(about.text())
+            preparation = Preparation(
+                tuple(told["size"]),
+                blue_first=bool(told.get("blue_first", False)),
+                channels_last=bool(told.get("channels_last", False)),
+                shift=tuple(told.get("shift", (0.0, 0.0, 0.0))),
+                scale=tuple(told.get("scale", (1 / 255, 1 / 255, 1 / 255))),
+            )
+        except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+            raise DataError(
+                f"{about.path}: can't be used ({error}). It says what {path.name} expects: size = [height, width], and "
+                "where they differ from 0…1 RGB, channels first: shift, scale, blue_first, channels_last."
+            ) from None
+        return onnx_reader(path, preparation, device=self.device, cache=self.cache)
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Everything that frames of two sides are looked at with."""
+
+    synthesised: Side
+    real: Side
+    networks: Networks = field(default_factory=Networks)
+    warn: Callable[[str], None] = lambda message: None
+    refused: dict[str, str] = field(default_factory=dict)  # what is not available, and why
+
+    def available(self, name: str, *, comparison: bool = False) -> bool:
+        """Whether a feature (or a comparison of two frames) can be had; what can't is said once."""
+        if name in self.refused:
+            return False
+        reason = self._missing_comparison(name) if comparison else self._missing_feature(name)
+        if reason:
+            self.refused[name] = reason
+            self.warn(f"{name} is not available: {reason}")
+        return not reason
+
+    def see(self, feature: str, paths: Sequence[Path], side: Side) -> Seen:
+        """The features of frames of one side."""
+        if feature in side.features:
+            return _from_table(feature, paths, side.features)
+        return self._by_network(feature, paths)
+
+    def compare(self, name: str, made: Sequence[Path], real: Sequence[Path]) -> Compared:
+        """One number per pair of frames."""
+        if name in self.synthesised.features:
+            values = np.asarray(self.synthesised.features.rows(name, made), dtype=np.float64).reshape(len(made))
+            reasons = tuple("no value in the features file" if np.isnan(value) else "" for value in values)
+            return Compared(values, reasons)
+        readings = self.networks.instrument(name).comparisons(list(made), list(real))
+        values = np.full(len(made), np.nan)
+        values[readings.positions] = readings.values[:, 0]
+        why = {problem.position: f"{problem.picture}: {problem.reason}" for problem in readings.problems}
+        return Compared(values, tuple(why.get(number, "") for number in range(len(made))))
+
+    def _by_network(self, feature: str, paths: Sequence[Path]) -> Seen:
+        instrument = self.networks.instrument(feature)
+        readings = instrument.readings(list(paths))
+        rows = readings.values
+        flagged = hasattr(instrument, "found")  # its first number says whether a face was found
+        width = rows.shape[1] - flagged
+        values, reasons = np.full((len(paths), width), np.nan, dtype=np.float32), [""] * len(paths)
+        found = np.zeros(len(paths), dtype=np.bool_)
+        vectors = rows[:, 1:] if flagged else rows
+        if feature == "logits" and len(vectors):
+            vectors = self._logits(instrument, vectors)
+            values = np.full((len(paths), vectors.shape[1]), np.nan, dtype=np.float32)
+        values[readings.positions] = vectors
+        found[readings.positions] = rows[:, 0] > 0 if flagged else True
+        for problem in readings.problems:
+            reasons[problem.position] = f"{problem.picture}: {problem.reason}"
+        return Seen(values, found, tuple(reasons))
+
+    def _logits(self, instrument: Any, features: Array) -> Array:
+        """Class logits from pooled features, by the network's last layer."""
+        if hasattr(instrument, "logits"):
+            return np.asarray(instrument.logits(features))
+        import torch
+
+        from evenhand.instruments.architectures import build_network
+
+        if "classifier" not in self.networks.built:
+            self.networks.built["classifier"] = build_network(
+                "inception-imagenet", folder=self.networks.weights, device=self.networks.device
+            )
+        ready = self.networks.built["classifier"]
+        with torch.inference_mode():
+            logits = ready.network.logits(torch.from_numpy(np.asarray(features)).to(ready.device))
+        return np.asarray(logits.cpu().numpy())
+
+    def _missing_feature(self, feature: str) -> str:
+        for side in (self.synthesised, self.real):
+            if feature not in side.features:
+                reason = self._no_network(feature, side)
+                if reason:
+                    return reason
+        made, real = (side.features.arrays.get(feature) for side in (self.synthesised, self.real))
+        if made is not None and real is not None and made.shape[1:] != real.shape[1:]:
+            raise PredictionError(
+                f"the features {feature!r} of synthesised frames have shape {made.shape[1:]}, those of real frames "
+                f"{real.shape[1:]}. Read both sides with the same network."
+            )
+        return ""
+
+    def _missing_comparison(self, name: str) -> str:
+        if name in self.synthesised.features:
+            return ""
+        return self._no_network(name, self.synthesised) or self._no_network(name, self.real)
+
+    def _no_network(self, name: str, side: Side) -> str:
+        if not side.has_pictures:
+            return f"there are neither {name!r} features nor pictures of the {side.name} frames"
+        try:
+            self.networks.instrument(name)
+        except InputError as error:
+            return str(error)
+        except ImportError as error:
+            return f"it needs a package that is not installed ({error})"
+        return ""
+
+
+def _from_table(feature: str, paths: Sequence[Path], table: FeatureTable) -> Seen:
+    values = table.rows(feature, paths)
+    if values.ndim == 1:
+        values = values[:, np.newaxis]
+    there: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=1))
+    found = there.copy()
+    flag = FOUND.get(feature)
+    if flag is not None and flag in table:
+        found &= np.nan_to_num(table.rows(flag, paths)).astype(np.bool_)
+    reasons = tuple("" if known else "no features in the file" for known in there)
+    return Seen(values, found, reasons)

@@ -1,0 +1,153 @@
+"""Means that the publication takes in its own way.
+
+`PublishedMean` is the mean of batch means: a weighted mean of rows, so that groups, draws and parts of the work come
+for free. `DecibelsOfFrames` is the corrected reading of PSNR.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.core.metric import Column, Direction, Kind, Linear, Metric, Numbers, Ratio, ratio, tally
+from evenhand.core.records import Array, Records
+
+SIGNED_RANGE = 2.0
+"""Pictures are mapped to −1…1, so their range is 2."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedSums(Linear):
+    """Weighted values and weights; infinite values by weight; rows that could not be measured."""
+
+    top: Array  # (cells,)
+    bottom: Array  # (cells,)
+    infinite: Array  # (cells,): weight of infinite values
+    absent: Array  # (cells,)
+
+
+@dataclass(frozen=True)
+class PublishedMean(Metric[WeightedSums]):
+    """The mean over batches of batch means, as published: every frame weighs one over the frames of its batch.
+
+    Rows of weight 0 are not asked about. One infinite value makes the mean infinite. A row without a value is left
+    out and counted.
+    """
+
+    name: str
+    column: str
+    weight: str = "weight"
+    direction: Direction = Direction.HIGHER
+    policy: str = "a frame that could not be measured is left out and counted"
+    may_be_infinite: bool = False
+    nothing: str = "no frame could be measured"
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        return {"mean": self.direction}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column, self.weight)
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> WeightedSums:
+        values, weights = (np.asarray(rows[name], dtype=np.float64) for name in self.columns)
+        asked = weights > 0
+        absent = np.isnan(values) & asked
+        counts = asked & ~absent
+        endless = counts & np.isinf(values)
+        finite = np.where(counts & ~endless, values, 0.0)
+        return WeightedSums(
+            tally(finite * weights, cells, size),
+            tally(np.where(counts, weights, 0.0), cells, size),
+            tally(np.where(endless, weights, 0.0), cells, size),
+            tally(absent, cells, size),
+        )
+
+    def result(self, part: WeightedSums, whole: WeightedSums) -> Mapping[str, Column]:
+        found = ratio(part.top, part.bottom, self.nothing)
+        return {"mean": Numbers(np.where(part.infinite > 0, np.inf, found.values), self.nothing)}
+
+    def ratios(self, state: WeightedSums) -> Mapping[str, Ratio]:
+        if self.may_be_infinite and (np.asarray(state.infinite) > 0).any():
+            return {}
+        return {"mean": Ratio(state.top.astype(np.float64), state.bottom.astype(np.float64), Kind.MEAN)}
+
+    def missing(self, state: WeightedSums) -> Array:
+        return np.asarray(state.absent)
+
+    def row_scores(self, rows: Records) -> Array:
+        return np.where(np.asarray(rows[self.weight]) > 0, np.asarray(rows[self.column], dtype=np.float64), np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorSums(Linear):
+    """Decibels of pairs that differ, squared errors of all, and how many pairs were identical."""
+
+    decibels: Array
+    differing: Array
+    identical: Array
+    error: Array
+    absent: Array
+
+
+@dataclass(frozen=True)
+class DecibelsOfFrames(Metric[ErrorSums]):
+    """PSNR with the range 2 for every picture: the mean over pairs that differ, and the PSNR of the mean error.
+
+    Identical pairs have no finite PSNR; they are counted. `column` holds the mean squared error of pictures in −1…1.
+    """
+
+    name: str
+    column: str = "squared_error"
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        return {"mean": Direction.HIGHER, "of_mean_error": Direction.HIGHER, "identical": Direction.NEITHER}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> ErrorSums:
+        error = np.asarray(rows[self.column], dtype=np.float64)
+        absent, identical = np.isnan(error), error == 0.0
+        differs = ~absent & ~identical
+        decibels = np.zeros(len(error))
+        decibels[differs] = 10.0 * np.log10(SIGNED_RANGE**2 / error[differs])
+        return ErrorSums(
+            tally(decibels, cells, size),
+            tally(differs, cells, size),
+            tally(identical, cells, size),
+            tally(np.where(absent, 0.0, error), cells, size),
+            tally(absent, cells, size),
+        )
+
+    def result(self, part: ErrorSums, whole: ErrorSums) -> Mapping[str, Column]:
+        measured = np.asarray(part.differing + part.identical, dtype=np.float64)
+        mean_error = ratio(part.error, measured, "no frame could be measured").values
+        with_error = np.where(mean_error > 0, mean_error, np.nan)
+        return {
+            "mean": ratio(part.decibels, part.differing, "every pair is identical, or none could be measured"),
+            "of_mean_error": Numbers(
+                10.0 * (math.log10(SIGNED_RANGE**2) - np.log10(with_error)),
+                "every pair is identical, or none could be measured",
+            ),
+            "identical": Numbers(np.asarray(part.identical, dtype=np.float64)),
+        }
+
+    def ratios(self, state: ErrorSums) -> Mapping[str, Ratio]:
+        top, bottom = state.decibels.astype(np.float64), state.differing.astype(np.float64)
+        return {"mean": Ratio(top, bottom, Kind.MEAN)}
+
+    def missing(self, state: ErrorSums) -> Array:
+        return np.asarray(state.absent)
+
+    def row_scores(self, rows: Records) -> Array:
+        error = np.asarray(rows[self.column], dtype=np.float64)
+        scores = np.full(len(error), np.nan)
+        scores[error > 0] = 10.0 * np.log10(SIGNED_RANGE**2 / error[error > 0])
+        return scores

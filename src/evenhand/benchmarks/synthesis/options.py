@@ -1,0 +1,94 @@
+"""The switches of the synthesis tasks; every default is the published protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from evenhand.benchmarks.synthesis.catalogue import PAIRED_DEFAULT, UNPAIRED_DEFAULT
+from evenhand.benchmarks.synthesis.protocol import Reading
+from evenhand.core.errors import OptionError
+from evenhand.core.options import Options, option
+
+
+@dataclass(frozen=True)
+class SynthesisOptions(Options):
+    """What all tasks can be told."""
+
+    metrics: tuple[str, ...] = option(PAIRED_DEFAULT, "what is measured, by name; `describe` lists them")
+    reading: Literal["compat", "strict"] = option("compat", "the published rules, or the corrected ones")
+    image_size: int = option(512, "pictures are squeezed to this many pixels squared; 0 keeps their own size")
+    batch: int = option(16, "frames of a batch, whose mean is averaged under the published rules")
+    on_missing: Literal["error", "skip", "worst"] = option(
+        "error",
+        "a frame that can't be measured stops the evaluation, is left out, or counts as the worst (strict only)",
+    )
+    weights: Path | None = option(None, "a folder with weights files; `evenhand weights` lists them")
+    networks: tuple[str, ...] = option((), "networks of your own for features: NAME=FILE.onnx")
+
+    @property
+    def rules(self) -> Reading:
+        """The reading as a value."""
+        return Reading(self.reading)
+
+    @property
+    def onnx(self) -> Mapping[str, Path]:
+        """The user's networks by feature name."""
+        found = {}
+        for text in self.networks:
+            name, joint, path = text.partition("=")
+            if not joint or not name or not path:
+                raise OptionError(f"networks: {text!r} is not NAME=FILE.onnx.")
+            found[name] = Path(path)
+        return found
+
+    def check(self) -> None:
+        """Refuse combinations that no protocol knows."""
+        if self.rules is Reading.COMPAT and self.on_missing != "error":
+            raise OptionError(
+                f"on_missing={self.on_missing} changes what is averaged; the published numbers are those of complete "
+                "runs. Use it with --set reading=strict."
+            )
+        if self.batch < 1 or self.image_size < 0:
+            raise OptionError(f"batch={self.batch}, image_size={self.image_size}: expected at least 1 and 0.")
+
+
+@dataclass(frozen=True)
+class PairedOptions(SynthesisOptions):
+    """What paired folders can be told besides."""
+
+    match: Literal["name", "order"] = option("name", "predictions belong to references of the same name, or by order")
+
+
+@dataclass(frozen=True)
+class UnpairedOptions(SynthesisOptions):
+    """What two sets of frames can be told besides."""
+
+    metrics: tuple[str, ...] = option(("fid", "kid"), "what is measured, by name; `describe` lists them")
+    pairing: Literal["none", "name", "order"] = option("none", "which real frame a cosine is taken with, if any")
+    frechet: Literal["features", "moments"] = option(
+        "features", "what Fréchet distances keep: features, or sums (for sets beyond memory)"
+    )
+
+
+@dataclass(frozen=True)
+class ProtocolOptions(SynthesisOptions):
+    """What tasks with a protocol file can be told besides."""
+
+    dataset: Literal["iPER", "iPER_ICCV", "MotionSynthetic", "FashionVideo", "YoutubeDancer18"] = option(
+        "iPER", "how the data folder is laid out"
+    )
+    protocol: Path | None = option(None, "the protocol file; looked for in the data folder when not given")
+    sources: int = option(1, "source frames per item: 1, 2, 4 or 8")
+
+
+@dataclass(frozen=True)
+class CrossOptions(ProtocolOptions):
+    """What cross-imitation can be told besides."""
+
+    metrics: tuple[str, ...] = option(UNPAIRED_DEFAULT, "what is measured, by name; `describe` lists them")
+    frechet: Literal["features", "moments"] = option(
+        "features", "what Fréchet distances keep: features, or sums (for sets beyond memory)"
+    )

@@ -1,0 +1,92 @@
+"""Body parameters and key points of a video's frames, from the files that come with the data sets.
+
+`pose_shape.pkl` holds `cams` (frames, 3), `pose` (frames, 72) and `shape` (frames, 10, or stored once and repeated);
+together they are 85 columns. `kps.pkl` holds key points (frames, 19, 2), bare or under the key `kps`. The published
+files are pickles written by Python 2; they are read by a loader that builds arrays and runs nothing. The same arrays
+in `pose_shape.npz` and `kps.npy` are taken where there is no pickle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from evenhand.core.errors import DataError, ModelError
+from evenhand.core.records import Array
+
+COLUMNS = 85
+"""Camera 3, pose 72, shape 10, in that order."""
+
+
+class BodyParameters(NamedTuple):
+    """What is known of every frame of a video; None where there is no file."""
+
+    smpls: Array | None  # (frames, 85)
+    keypoints: Array | None  # (frames, 19, 2)
+
+
+def read_parameters(folder: Path, *, shape_once: bool = False) -> BodyParameters:
+    """The parameters in a folder; each None when its file is not there.
+
+    `shape_once`: the shape is stored once for the whole video.
+    """
+    return BodyParameters(_body(folder, shape_once=shape_once), _keypoints(folder))
+
+
+def _body(folder: Path, *, shape_once: bool) -> Array | None:
+    found = _arrays(folder, "pose_shape")
+    if found is None:
+        return None
+    path, arrays = found
+    for key in ("cams", "pose", "shape"):
+        if key not in arrays:
+            raise DataError(
+                f"{path}: there is no array {key!r}; found {', '.join(map(repr, arrays)) or 'none'}. "
+                "Body parameters are cams (frames, 3), pose (frames, 72) and shape (frames, 10)."
+            )
+    camera, pose, shape = (np.asarray(arrays[key]) for key in ("cams", "pose", "shape"))
+    if shape_once or (shape.ndim == 1 or (len(shape) == 1 and len(camera) > 1)):
+        shape = np.repeat(shape.reshape(1, -1), len(camera), axis=0)
+    if not len(camera) == len(pose) == len(shape):
+        raise DataError(
+            f"{path}: {len(camera)} cameras, {len(pose)} poses and {len(shape)} shapes. Write one of each per frame."
+        )
+    together = np.concatenate([part.reshape(len(camera), -1) for part in (camera, pose, shape)], axis=1)
+    if together.shape[1] != COLUMNS:
+        raise DataError(f"{path}: {together.shape[1]} body parameters per frame; expected {COLUMNS} (3 + 72 + 10).")
+    return together
+
+
+def _keypoints(folder: Path) -> Array | None:
+    found = _arrays(folder, "kps")
+    if found is None:
+        return None
+    path, arrays = found
+    array = arrays.get("kps", arrays.get(""))
+    if array is None or np.asarray(array).ndim != 3:
+        raise DataError(f"{path}: expected key points (frames, 19, 2), as a bare array or under the key 'kps'.")
+    return np.asarray(array)
+
+
+def _arrays(folder: Path, stem: str) -> tuple[Path, Mapping[str, Array]] | None:
+    """The arrays of `stem` in whichever form is there; a bare array has the key ""."""
+    pickled = folder / f"{stem}.pkl"
+    if pickled.exists():
+        from evenhand.instruments.arrays import pickled_arrays
+
+        try:
+            return pickled, pickled_arrays(pickled, encoding="latin1")
+        except ModelError as error:
+            raise DataError(f"{error} It is the file of body parameters of a video.") from None
+    for suffix in (".npz", ".npy"):
+        path = folder / f"{stem}{suffix}"
+        if path.exists():
+            try:
+                loaded = np.load(path, allow_pickle=False)
+            except (ValueError, OSError, EOFError) as error:
+                raise DataError(f"{path}: damaged, or no file of arrays ({error}).") from None
+            return path, {"": loaded} if isinstance(loaded, np.ndarray) else {key: loaded[key] for key in loaded.files}
+    return None

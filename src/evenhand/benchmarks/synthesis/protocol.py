@@ -1,0 +1,459 @@
+"""Protocol files: which frames are sources, which are imitated, and what they are measured against.
+
+A protocol is `{"val": {video: entry, …}}`; items are in file order. All ranges include both ends and count positions
+in the sorted listing of the video's folder (every entry that is not hidden, whatever its extension), not the numbers
+in file names. A `Protocol` is a sequence of items; an item reads its video's folder when it is asked for.
+
+Where the published code and good sense differ there are two readings:
+
+| | `compat` | `strict` |
+|---|---|---|
+| a source named `000505.jpg` | entry 505 of the listing; a warning when that is another file | the file of that name |
+| YoutubeDancer18's sources | sorted; an absent name hides those after it | in the given order; all must be there |
+| a range past the end of a video | cut off, with a warning | refused |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any, NamedTuple, overload
+
+from evenhand.benchmarks.synthesis.parameters import BodyParameters, read_parameters
+from evenhand.benchmarks.synthesis.protocol_file import Entry, Question, read_protocol
+from evenhand.core.errors import DataError, OptionError, UnknownNameError
+from evenhand.core.records import Array
+
+
+class Reading(Enum):
+    """Whose rules count."""
+
+    COMPAT = "compat"  # the same numbers as the published package
+    STRICT = "strict"  # the corrected rules
+
+
+@dataclass(frozen=True)
+class Flavour:
+    """Where a data set keeps its frames and parameters, and how its source names are looked up."""
+
+    name: str
+    images: str  # folder of a video's frames, below the data folder
+    parameters: str  # folder of its parameter files
+    underscores: bool = False  # `formated_name` has underscores in the place of slashes
+    shape_once: bool = False  # one body shape for the whole video
+    swept: bool = False  # sources are found by one forward sweep over the sorted listing
+    three_items: bool = False  # three items per video, one for each source of `s_n["3"]`
+
+
+FLAVOURS: Mapping[str, Flavour] = {
+    flavour.name: flavour
+    for flavour in (
+        Flavour("iPER", "images_HD/{video}", "smpls/{video}", underscores=True),
+        Flavour("iPER_ICCV", "images_HD/{video}", "smpls/{video}", underscores=True, three_items=True),
+        Flavour("MotionSynthetic", "processed/{video}/images", "processed/{video}", shape_once=True),
+        Flavour("FashionVideo", "processed/val/{video}/images", "processed/val/{video}"),
+        Flavour("YoutubeDancer18", "processed/{video}/images", "processed/{video}", swept=True),
+    )
+}
+"""The data sets whose folders are known. A data set of your own is laid out like one of them."""
+
+
+def flavour_named(name: str) -> Flavour:
+    """The data set of that name."""
+    if name not in FLAVOURS:
+        raise UnknownNameError("data set", name, FLAVOURS, "Lay your own data out like one of them.")
+    return FLAVOURS[name]
+
+
+@dataclass(frozen=True)
+class SourceFrames:
+    """The person to be shown: frames of the source video, with their parameters."""
+
+    name: str
+    formatted_name: str
+    folder: Path
+    images: tuple[Path, ...]
+    asked: int  # how many sources were asked for
+    smpls: Array | None = None  # (images, 85)
+    keypoints: Array | None = None  # (images, 19, 2)
+    with_views: bool = False
+
+    def as_dictionary(self) -> dict[str, Any]:
+        """The dictionary that the published package hands to a model."""
+        given: dict[str, Any] = {
+            "s_n": self.asked,
+            "name": self.name,
+            "formated_name": self.formatted_name,
+            "vid_path": str(self.folder),
+            "images": [str(path) for path in self.images],
+            "smpls": self.smpls,
+            "kps": self.keypoints,
+        }
+        return given | _views(self.smpls, self.with_views)
+
+
+@dataclass(frozen=True)
+class ReferenceFrames:
+    """The frames whose motion or view is to be shown, with their parameters."""
+
+    name: str
+    formatted_name: str
+    images: tuple[Path, ...]
+    self_imitation: bool
+    smpls: Array | None = None
+    keypoints: Array | None = None
+    masks: tuple[Path, ...] | None = None
+    with_views: bool = False
+
+    def as_dictionary(self) -> dict[str, Any]:
+        """The dictionary that the published package hands to a model."""
+        given: dict[str, Any] = {
+            "name": self.name,
+            "formated_name": self.formatted_name,
+            "images": [str(path) for path in self.images],
+            "smpls": self.smpls,
+            "kps": self.keypoints,
+            "self_imitation": self.self_imitation,
+        }
+        if self.masks is not None:
+            given["masks"] = [str(path) for path in self.masks]
+        return given | _views(self.smpls, self.with_views)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One source person and what is asked of the model for it."""
+
+    name: str  # the video; with the number of the source where a video has several items
+    video: str
+    source: SourceFrames
+    own: ReferenceFrames  # self-imitation, novel views, or the motion of an appearance transfer; also the truth
+    cross: ReferenceFrames | None = None
+    flag: tuple[Path, ...] = ()  # real frames of the source video that cross-imitations are measured against
+    appearance: SourceFrames | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+class Listing(NamedTuple):
+    """The sorted entries of a video's folder."""
+
+    folder: Path
+    names: tuple[str, ...]
+
+    def path(self, position: int) -> Path:
+        return self.folder / self.names[position]
+
+
+class _Chosen(NamedTuple):
+    """What an item is made from: its name, its video, the other video of a pair, and the one source to use."""
+
+    name: str
+    video: str
+    other: str = ""
+    only_source: str = ""
+
+
+class Protocol(Sequence[Item]):
+    """The items of a protocol file, each read from its folders when it is asked for."""
+
+    def __init__(
+        self,
+        path: Path,
+        root: Path,
+        flavour: Flavour,
+        *,
+        question: Question = Question.IMITATION,
+        sources: int = 1,
+        reading: Reading = Reading.COMPAT,
+        parameters: bool = True,
+    ) -> None:
+        self.path, self.root, self.flavour, self.question = path, Path(root), flavour, question
+        self.sources = 1 if flavour.three_items or question is Question.NOVEL_VIEW else sources
+        self.reading, self._with_parameters = reading, parameters or flavour.three_items
+        self.entries, pairs, self.fact = read_protocol(path, question)
+        self._chosen = tuple(_choose(self.entries, pairs, flavour, question, path))
+        self._listings: dict[str, Listing] = {}
+        self._parameters: tuple[str, BodyParameters] | None = None
+
+    def __len__(self) -> int:
+        return len(self._chosen)
+
+    @overload
+    def __getitem__(self, position: int) -> Item: ...
+    @overload
+    def __getitem__(self, position: slice) -> tuple[Item, ...]: ...
+    def __getitem__(self, position: int | slice) -> Item | tuple[Item, ...]:
+        if isinstance(position, slice):
+            return tuple(self._item(chosen) for chosen in self._chosen[position])
+        return self._item(self._chosen[position])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of every item, in order."""
+        return tuple(chosen.name for chosen in self._chosen)
+
+    @property
+    def videos(self) -> tuple[str, ...]:
+        """The videos of the file, in order."""
+        return tuple(self.entries)
+
+    @property
+    def published_total(self) -> int:
+        """What the published package calls its total of frames: three for every video, whatever is in them."""
+        return 3 * len(self.entries)
+
+    def warnings(self) -> Iterator[str]:
+        """What the `compat` reading does that a reader of the file would not expect; looks into every folder."""
+        for video, entry in self.entries.items():
+            listing = self.listing(video)
+            count = len(listing.names)
+            for what, window, length in self._windows(video, entry, count):
+                if window[1] >= length:
+                    yield (
+                        f"{video}: the {what} window {window[0]}–{window[1]} reaches past the end of a video of "
+                        f"{length} frames; it is cut to {max(0, length - window[0])} frames."
+                    )
+            if self.question is Question.NOVEL_VIEW or self.flavour.swept:
+                continue
+            for name in entry.s_n.get(self._source_key(), ()):
+                index = _index_of(name, video, self.path)
+                if index < count and listing.names[index] != name:
+                    yield (
+                        f"{video}: the source {name} is looked up as entry {index} of the folder, "
+                        f"which is {listing.names[index]}."
+                    )
+
+    def listing(self, video: str) -> Listing:
+        """The sorted entries of a video's folder, hidden ones left out."""
+        if video not in self._listings:
+            folder = self.root / self.flavour.images.format(video=video)
+            if not folder.is_dir():
+                raise DataError(
+                    f"{folder} does not exist, but {self.path} names the video {video!r}. Frames of a "
+                    f"{self.flavour.name} video are in DATA/{self.flavour.images.format(video='VIDEO')}."
+                )
+            names = tuple(sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith(".")))
+            if not names:
+                raise DataError(f"{folder} is empty, but {self.path} names frames of the video {video!r}.")
+            self._listings[video] = Listing(folder, names)
+        return self._listings[video]
+
+    def _item(self, chosen: _Chosen) -> Item:
+        entry = self.entries[chosen.video]
+        if self.question is Question.NOVEL_VIEW:
+            return self._novel_view(chosen, entry)
+        names = [chosen.only_source] if chosen.only_source else self._source_names(chosen.video, entry)
+        source = self._source(chosen.video, names)
+        if self.question is Question.APPEARANCE:
+            other = self.entries[chosen.other]
+            appearance = self._source(chosen.other, self._source_names(chosen.other, other))
+            motion = self._reference(chosen.other, other.flag, self_imitation=True, what="flag")
+            return Item(chosen.name, chosen.video, source, motion, None, (), appearance, entry.attributes)
+        own, cross = entry.self_imitation, entry.cross_imitation
+        assert own is not None and cross is not None  # checked when the file was read  # noqa: PT018
+        flag = self._cut(self.listing(chosen.video), entry.flag, f"{chosen.video}: the flag")
+        return Item(
+            chosen.name,
+            chosen.video,
+            source,
+            self._reference(chosen.video, own.range, self_imitation=True, what="self_imitation"),
+            self._reference(cross.target, cross.range, self_imitation=False, what="cross_imitation"),
+            tuple(self.listing(chosen.video).folder / name for name in flag),
+            None,
+            entry.attributes,
+        )
+
+    def _source_key(self) -> str:
+        return "3" if self.flavour.three_items else str(self.sources)
+
+    def _source_names(self, video: str, entry: Entry) -> Sequence[str]:
+        key = self._source_key()
+        if key not in entry.s_n:
+            raise OptionError(
+                f"{video}: {self.path} lists no sources for {key}; it has them for {', '.join(entry.s_n)}. "
+                "Ask for one of these numbers of sources."
+            )
+        return entry.s_n[key]
+
+    def _source(self, video: str, names: Sequence[str]) -> SourceFrames:
+        listing = self.listing(video)
+        if self.reading is Reading.STRICT:
+            positions = [_position_of(name, listing, video) for name in names]
+        elif self.flavour.swept:
+            positions = _swept(names, listing)
+            if not positions:
+                raise DataError(f"{video}: none of the sources {', '.join(names)} is in {listing.folder}.")
+        else:
+            positions = [_index_of(name, video, self.path) for name in names]
+            for name, position in zip(names, positions, strict=True):
+                if position >= len(listing.names):
+                    raise DataError(
+                        f"{video}: the source {name} is looked up as entry {position}, but {listing.folder} has "
+                        f"{len(listing.names)}. Complete the folder, or use the strict reading, which looks up by name."
+                    )
+        known = self._known(video)
+        return SourceFrames(
+            video,
+            self._formatted(video),
+            listing.folder,
+            tuple(listing.path(position) for position in positions),
+            self.sources,
+            _rows(known.smpls, positions, video),
+            _rows(known.keypoints, positions, video),
+        )
+
+    def _reference(self, video: str, window: tuple[int, int], *, self_imitation: bool, what: str) -> ReferenceFrames:
+        listing, known = self.listing(video), self._known(video)
+        names = self._cut(listing, window, f"{video}: the {what}")
+        span = slice(window[0], window[1] + 1)
+        return ReferenceFrames(
+            video,
+            self._formatted(video),
+            tuple(listing.folder / name for name in names),
+            self_imitation,
+            None if known.smpls is None else known.smpls[span],
+            None if known.keypoints is None else known.keypoints[span],
+        )
+
+    def _novel_view(self, chosen: _Chosen, entry: Entry) -> Item:
+        listing, known = self.listing(chosen.video), self._known(chosen.video)
+        images = tuple(listing.folder / name for name in entry.mask)
+        by_name = {name: position for position, name in enumerate(listing.names)}
+        if self.reading is Reading.STRICT or not all(_has_index(name) for name in entry.mask):
+            positions = [_position_of(name, listing, chosen.video) for name in entry.mask]
+        else:
+            positions = [_index_of(name, chosen.video, self.path) for name in entry.mask]
+        for name in entry.mask:
+            if name not in by_name:
+                raise DataError(f"{listing.folder / name} does not exist, but {self.path} lists it as a view.")
+        own = ReferenceFrames(
+            chosen.video,
+            self._formatted(chosen.video),
+            images,
+            True,
+            _rows(known.smpls, positions, chosen.video),
+            _rows(known.keypoints, positions, chosen.video),
+            tuple(listing.folder.parent / "pred_masks" / f"mask_{name}" for name in entry.mask),
+            with_views=True,
+        )
+        source = SourceFrames(
+            chosen.video,
+            own.formatted_name,
+            listing.folder,
+            images[:1],
+            1,
+            None if own.smpls is None else own.smpls[:1],
+            None if own.keypoints is None else own.keypoints[:1],
+            with_views=True,
+        )
+        return Item(chosen.name, chosen.video, source, own, attributes=entry.attributes)
+
+    def _cut(self, listing: Listing, window: tuple[int, int], what: str) -> tuple[str, ...]:
+        first, last = window
+        if self.reading is Reading.STRICT and last >= len(listing.names):
+            raise DataError(
+                f"{what} window {first}–{last} reaches past the end of {listing.folder}, which has "
+                f"{len(listing.names)} entries. Complete the folder or correct the protocol."
+            )
+        return listing.names[first : last + 1]
+
+    def _windows(self, video: str, entry: Entry, count: int) -> Iterator[tuple[str, tuple[int, int], int]]:
+        if self.question is Question.NOVEL_VIEW:
+            return
+        yield "flag", entry.flag, count
+        if self.question is Question.IMITATION:
+            own, cross = entry.self_imitation, entry.cross_imitation
+            assert own is not None and cross is not None  # checked when the file was read  # noqa: PT018
+            yield "self_imitation", own.range, count
+            yield "cross_imitation", cross.range, len(self.listing(cross.target).names)
+
+    def _known(self, video: str) -> BodyParameters:
+        if not self._with_parameters:
+            return BodyParameters(None, None)
+        if self._parameters is None or self._parameters[0] != video:
+            folder = self.root / self.flavour.parameters.format(video=video)
+            self._parameters = video, read_parameters(folder, shape_once=self.flavour.shape_once)
+        return self._parameters[1]
+
+    def _formatted(self, video: str) -> str:
+        return video.replace("/", "_") if self.flavour.underscores else video
+
+
+def _choose(
+    entries: Mapping[str, Entry], pairs: Sequence[tuple[str, str]], flavour: Flavour, question: Question, path: Path
+) -> Iterator[_Chosen]:
+    if question is Question.APPEARANCE:
+        for first, second in pairs:
+            yield _Chosen(f"{first}→{second}", first, second)
+        return
+    if question is Question.NOVEL_VIEW:
+        for video, entry in entries.items():
+            if entry.novel_view and entry.mask:
+                yield _Chosen(video, video)
+        return
+    for video, entry in entries.items():
+        if not flavour.three_items:
+            yield _Chosen(video, video)
+            continue
+        if len(entry.s_n.get("3", ())) < 3:
+            raise DataError(f"{path}: {video!r} does not list three sources under s_n → 3, as iPER_ICCV needs.")
+        for number, name in enumerate(entry.s_n["3"][:3]):
+            yield _Chosen(f"{video}#{number}", video, only_source=name)
+
+
+def _has_index(name: str) -> bool:
+    return name.split(".")[0].split("_")[-1].isdecimal()
+
+
+def _index_of(name: str, video: str, path: Path) -> int:
+    """The number in a file name: before the first dot, after the last underscore.
+
+    >>> _index_of("frame_00000012.png", "video", Path("protocol.json"))
+    12
+    """
+    if not _has_index(name):
+        raise DataError(
+            f"{path}: the source {name!r} of {video!r} has no number before its first dot and after its last "
+            "underscore. Use the strict reading, which looks sources up by name."
+        )
+    return int(name.split(".")[0].split("_")[-1])
+
+
+def _position_of(name: str, listing: Listing, video: str) -> int:
+    if name not in listing.names:
+        raise DataError(f"{video}: there is no {name} in {listing.folder}, but the protocol names it.")
+    return listing.names.index(name)
+
+
+def _swept(names: Sequence[str], listing: Listing) -> list[int]:
+    """Positions of the names in sorted order, until one is absent.
+
+    >>> _swept(["d.png", "a.png", "c.png"], Listing(Path(), ("a.png", "b.png", "d.png")))
+    [0]
+    """
+    wanted = iter(sorted(names))
+    looking_for = next(wanted, None)
+    positions = []
+    for position, name in enumerate(listing.names):
+        if name == looking_for:
+            positions.append(position)
+            looking_for = next(wanted, None)
+    return positions
+
+
+def _rows(array: Array | None, positions: Sequence[int], video: str) -> Array | None:
+    if array is None:
+        return None
+    if positions and max(positions) >= len(array):
+        raise DataError(
+            f"{video}: body parameters of {len(array)} frames, but frame {max(positions)} is a source. "
+            "Write parameters for every frame."
+        )
+    return array[list(positions)]
+
+
+def _views(smpls: Array | None, with_views: bool) -> dict[str, Any]:
+    """The camera and the first joint: the first six columns."""
+    return {"views": None if smpls is None else smpls[:, :6]} if with_views else {}

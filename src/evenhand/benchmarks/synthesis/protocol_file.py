@@ -1,0 +1,114 @@
+"""The protocol files as they are written: their schema, and what is checked when one is read.
+
+Motion imitation and novel views: `{"val": {VIDEO: entry}}`. Appearance transfer: `{"video_infos": {VIDEO: entry},
+"vid_name_pairs": [[VIDEO, VIDEO]]}`. An entry may hold `attributes` (our addition): texts by name, such as
+`{"sex": "female", "clothing": "skirt"}`, by which results can be grouped.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from evenhand.core.errors import DataError
+from evenhand.core.task import InputFact
+from evenhand.store.inputs import read
+
+
+class Question(Enum):
+    """What a model is asked to do."""
+
+    IMITATION = "motion imitation"
+    APPEARANCE = "appearance transfer"
+    NOVEL_VIEW = "novel view"
+
+
+class Window(msgspec.Struct):
+    """Frames of a video: first and last, both included."""
+
+    target: str
+    range: tuple[int, int]
+
+
+class Entry(msgspec.Struct):
+    """What a protocol says of one video."""
+
+    s_n: dict[str, Annotated[list[str], msgspec.Meta(min_length=1)]]
+    flag: tuple[int, int]
+    self_imitation: Window | None = None
+    cross_imitation: Window | None = None
+    source: list[str] = []
+    view_angle: list[float] = msgspec.field(default_factory=list, name="view angle")
+    mask: list[str] = []
+    novel_view: bool = msgspec.field(default=False, name="novel view")
+    attributes: dict[str, str] = {}
+
+
+class _MotionFile(msgspec.Struct):
+    val: dict[str, Entry]
+
+
+class _AppearanceFile(msgspec.Struct):
+    video_infos: dict[str, Entry]
+    vid_name_pairs: list[tuple[str, str]]
+
+
+class ProtocolFile(NamedTuple):
+    """The entries of a file in its order, the pairs of an appearance transfer, and what file it was."""
+
+    entries: dict[str, Entry]
+    pairs: list[tuple[str, str]]
+    fact: InputFact
+
+
+def read_protocol(path: Path, question: Question) -> ProtocolFile:
+    """The entries and pairs of a protocol file, checked."""
+    source = read(path, DataError)
+    appearance = question is Question.APPEARANCE
+    try:
+        entries, pairs = _decoded(source.data, appearance=appearance)
+    except msgspec.DecodeError as error:
+        expected = (
+            '{"video_infos": {VIDEO: {"s_n", "flag"}}, "vid_name_pairs": [[VIDEO, VIDEO]]}'
+            if appearance
+            else '{"val": {VIDEO: {"s_n", "self_imitation", "cross_imitation", "flag"}}}'
+        )
+        raise DataError(f"{path} is no protocol for {question.value}: {error}. Expected {expected}.") from None
+    if not entries:
+        raise DataError(f"{path} lists no video.")
+    for video, entry in entries.items():
+        _check_entry(path, video, entry, question)
+    for pair in pairs:
+        for video in pair:
+            if video not in entries:
+                raise DataError(f"{path}: the pair {pair[0]} – {pair[1]} names {video!r}, which is not in video_infos.")
+    return ProtocolFile(entries, pairs, source.fact)
+
+
+def _decoded(data: bytes, *, appearance: bool) -> tuple[dict[str, Entry], list[tuple[str, str]]]:
+    if appearance:
+        transfer = msgspec.json.decode(data, type=_AppearanceFile)
+        return transfer.video_infos, transfer.vid_name_pairs
+    return msgspec.json.decode(data, type=_MotionFile).val, []
+
+
+def _check_entry(path: Path, video: str, entry: Entry, question: Question) -> None:
+    windows = {"flag": entry.flag}
+    if question is Question.IMITATION:
+        for what, window in (("self_imitation", entry.self_imitation), ("cross_imitation", entry.cross_imitation)):
+            if window is None:
+                raise DataError(f"{path}: {video!r} has no {what!r}. Give its target video and its range.")
+            windows[what] = window.range
+    for what, (first, last) in windows.items():
+        if first < 0 or last < first:
+            raise DataError(f"{path}: the {what} window of {video!r} is [{first}, {last}]; expected 0 ≤ first ≤ last.")
+    if question is Question.IMITATION:
+        flag, cross = entry.flag, windows["cross_imitation"]
+        if flag[1] - flag[0] != cross[1] - cross[0]:
+            raise DataError(
+                f"{path}: {video!r} has a flag window of {flag[1] - flag[0] + 1} frames and a cross_imitation window "
+                f"of {cross[1] - cross[0] + 1}. They are compared frame by frame and must be equally long."
+            )

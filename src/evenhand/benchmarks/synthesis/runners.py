@@ -1,0 +1,100 @@
+"""The two runners of the published evaluator: pairs in, one number per name out.
+
+They record rows and measure them like every task; what is theirs is which names come back. The paired runner returns
+what was asked. The unpaired one returns, under `compat`, the widened names in their fixed order; without any reference
+face the two face metrics are absent. Under `strict` both return what was asked, in its corrected reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from evenhand.benchmarks.synthesis.catalogue import (
+    STRICT,
+    entry_of,
+    paired_metrics,
+    paired_names,
+    unpaired_metrics,
+    unpaired_names,
+    widened,
+)
+from evenhand.benchmarks.synthesis.looks import Looks
+from evenhand.benchmarks.synthesis.pairs import FramePair
+from evenhand.benchmarks.synthesis.protocol import Reading
+from evenhand.benchmarks.synthesis.record import Asked, paired_rows, unpaired_rows
+from evenhand.core.errors import InputError
+from evenhand.core.measure import AnyMetric, measure
+from evenhand.core.metric import Undefined
+from evenhand.core.results import Estimate
+
+
+@dataclass(frozen=True)
+class RunnerResults:
+    """The numbers of one runner, by published name, and all that was measured beside them."""
+
+    values: dict[str, float]
+    asked: tuple[str, ...]
+    estimates: tuple[Estimate, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def unasked(self) -> tuple[str, ...]:
+        """Names that came along with those that were asked for."""
+        return tuple(name for name in self.values if name not in self.asked)
+
+
+def run_paired(pairs: Sequence[FramePair], names: Sequence[str], looks: Looks, asked: Asked) -> RunnerResults:
+    """The paired metrics over all pairs, in the order in which they were asked for."""
+    wanted = paired_names(names)
+    metrics = paired_metrics(wanted, asked.reading)
+    found = measure(paired_rows(pairs, looks, replace(asked, names=wanted)), metrics)
+    return _results(wanted, wanted, found, looks, asked.reading)
+
+
+def run_unpaired(
+    pairs: Sequence[FramePair],
+    names: Sequence[str],
+    looks: Looks,
+    asked: Asked,
+    say: Callable[[str], None] = lambda message: None,
+) -> RunnerResults:
+    """The unpaired metrics over two sets of frames, in their fixed order."""
+    wanted = unpaired_names(names)
+    given_back = widened(wanted) if asked.reading is Reading.COMPAT else wanted
+    metrics = unpaired_metrics(given_back, asked.reading)
+    found = measure(unpaired_rows(pairs, looks, replace(asked, names=given_back)), metrics)
+    notes: tuple[str, ...] = ()
+    if any(entry_of(name).feature == "face" for name in given_back) and _share_of_faces(found) == 0.0:
+        notes = ("no reference frame shows a face: face-CS and face-FD are left out",)
+        say(notes[0])
+        given_back = tuple(name for name in given_back if entry_of(name).feature != "face")
+    return replace(_results(wanted, given_back, found, looks, asked.reading), notes=notes)
+
+
+def _results(
+    asked: tuple[str, ...], names: Sequence[str], found: Sequence[Estimate], looks: Looks, reading: Reading
+) -> RunnerResults:
+    by_metric: dict[str, Estimate] = {}
+    for estimate in found:
+        by_metric.setdefault(estimate.metric, estimate)  # the first output is the headline
+    values = {}
+    for name in names:
+        corrected = reading is Reading.STRICT and name + STRICT in by_metric
+        value = by_metric[name + STRICT if corrected else name].value
+        if isinstance(value, Undefined):
+            needed = entry_of(name).feature or name
+            raise InputError(f"{name} is undefined: {looks.refused.get(needed, value.reason)}")
+        assert isinstance(value, float)  # the headline of every metric is a number
+        values[name] = value
+    return RunnerResults(values, asked, tuple(found))
+
+
+def _share_of_faces(found: Sequence[Estimate]) -> float:
+    shares = [estimate.number for estimate in found if estimate.metric == "face found in the reference"]
+    return shares[0] if shares and shares[0] is not None else 0.0
+
+
+def all_metrics(paired: Sequence[str], unpaired: Sequence[str], reading: Reading) -> tuple[AnyMetric, ...]:
+    """Every metric that a call will measure; refuses names that have no place, before any model is run."""
+    return (*paired_metrics(paired_names(paired), reading), *unpaired_metrics(unpaired_names(unpaired), reading))

@@ -1,0 +1,344 @@
+"""The tasks: what is loaded, what is read, which rows are written and which metrics read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.benchmarks.synthesis.catalogue import (
+    CATALOGUE,
+    cautions,
+    paired_metrics,
+    paired_names,
+    unpaired_metrics,
+    unpaired_names,
+)
+from evenhand.benchmarks.synthesis.check import check_folder, check_protocol
+from evenhand.benchmarks.synthesis.codec import FrameAnswers, FrameCodec, ItemAnswers, ItemCodec
+from evenhand.benchmarks.synthesis.data import (
+    VIDEO,
+    ProtocolTruth,
+    load_appearance,
+    load_cross,
+    load_folder,
+    load_novel_view,
+    load_self,
+)
+from evenhand.benchmarks.synthesis.features import frame_id
+from evenhand.benchmarks.synthesis.folders import AttributeTable, FrameSet
+from evenhand.benchmarks.synthesis.looks import Looks, Networks, Side
+from evenhand.benchmarks.synthesis.options import (
+    CrossOptions,
+    PairedOptions,
+    ProtocolOptions,
+    SynthesisOptions,
+    UnpairedOptions,
+)
+from evenhand.benchmarks.synthesis.pairs import FramePair
+from evenhand.benchmarks.synthesis.protocol import Reading
+from evenhand.benchmarks.synthesis.record import Asked, paired_rows, unpaired_rows
+from evenhand.benchmarks.synthesis.sections import how_it_was_measured
+from evenhand.core.errors import PredictionError
+from evenhand.core.measure import AnyMetric
+from evenhand.core.records import Attribute, Records
+from evenhand.core.task import About, Dataset, Predictions, Task, Tools
+
+
+def record_paired(
+    dataset: Dataset[FrameSet], predictions: Predictions[Path], options: PairedOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per real frame, with the synthesised frame of its name (or place)."""
+    assert isinstance(predictions, FrameAnswers)  # read by our codec
+    truth, made = dataset.truth, predictions.frames
+    if options.match == "order" and len(made.paths) != len(truth.paths):
+        _unequal(f"{len(made.paths)} synthesised frames for {len(truth.paths)} real ones", options, tools)
+    pairs = []
+    for name, path in zip(truth.ids, truth.paths, strict=True):
+        answer = predictions.get(name)
+        if answer is None and options.match == "order":
+            continue
+        reason = "" if answer is not None else "there is no synthesised frame of this name."
+        pairs.append(FramePair(name, name, truth.unit_of(name), answer, path, reason))
+    sides = Side("synthesised", made.features, made.has_pictures), Side("real", truth.features, truth.has_pictures)
+    names = paired_names(options.metrics)
+    asked = _asked(names, options, tools, _folder_attributes(truth, dataset.levels))
+    yield from paired_rows(pairs, _looks(sides, options, tools, predictions.facts), asked)
+
+
+def record_unpaired(
+    dataset: Dataset[FrameSet], predictions: Predictions[Path], options: UnpairedOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per frame of either set."""
+    assert isinstance(predictions, FrameAnswers)  # read by our codec
+    truth, made = dataset.truth, predictions.frames
+    pairs = _sets_of(truth, made, options.pairing)
+    sides = Side("synthesised", made.features, made.has_pictures), Side("real", truth.features, truth.has_pictures)
+    names = unpaired_names(options.metrics)
+    asked = _asked(names, options, tools, _folder_attributes(truth, dataset.levels))
+    yield from unpaired_rows(pairs, _looks(sides, options, tools, predictions.facts), asked)
+
+
+def record_items(
+    dataset: Dataset[ProtocolTruth], predictions: Predictions[Any], options: ProtocolOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per frame of every item, beside its truth."""
+    yield from paired_rows(*_item_rows(dataset, predictions, options, tools, paired_names(options.metrics)))
+
+
+def record_cross(
+    dataset: Dataset[ProtocolTruth], predictions: Predictions[Any], options: CrossOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per synthesised frame and one per frame of the flag window."""
+    yield from unpaired_rows(*_item_rows(dataset, predictions, options, tools, unpaired_names(options.metrics)))
+
+
+def metrics_paired(options: SynthesisOptions) -> tuple[AnyMetric, ...]:
+    """The paired metrics, published and corrected."""
+    return paired_metrics(paired_names(options.metrics), options.rules)
+
+
+def metrics_unpaired(options: UnpairedOptions | CrossOptions) -> tuple[AnyMetric, ...]:
+    """The unpaired metrics, published and corrected."""
+    return unpaired_metrics(unpaired_names(options.metrics), options.rules, moments=options.frechet == "moments")
+
+
+def _item_rows(
+    dataset: Dataset[ProtocolTruth],
+    predictions: Predictions[Any],
+    options: ProtocolOptions,
+    tools: Tools,
+    names: tuple[str, ...],
+) -> tuple[list[FramePair], Looks, Asked]:
+    assert isinstance(predictions, ItemAnswers)  # read by our codec
+    truth = dataset.truth
+    pairs: list[FramePair] = []
+    for item in truth.items.values():
+        answer = predictions.get(item.name)
+        if answer is None:
+            reason = "the model gave no pictures for this item."
+            pairs.extend(
+                FramePair(f"{item.name}:{n:04d}", item.name, item.video, None, real, reason)
+                for n, real in enumerate(item.references)
+            )
+            continue
+        if len(answer) != item.asked:
+            _unequal(f"{item.name}: {len(answer)} pictures for {item.asked} frames", options, tools)
+        elif len(answer) != len(item.references):  # a flag window that was cut at the end of its video
+            tools.warn(
+                f"{item.name}: {len(answer)} pictures are measured against {len(item.references)} real frames; "
+                f"the first {min(len(answer), len(item.references))} of both count."
+            )
+        for n, (made, real) in enumerate(zip(answer, item.references, strict=False)):
+            reason = "" if made is not None else "this picture is missing."
+            path = None if made is None else Path(made)
+            pairs.append(FramePair(f"{item.name}:{n:04d}", item.name, item.video, path, real, reason))
+    sides = Side("synthesised", predictions.features), Side("real", truth.features)
+
+    def attributes(part: Sequence[FramePair]) -> Mapping[str, Attribute]:
+        frames = [frame_id(pair.reference, truth.root) if pair.reference else "" for pair in part]
+        return _columns(truth.attributes, frames, [pair.unit for pair in part], dataset.levels)
+
+    asked = _asked(names, options, tools, attributes)
+    return pairs, _looks(sides, options, tools, predictions.facts), asked
+
+
+def _sets_of(truth: FrameSet, made: FrameSet, pairing: str) -> list[FramePair]:
+    """Two sets as pairs, some of one side only."""
+    synthesised, real = dict(zip(made.ids, made.paths, strict=True)), dict(zip(truth.ids, truth.paths, strict=True))
+    if pairing == "order":
+        length = max(len(synthesised), len(real))
+        names, others = list(synthesised), list(real)
+        found = []
+        for n in range(length):
+            name = names[n] if n < len(names) else others[n]
+            left = made.paths[n] if n < len(names) else None
+            right = truth.paths[n] if n < len(others) else None
+            unit = made.unit_of(name) if left is not None else truth.unit_of(name)
+            found.append(FramePair(name, name, unit, left, right))
+        return found
+    if pairing == "name":
+        every = dict.fromkeys((*real, *synthesised))
+        return [FramePair(name, name, truth.unit_of(name), synthesised.get(name), real.get(name)) for name in every]
+    return [
+        *(FramePair(name, name, made.unit_of(name), path, None) for name, path in synthesised.items()),
+        *(FramePair(name, name, truth.unit_of(name), None, path) for name, path in real.items()),
+    ]
+
+
+def _looks(sides: tuple[Side, Side], options: SynthesisOptions, tools: Tools, facts: Mapping[str, Any]) -> Looks:
+    networks = Networks(
+        image_size=options.image_size or 512,
+        reading=options.rules,
+        weights=options.weights,
+        device=tools.device,
+        cache=tools.cache,
+        onnx=options.onnx,
+        given={name: tools.instruments[name] for name in tools.instruments},
+        fingerprints=facts["instruments_used"],
+    )
+    return Looks(*sides, networks, tools.warn, facts["not_available"])
+
+
+def _asked(
+    names: tuple[str, ...],
+    options: SynthesisOptions,
+    tools: Tools,
+    attributes: Callable[[Sequence[FramePair]], Mapping[str, Attribute]],
+) -> Asked:
+    return Asked(
+        names,
+        options.rules,
+        options.image_size,
+        options.batch,
+        options.on_missing,
+        tools.engine,
+        attributes,
+        tools.progress,
+    )
+
+
+def _folder_attributes(
+    truth: FrameSet, levels: Mapping[str, tuple[str, ...]]
+) -> Callable[[Sequence[FramePair]], Mapping[str, Attribute]]:
+    def attributes(part: Sequence[FramePair]) -> Mapping[str, Attribute]:
+        return _columns(truth.attributes, [pair.id for pair in part], [pair.unit for pair in part], levels)
+
+    return attributes
+
+
+def _columns(
+    table: AttributeTable, frames: Sequence[str], units: Sequence[str], levels: Mapping[str, tuple[str, ...]]
+) -> dict[str, Attribute]:
+    found = table.columns(frames, units)
+    if VIDEO in levels:
+        known = set(levels[VIDEO])
+        found[VIDEO] = Attribute.of([unit if unit in known else None for unit in units], levels[VIDEO])
+    return found
+
+
+def _unequal(found: str, options: SynthesisOptions, tools: Tools) -> None:
+    if options.rules is Reading.STRICT:
+        raise PredictionError(f"{found}. Write one picture per reference frame, in their order.")
+    tools.warn(f"{found}; only the first of both lists are compared, up to the shorter one's end.")
+
+
+_FOLDER = "A folder of real frames (a sub-folder per video), attributes.csv beside them; or an .npz of features."
+_PROTOCOL = (
+    "The data set's folder, laid out as published (option `dataset`), with the protocol file in it or named by the "
+    "option `protocol`, and attributes.csv (video, then one column per attribute) where results are to be grouped."
+)
+_LICENCE = (
+    "Videos show people who agreed to research use: keep to the data set's licence. The published protocol files and "
+    "some weights are for non-commercial research; evenhand ships none of them."
+)
+_CONVENTIONS = (
+    "A name alone is the published number; a name with /strict is the corrected one (docs/families/synthesis.md).",
+    "Published means are means of batch means; corrected ones are means of frames.",
+    "Fréchet distances are exact, symmetric and never negative; compare groups at equal size, or by kid.",
+    "The unit is the video: frames of one video are not independent.",
+)
+
+
+def _about(data: str, predictions: str, rows: str) -> About:
+    table = "\n".join(
+        f"{entry.name}: {entry.definition}; {entry.direction.value} is better; looks at {entry.looks_at.value}; "
+        f"{'paired' if entry.paired else ''}{' and ' if entry.paired and entry.unpaired else ''}"
+        f"{'unpaired' if entry.unpaired else ''}"
+        for entry in CATALOGUE.values()
+    )
+    return About(data, predictions, rows, "video", _CONVENTIONS, _LICENCE, cautions(), table)
+
+
+ATTRIBUTES = ("sex", "age", "skin_tone", "clothing", "motion")
+"""What results are grouped by unless the user says otherwise, where the data tell it."""
+
+_PAIR_ROW = "a synthesised frame beside its truth; frames that could not be measured are rows with their reason"
+_SET_ROW = "a frame, real or synthesised, with its features"
+
+paired: Task[FrameSet, Path] = Task(
+    name="synthesis/paired",
+    summary="Compare synthesised pictures with their truth, picture by picture.",
+    load=load_folder,
+    codec=FrameCodec(),
+    options=PairedOptions,
+    about=_about(_FOLDER, "A folder of pictures with the names of the real ones, or an .npz of features.", _PAIR_ROW),
+    record=record_paired,
+    metrics=metrics_paired,
+    attributes=ATTRIBUTES,
+    headline=("ssim", "mean"),
+    sections=(how_it_was_measured,),
+    check=check_folder(load_folder, FrameCodec()),
+)
+unpaired: Task[FrameSet, Path] = Task(
+    name="synthesis/unpaired",
+    summary="Compare a set of synthesised pictures with a set of real ones.",
+    load=load_folder,
+    codec=FrameCodec(),
+    options=UnpairedOptions,
+    about=_about(_FOLDER, "A folder of pictures, or an .npz of features; no names in common are needed.", _SET_ROW),
+    record=record_unpaired,
+    metrics=metrics_unpaired,
+    attributes=ATTRIBUTES,
+    headline=("fid", "distance"),
+    sections=(how_it_was_measured,),
+    check=check_folder(load_folder, FrameCodec()),
+)
+_PREDICTIONS = "predictions.json: item → list of picture paths in frame order; or the folder that the model filled."
+self_imitation: Task[ProtocolTruth, Any] = Task(
+    name="synthesis/self_imitation",
+    summary="A person performing the frames of their own video.",
+    load=load_self,
+    codec=ItemCodec(),
+    options=ProtocolOptions,
+    about=_about(_PROTOCOL, _PREDICTIONS, _PAIR_ROW),
+    record=record_items,
+    metrics=metrics_paired,
+    attributes=ATTRIBUTES,
+    headline=("ssim", "mean"),
+    sections=(how_it_was_measured,),
+    check=check_protocol(load_self, ItemCodec()),
+)
+cross_imitation: Task[ProtocolTruth, Any] = Task(
+    name="synthesis/cross_imitation",
+    summary="A person performing the frames of another's video, beside real frames of their own.",
+    load=load_cross,
+    codec=ItemCodec(),
+    options=CrossOptions,
+    about=_about(_PROTOCOL, _PREDICTIONS, _SET_ROW),
+    record=record_cross,
+    metrics=metrics_unpaired,
+    attributes=ATTRIBUTES,
+    headline=("fid", "distance"),
+    sections=(how_it_was_measured,),
+    check=check_protocol(load_cross, ItemCodec()),
+)
+appearance_transfer: Task[ProtocolTruth, Any] = Task(
+    name="synthesis/appearance_transfer",
+    summary="A person in the appearance of another video, in its motion.",
+    load=load_appearance,
+    codec=ItemCodec(),
+    options=ProtocolOptions,
+    about=_about(_PROTOCOL, _PREDICTIONS, _PAIR_ROW),
+    record=record_items,
+    metrics=metrics_paired,
+    attributes=ATTRIBUTES,
+    headline=("ssim", "mean"),
+    sections=(how_it_was_measured,),
+    check=check_protocol(load_appearance, ItemCodec()),
+)
+novel_view: Task[ProtocolTruth, Any] = Task(
+    name="synthesis/novel_view",
+    summary="A person seen from other sides.",
+    load=load_novel_view,
+    codec=ItemCodec(),
+    options=ProtocolOptions,
+    about=_about(_PROTOCOL, _PREDICTIONS, _PAIR_ROW),
+    record=record_items,
+    metrics=metrics_paired,
+    attributes=ATTRIBUTES,
+    headline=("ssim", "mean"),
+    sections=(how_it_was_measured,),
+    check=check_protocol(load_novel_view, ItemCodec()),
+)
+TASKS = (self_imitation, cross_imitation, appearance_transfer, novel_view, paired, unpaired)

@@ -1,0 +1,83 @@
+"""The published arithmetic, and the corrected one beside it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from evenhand.benchmarks.synthesis.metrics import DecibelsOfFrames, PublishedMean
+from evenhand.benchmarks.synthesis.numbers import (
+    batch_weights,
+    cosine_rows,
+    mean_cosine,
+    mean_of_batch_means,
+    paired_face,
+    published_frechet,
+    sspe,
+)
+from evenhand.core.errors import DataError
+from evenhand.core.metric import Undefined
+from evenhand.core.records import Records
+
+
+def value_of(metric: PublishedMean | DecibelsOfFrames, rows: Records, output: str = "mean") -> object:
+    state = metric.measure(rows)
+    return metric.result(state, state)[output][0]  # type: ignore[arg-type]  # the state is the metric's own
+
+
+def test_a_short_last_batch_weighs_as_much_as_a_full_one() -> None:
+    values = np.array([1.0, 1.0, 1.0, 1.0, 5.0])
+    assert mean_of_batch_means(values, 4) == 3.0
+    rows = Records({"ssim": values, "weight": batch_weights(5, 4)}, {})
+    assert value_of(PublishedMean("ssim", "ssim"), rows) == pytest.approx(3.0)
+
+
+def test_a_batch_without_a_reference_face_counts_as_zero() -> None:
+    value, batches = paired_face(np.array([0.8, 0.2, 0.9, 0.9]), np.array([True, False, False, False]), 2)
+    assert batches.tolist() == [0.8, 0.0]
+    assert value == 0.4
+
+
+def test_no_rows_have_the_cosine_and_the_distance_zero_as_published() -> None:
+    nothing = np.zeros((0, 3))
+    assert mean_cosine(nothing, nothing) == 0.0
+    assert published_frechet(nothing, nothing) == 0.0
+    with pytest.raises(DataError, match="two rows"):
+        published_frechet(np.ones((1, 3)), np.ones((1, 3)))
+
+
+def test_a_vector_of_zeros_is_like_nothing() -> None:
+    assert cosine_rows(np.zeros((1, 4)), np.ones((1, 4))).tolist() == [0.0]
+
+
+def test_features_of_unequal_shape_are_refused() -> None:
+    with pytest.raises(DataError, match="can't be compared row by row"):
+        cosine_rows(np.ones((2, 4)), np.ones((3, 4)))
+
+
+def test_one_identical_pair_makes_the_published_psnr_infinite() -> None:
+    rows = Records({"psnr": np.array([20.0, math.inf]), "weight": np.array([0.5, 0.5])}, {})
+    assert value_of(PublishedMean("psnr", "psnr", may_be_infinite=True), rows) == math.inf
+
+
+def test_the_corrected_psnr_counts_identical_pairs_and_averages_the_others() -> None:
+    rows = Records({"squared_error": np.array([0.04, 0.0, 0.0004, np.nan])}, {})
+    metric = DecibelsOfFrames("psnr/strict")
+    assert value_of(metric, rows) == pytest.approx((20.0 + 40.0) / 2)
+    assert value_of(metric, rows, "identical") == 1.0
+    assert value_of(metric, rows, "of_mean_error") == pytest.approx(10 * math.log10(4 / (0.0404 / 3)))
+    assert metric.missing(metric.measure(rows)).tolist() == [1]
+    same = Records({"squared_error": np.zeros(3)}, {})
+    assert isinstance(value_of(metric, same), Undefined)
+
+
+def test_scale_counts_twice_in_the_body_error() -> None:
+    here, there = np.zeros((2, 85)), np.zeros((2, 85))
+    there[:, 0] = 1.0
+    assert sspe(here, there) == 2.0
+    there[:, -1] = 3.0
+    assert sspe(here, there) == 5.0
+    with pytest.raises(DataError, match=r"expected \(frames, 85\) twice"):
+        sspe(here[:, :80], there[:, :80])

@@ -1,0 +1,355 @@
+"""The sections of a synthesis case that belong to the family: numbers, distances, protocol files, report text.
+
+`SECTIONS` maps the keys of `expected.json` that are checked here to their checks; `synthesis.py` joins them with the
+sections of the instruments. A check calls public functions with the files of the case and compares what comes back.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import Checks
+
+from evenhand.benchmarks.synthesis.features import FeatureTable
+from evenhand.benchmarks.synthesis.imitation import run_model
+from evenhand.benchmarks.synthesis.looks import Looks, Networks, Side
+from evenhand.benchmarks.synthesis.models import MotionImitationModel, NovelViewModel
+from evenhand.benchmarks.synthesis.numbers import (
+    batch_means,
+    cosine_rows,
+    mean_cosine,
+    mean_of_batch_means,
+    paired_face,
+    published_frechet,
+    sspe,
+)
+from evenhand.benchmarks.synthesis.pairs import FramePair, pair_lists
+from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Flavour, Protocol, Reading
+from evenhand.benchmarks.synthesis.protocol_file import Question
+from evenhand.benchmarks.synthesis.published_text import CROSS, SELF, results_text
+from evenhand.benchmarks.synthesis.record import Asked
+from evenhand.benchmarks.synthesis.runners import run_paired, run_unpaired
+from evenhand.metrics.distances import frechet_distance, inception_score
+
+DOCUMENTATION = ("note", "comment", "reference")
+
+
+def known(checks: Checks, name: str, entry: Mapping[str, Any], *keys: str) -> None:
+    """Every key of an entry is one that is compared, or documentation."""
+    strange = [k for k in entry if k not in keys and k not in DOCUMENTATION and not k.endswith("_DO_NOT_USE")]
+    checks.true(name, not strange, f"keys that nobody compares: {strange}")
+
+
+def cosine(checks: Checks, folder: Path, expected: list[dict[str, Any]]) -> None:
+    arrays = np.load(folder / "features.npz")
+    for case in expected:
+        name = f"cosine.{case['name']}"
+        keys = ("name", "all_rows_one_call", "without_normalising", "per_row", "batch", "mean_of_batch_means")
+        known(checks, name, case, *keys, "batch_means")
+        pred, ref = arrays[f"cos_{case['name']}_pred"], arrays[f"cos_{case['name']}_ref"]
+        rows = cosine_rows(pred, ref)
+        checks.close(f"{name}.all", mean_cosine(pred, ref), case["all_rows_one_call"], abs=1e-6)
+        plain = mean_cosine(pred, ref, normalise=False)
+        checks.close(f"{name}.plain", plain, case["without_normalising"], rel=1e-6, abs=1e-6)
+        checks.close(f"{name}.per_row", rows, case["per_row"], abs=1e-6)
+        if "batch" in case:
+            checks.close(f"{name}.batches", batch_means(rows, case["batch"]), case["batch_means"], abs=1e-6)
+            mean = mean_of_batch_means(rows, case["batch"])
+            checks.close(f"{name}.mean_of_batch_means", mean, case["mean_of_batch_means"], abs=1e-6)
+
+
+def cosine_empty(checks: Checks, folder: Path, expected: float) -> None:
+    checks.close("cosine_empty", mean_cosine(np.zeros((0, 4)), np.zeros((0, 4))), expected)
+
+
+def face_aggregation(checks: Checks, folder: Path, expected: dict[str, Any]) -> None:
+    arrays = np.load(folder / "features.npz")
+    pred, ref, found = (arrays[f"face_{part}"] for part in ("pred", "ref", "ref_detected"))
+    keys = ("batch", "paired_face_CS", "paired_batch_values", "unpaired_face_CS", "unpaired_face_FD")
+    known(checks, "face_aggregation", expected, *keys)
+    rows = cosine_rows(pred, ref)
+    value, batches = paired_face(rows, found, expected["batch"])
+    checks.close("face_aggregation.paired", value, expected["paired_face_CS"], abs=1e-6)
+    checks.close("face_aggregation.batches", batches, expected["paired_batch_values"], abs=1e-6)
+    unpaired = mean_of_batch_means(rows, expected["batch"])
+    checks.close("face_aggregation.unpaired", unpaired, expected["unpaired_face_CS"], abs=1e-6)
+    distance = published_frechet(pred[found], ref[found])
+    checks.close("face_aggregation.frechet", distance, expected["unpaired_face_FD"], rel=1e-5)
+
+
+def frechet(checks: Checks, folder: Path, expected: list[dict[str, Any]]) -> None:
+    arrays = np.load(folder / "features.npz")
+    for case in expected:
+        name = f"frechet.{case['name']}"
+        known(checks, name, case, "name", "n_pred", "n_ref", "dim", "published", "published_error", "closed_form")
+        pred, ref = arrays[f"fd_{case['name']}_pred"], arrays[f"fd_{case['name']}_ref"]
+        checks.equal(f"{name}.shape", [len(pred), len(ref), pred.shape[1]], [case[k] for k in ("n_pred", "n_ref", "dim")])
+        if case["closed_form"] is None:  # the published number is meaningless
+            checks.refused(name, lambda pred=pred, ref=ref: frechet_distance(pred, ref), "two rows")
+            continue
+        value = frechet_distance(pred, ref)
+        checks.close(f"{name}.closed_form", value, case["closed_form"], rel=1e-9, abs=1e-9)
+        checks.equal(f"{name}.symmetric", frechet_distance(ref, pred), value)
+        if case["published"] is not None:
+            checks.close(f"{name}.published", published_frechet(pred, ref), case["published"], rel=2e-5, abs=1e-3)
+
+
+def frechet_empty(checks: Checks, folder: Path, expected: float) -> None:
+    checks.close("frechet_empty", published_frechet(np.zeros((0, 4)), np.zeros((0, 4))), expected)
+
+
+def inception(checks: Checks, folder: Path, expected: list[dict[str, Any]]) -> None:
+    arrays = np.load(folder / "features.npz")
+    for case in expected:
+        name = f"inception_score.{case['name']}"
+        logits = arrays[f"is_{case['name']}_logits"]
+        chunks = {key.removeprefix("chunks_of_").partition("_")[0] for key in case if key.startswith("chunks_of_")}
+        keys = [f"chunks_of_{rows}_{what}" for rows in chunks for what in ("mean", "std")]
+        known(checks, name, case, "name", "single_split", "softmax_dtype", *keys)
+        if case["single_split"] == "nan":  # published underflow; 0 log 0 is 0 here, and a number comes back
+            checks.true(name, bool(np.isfinite(inception_score(logits).mean)), "not finite")
+            continue
+        checks.close(f"{name}.single", inception_score(logits).mean, case["single_split"], rel=1e-5)
+        for rows in chunks:
+            value = inception_score(logits, rows_per_split=int(rows))
+            checks.close(f"{name}.mean_{rows}", value.mean, case[f"chunks_of_{rows}_mean"], rel=1e-5)
+            checks.close(f"{name}.std_{rows}", value.deviation, case[f"chunks_of_{rows}_std"], rel=1e-5, abs=1e-6)
+
+
+def body_error(checks: Checks, folder: Path, expected: float) -> None:
+    arrays = np.load(folder / "features.npz")
+    checks.close("sspe", sspe(arrays["sspe_pred"], arrays["sspe_ref"]), expected, rel=1e-5)
+
+
+def report_text(checks: Checks, folder: Path, expected: dict[str, Any]) -> None:
+    titles = {"self": SELF, "cross": CROSS}
+    for name, case in expected.items():
+        known(checks, f"report_text.{name}", case, "text", *titles)
+        blocks = {title: [(metric, value) for metric, value in case[key]] for key, title in titles.items() if key in case}
+        checks.equal(f"report_text.{name}", results_text(blocks), case["text"])
+
+
+def protocol_selection(checks: Checks, folder: Path, expected: dict[str, Any]) -> None:
+    described = json.loads((folder / "protocols.json").read_text(encoding="utf-8"))["datasets"]
+    for name, case in expected.items():
+        flavour = max((known for known in FLAVOURS if name.startswith(known)), key=len, default=None)
+        checks.true(f"protocol_selection.{name}", flavour is not None, "the name of no known data set")
+        if flavour is None:
+            continue
+        data = described[max((known for known in described if flavour.startswith(known)), key=len)]
+        with tempfile.TemporaryDirectory() as scratch:
+            root = Path(scratch).resolve()
+            _lay_out(root, FLAVOURS[flavour], data["files"])
+            (root / "protocol.json").write_text(json.dumps(data["protocol"]), encoding="utf-8")
+            _selection(checks, f"protocol_selection.{name}", root, FLAVOURS[flavour], case)
+
+
+SECTIONS: Mapping[str, Callable[[Checks, Path, Any], None]] = {
+    "cosine": cosine,
+    "cosine_empty": cosine_empty,
+    "face_aggregation": face_aggregation,
+    "frechet": frechet,
+    "frechet_empty": frechet_empty,
+    "inception_score": inception,
+    "sspe": body_error,
+    "report_text": report_text,
+    "protocol_selection": protocol_selection,
+}
+
+
+def _lay_out(root: Path, flavour: Flavour, files: Mapping[str, list[str]]) -> None:
+    """The folders that a case describes, with parameters that reveal which rows were picked."""
+    for video, names in files.items():
+        images = root / flavour.images.format(video=video)
+        images.mkdir(parents=True)
+        for name in names:
+            (images / name).touch()
+        beside = root / flavour.parameters.format(video=video)
+        beside.mkdir(parents=True, exist_ok=True)
+        count = len(names)
+        camera, points = np.zeros((count, 3)), np.zeros((count, 19, 2))
+        camera[:, 0] = points[:, 0, 0] = np.arange(count)
+        shape = np.zeros(10) if flavour.shape_once else np.zeros((count, 10))
+        body = {"cams": camera, "pose": np.zeros((count, 72)), "shape": shape}
+        keyed = {"kps": points} if flavour.name.startswith("iPER") else points
+        (beside / "pose_shape.pkl").write_bytes(pickle.dumps(body, protocol=2))
+        (beside / "kps.pkl").write_bytes(pickle.dumps(keyed, protocol=2))
+
+
+class _Stub:
+    """Writes an empty file per reference frame, and keeps what it was called with."""
+
+    output_dir: str
+
+    def __init__(self, output_dir: str) -> None:
+        super().__init__(output_dir)
+        self.calls: list[str] = []
+
+    def build_model(self) -> None:
+        self.calls.append("build_model")
+
+    def terminate(self) -> None:
+        """Nothing to release."""
+
+    def personalization(self, src_infos: dict[str, Any]) -> dict[str, Any]:
+        names = ",".join(Path(path).name for path in src_infos["images"])
+        self.calls.append(f"personalization {src_infos['formated_name']} {names}")
+        return src_infos
+
+    def write(self, folder: str, first: int, count: int) -> list[str]:
+        made = [Path(folder) / f"pred_{first + number:08d}.jpg" for number in range(count)]
+        for path in made:
+            path.touch()
+        return [str(path) for path in made]
+
+
+class _Imitator(_Stub, MotionImitationModel):
+    def imitate(self, src_infos: dict[str, Any], ref_infos: dict[str, Any]) -> list[str]:
+        own, count = ref_infos["self_imitation"], len(ref_infos["images"])
+        self.calls.append(f"imitate {src_infos['formated_name']} {ref_infos['formated_name']} {count} self={own}")
+        if own:
+            return self.write(self.si_out_dir, self.num_preds_si, count)
+        return self.write(self.ci_out_dir, self.num_preds_ci, count)
+
+
+class _Viewer(_Stub, NovelViewModel):
+    def imitate(self, src_infos: dict[str, Any], ref_infos: dict[str, Any]) -> list[str]:
+        return self.write(self.output_dir, self.num_preds, len(ref_infos["images"]))
+
+
+def _selection(checks: Checks, name: str, root: Path, flavour: Flavour, case: Mapping[str, Any]) -> None:
+    keys = ("num_sources", "length", "items", "model_calls", "self_pairs", "cross_pairs", "output_subfolders")
+    known(checks, name, case, *keys, "total_frames_property")
+    novel = "num_sources" not in case
+    protocol = Protocol(
+        root / "protocol.json",
+        root,
+        flavour,
+        question=Question.NOVEL_VIEW if novel else Question.IMITATION,
+        sources=case.get("num_sources", 1),
+    )
+    checks.equal(f"{name}.length", len(protocol), case["length"])
+    for number, (item, wanted) in enumerate(zip(protocol, case["items"], strict=True)):
+        where = f"{name}.items[{number}]"
+        _frames(checks, f"{where}.source", root, item.source.as_dictionary(), wanted["source"])
+        _frames(checks, f"{where}.self", root, item.own.as_dictionary(), wanted["self_imitation"])
+        known(checks, where, wanted, "source", "self_imitation", "cross_imitation", "flag")
+        if "cross_imitation" in wanted:
+            assert item.cross is not None
+            _frames(checks, f"{where}.cross", root, item.cross.as_dictionary(), wanted["cross_imitation"])
+            checks.equal(f"{where}.flag", [_below(root, path) for path in item.flag], wanted["flag"])
+    if "total_frames_property" in case:
+        checks.equal(f"{name}.total", protocol.published_total, case["total_frames_property"])
+    output = root / "output"
+    model = _Viewer(str(output)) if novel else _Imitator(str(output))
+    lists = pair_lists(run_model(model, protocol, start="here"), reading=Reading.COMPAT, warn=lambda message: None)
+    checks.equal(f"{name}.unfinished", [item for item, _ in lists.unfinished], [])
+    for key, pairs in (("self_pairs", lists.own), ("cross_pairs", lists.cross)):
+        if key in case:
+            got = [[_below(output, pair.prediction), _below(root, pair.reference)] for pair in pairs]
+            checks.equal(f"{name}.{key}", got, case[key])
+    if "model_calls" in case:
+        checks.equal(f"{name}.model_calls", model.calls, case["model_calls"])
+    if "output_subfolders" in case:
+        found = sorted(path.name for path in output.iterdir() if path.is_dir())
+        checks.equal(f"{name}.output_subfolders", found, sorted(case["output_subfolders"]))
+
+
+def _frames(checks: Checks, name: str, root: Path, given: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """A dictionary as the model gets it, against the expected one; parameters by the rows that were picked."""
+    got: dict[str, Any] = {key: given[key] for key in ("name", "formated_name", "s_n", "self_imitation") if key in given}
+    for key in ("images", "masks"):
+        if key in given:
+            got[key] = [_below(root, path) for path in given[key]]
+    if "vid_path" in given:
+        got["vid_path"] = _below(root, given["vid_path"])
+    got["smpl_rows"], got["smpls_shape"] = [int(row[0]) for row in given["smpls"]], list(given["smpls"].shape)
+    got["kps_rows"], got["kps_shape"] = [int(row[0, 0]) for row in given["kps"]], list(given["kps"].shape)
+    if "views" in given:
+        got["views_shape"] = list(given["views"].shape)
+    known(checks, name, wanted, *got)
+    checks.equal(name, {key: got.get(key) for key in wanted}, dict(wanted))
+
+
+def _below(root: Path, path: Any) -> str:
+    return Path(path).relative_to(root).as_posix()
+
+
+def filled_runs(checks: Checks, folder: Path, runs: dict[str, Any], given: Mapping[str, Any]) -> None:
+    """Whole runs with given networks: what each runner returns, and which names come along."""
+    known_keys = ("image_size", "batch_size", "ids", "paired", "unpaired", "per_pair_cosine_raw")
+    paths = {pair["id"]: pair for pair in json.loads((folder / "pairs.json").read_text(encoding="utf-8"))}
+    size, batch = runs["image_size"], runs["batch_size"]
+    networks = Networks(image_size=size, given=given)
+    side = Side("synthesised", FeatureTable(folder)), Side("real", FeatureTable(folder))
+    looks = Looks(*side, networks)
+
+    def pairs_of(ids: list[str]) -> tuple[FramePair, ...]:
+        return tuple(FramePair(i, i, i, folder / paths[i]["pred"], folder / paths[i]["ref"]) for i in ids)
+
+    def compare(name: str, ids: list[str], wanted: dict[str, float], asked: list[str], *, paired: bool) -> None:
+        how = Asked((), image_size=size, batch=batch)
+        run = run_paired if paired else run_unpaired
+        got = run(pairs_of(ids), asked, looks, how).values
+        checks.equal(f"{name}.names", list(got), list(wanted))
+        for metric, value in wanted.items():
+            tolerance = 1e-4 if metric in ("fid", "OS-freid", "PCB-freid", "face-FD") else 2e-5
+            checks.close(f"{name}.{metric}", got.get(metric), value, rel=tolerance)
+
+    no_face: list[str] = []
+    for key in sorted(runs, key=lambda key: key.startswith("paired_")):
+        value = runs[key]
+        if key in ("image_size", "batch_size", "ids", "per_pair_cosine_raw"):
+            continue
+        if key in ("paired", "unpaired"):
+            compare(key, runs["ids"], value, list(value), paired=key == "paired")
+        elif key.startswith("unpaired_requesting_only_"):
+            compare(key, runs["ids"], value, [key.removeprefix("unpaired_requesting_only_")], paired=False)
+        elif key == "unpaired_face_no_reference_face":
+            no_face = value["ids"]
+            compare(key, no_face, value["expected"], ["face-CS", "face-FD"], paired=False)
+        elif key == "paired_face_no_reference_face":
+            compare(key, no_face, value, list(value), paired=True)
+        else:
+            checks.true(f"runs.{key}", False, f"a key that nobody compares; known: {known_keys}")
+
+
+def trained_runs(checks: Checks, folder: Path, runs: dict[str, Any], given: Mapping[str, Any]) -> None:
+    """Paired and unpaired face metrics with the trained networks."""
+    paths = {pair["id"]: pair for pair in json.loads((folder / "pairs.json").read_text(encoding="utf-8"))}
+    known(checks, "face_trained_weights", runs, "batch_size", "image_size", "ids", "paired", "unpaired", "per_pair_cosine_raw")
+    side = Side("synthesised", FeatureTable(folder)), Side("real", FeatureTable(folder))
+    looks = Looks(*side, Networks(image_size=runs["image_size"], given=given))
+    pairs = tuple(FramePair(i, i, i, folder / paths[i]["pred"], folder / paths[i]["ref"]) for i in runs["ids"])
+    how = Asked((), image_size=runs["image_size"], batch=runs["batch_size"])
+    for name, run in (("paired", run_paired), ("unpaired", run_unpaired)):
+        got = run(pairs, list(runs[name]), looks, how).values
+        checks.equal(f"face_trained_weights.{name}.names", list(got), list(runs[name]))
+        for metric, value in runs[name].items():
+            if metric == "face-FD":
+                checks.close(f"face_trained_weights.{name}.{metric}", got.get(metric), value, rel=2e-4)
+            else:
+                checks.close(f"face_trained_weights.{name}.{metric}", got.get(metric), value, abs=1e-4)
+    made, real = (looks.see("face", [p for p in paths_], looks.real).values for paths_ in zip(*((q.prediction, q.reference) for q in pairs), strict=True))
+    rows = cosine_rows(made, real)
+    for pair, row in zip(pairs, rows.tolist(), strict=True):
+        checks.close(f"face_trained_weights.{pair.id}", row, runs["per_pair_cosine_raw"][pair.id], abs=1e-4)
+
+
+def pixel_aggregates(checks: Checks, folder: Path, expected: list[dict[str, Any]]) -> None:
+    """Means over batches of ssim and psnr, in list order."""
+    paths = {pair["id"]: pair for pair in json.loads((folder / "pairs.json").read_text(encoding="utf-8"))}
+    side = Side("synthesised", FeatureTable(folder)), Side("real", FeatureTable(folder))
+    for number, case in enumerate(expected):
+        known(checks, f"aggregates[{number}]", case, "ids", "batch", "size", "expected")
+        pairs = tuple(FramePair(i, i, i, folder / paths[i]["pred"], folder / paths[i]["ref"]) for i in case["ids"])
+        how = Asked((), image_size=case["size"], batch=case["batch"])
+        got = run_paired(pairs, list(case["expected"]), Looks(*side), how).values
+        for metric, value in case["expected"].items():
+            checks.close(f"aggregates[{number}].{metric}", got.get(metric), value, abs=1e-6)
