@@ -1,0 +1,182 @@
+"""A clustering that others can be compared with.
+
+Two faces are joined when the cosine of their embeddings reaches a threshold, and clusters
+are what hangs together. The only thing given is the hint, a coarse upper bound on the
+number of people; the threshold is the highest whose clusters of two or more faces, with
+those left alone counted by halves, are not more than the hint. Neighbours are found block by block.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.ijb import layout as names
+from evenhand.benchmarks.ijb.files import read_table
+from evenhand.benchmarks.ijb.layout import Layout
+from evenhand.benchmarks.ijb.options import PoolingOptions
+from evenhand.benchmarks.ijb.pairs import enrolled
+from evenhand.benchmarks.ijb.submission import Embedded, Parts, read_embedded
+from evenhand.benchmarks.ijb.templates import Faces, TemplateSet, faces_of
+from evenhand.core.errors import DataError, PredictionError
+from evenhand.metrics.clustering import FAILED_TO_ENROL
+
+NEIGHBOURS = 10
+_BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """What the baseline found."""
+
+    cluster: NDArray[np.int64]  # (faces,); −1 for a failure to enrol
+    threshold: float
+    hint: int
+
+    @property
+    def faces(self) -> int:
+        return len(self.cluster)
+
+    @property
+    def clusters(self) -> int:
+        return len(np.unique(self.cluster[self.cluster != FAILED_TO_ENROL]))
+
+    @property
+    def failures(self) -> int:
+        return int((self.cluster == FAILED_TO_ENROL).sum())
+
+
+def cluster_faces(vectors: NDArray[np.float32], enrolled_: NDArray[np.bool_], hint: int) -> Clustering:
+    """Clusters of unit vectors, at most about as many as the hint says."""
+    usable = np.flatnonzero(enrolled_)
+    one, other, cosine = nearest_neighbours(vectors[usable])
+    order = np.argsort(-cosine, kind="stable")
+    one, other, cosine = one[order], other[order], cosine[order]
+    low, high = 0, len(cosine)  # so many of the strongest links
+    while low < high:
+        middle = (low + high) // 2
+        if _people(_components(one[:middle], other[:middle], len(usable))) <= hint:
+            high = middle
+        else:
+            low = middle + 1
+    cluster = np.full(len(vectors), FAILED_TO_ENROL, dtype=np.int64)
+    cluster[usable] = _components(one[:low], other[:low], len(usable))
+    return Clustering(cluster, float(cosine[low - 1]) if low else 1.0, hint)
+
+
+def nearest_neighbours(
+    vectors: NDArray[np.float32], neighbours: int = NEIGHBOURS
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """The links of every vector to its nearest others, block by block: two ends and their cosine."""
+    count = len(vectors)
+    kept = min(neighbours, max(count - 1, 0))
+    ends, cosines = np.zeros((count, kept), np.int64), np.zeros((count, kept), np.float32)
+    for start in range(0, count, _BLOCK):
+        rows = np.arange(start, min(start + _BLOCK, count))
+        product = vectors[rows] @ vectors.T
+        product[np.arange(len(rows)), rows] = -np.inf
+        if kept:
+            best = np.argpartition(product, count - kept, axis=1)[:, count - kept :]
+            best.sort(axis=1)  # a fixed order among equals
+            ends[rows] = best
+            cosines[rows] = np.take_along_axis(product, best, axis=1)
+    return np.repeat(np.arange(count), kept), ends.reshape(-1), cosines.reshape(-1)
+
+
+def cluster_submission(submission: Path, data: Path, output: Path, *, subjects: int | None = None) -> Clustering:
+    """Cluster the faces of test 7 by their embeddings and write the cluster file."""
+    layout = Layout.of(data)
+    lists = {int(entry["subjects"]): entry for entry in layout.all(names.CLUSTERING)}
+    if not lists or (subjects is not None and subjects not in lists):
+        raise DataError(f"{data} has no clustering of {subjects or 'any'} subjects; there are {sorted(lists)}.")
+    entry = lists[max(lists) if subjects is None else subjects]
+    faces = faces_of(read_table(entry.path))
+    content, _ = read_embedded(Parts.of(submission))
+    if content.index is None:
+        raise PredictionError(f"{submission} has no faces.csv, so nothing says whose face each row is.")
+    templates = TemplateSet.of(faces, entry.path)
+    options = PoolingOptions(
+        flip="none" if content.flipped is None else "sum", norm="unit", detector="off", media="flat"
+    )
+    made = enrolled(templates, _without_subjects(content, data, faces), options)
+    found = cluster_faces(made.vectors, made.enrolled, int(entry["hint"]))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with output.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", "CONFIDENCE"))
+        rows = zip(faces.template.tolist(), faces.filename.tolist(), found.cluster.tolist(), strict=True)
+        writer.writerows((template, name, cluster, 1.0) for template, name, cluster in rows)
+    return found
+
+
+def _without_subjects(content: Embedded, data: Path, faces: Faces) -> Embedded:
+    """The index of faces by file and box: the input of test 7 names no subjects.
+
+    Files that show one face of interest are told by their name; where several are shown, the
+    metadata file says which sighting has which box.
+    """
+    assert content.index is not None
+    index = content.index
+    path = Layout.of(data).optional(names.METADATA, "metadata file")
+    rows = np.full(len(faces), -1, dtype=np.int64)
+    by_name: dict[str, list[int]] = {}
+    for place, name in enumerate(index.filename.tolist()):
+        by_name.setdefault(name, []).append(place)
+    boxes: dict[tuple[str, tuple[float, ...]], int] = {}
+    if path is not None and index.subject is not None:
+        known = _metadata_faces(path)
+        place_of = {
+            (name, subject): place
+            for place, (name, subject) in enumerate(zip(index.filename.tolist(), index.subject.tolist(), strict=True))
+        }
+        for row in range(len(known)):
+            place_or_none = place_of.get((known.filename[row], int(known.subject[row])))
+            if place_or_none is not None:
+                boxes[known.filename[row], tuple(known.box[row].tolist())] = place_or_none
+    for row in range(len(faces)):
+        name = faces.filename[row]
+        found = boxes.get((name, tuple(faces.box[row].tolist())))
+        if found is None and len(by_name.get(name, ())) == 1:
+            found = by_name[name][0]
+        if found is not None:
+            rows[row] = index.row[found]
+    return Embedded(content.vectors, content.flipped, None, rows, None, None, content.where)
+
+
+def _metadata_faces(path: Path) -> Faces:
+    """The annotated faces of the metadata file; rows of non-face media are left out."""
+    table = read_table(path)
+    subject = table.whole("SUBJECT_ID", missing=-1)
+    box = np.column_stack([table.numbers(name) for name in ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")])
+    kept = subject >= 0
+    count = int(kept.sum())
+    number = np.arange(count)
+    return Faces(
+        number,
+        subject[kept],
+        table.text("FILENAME")[kept],
+        number,
+        number,
+        box[kept],
+        np.full((count, 6), np.nan),
+        np.full(count, np.nan),
+        np.full(count, "", dtype=object),
+    )
+
+
+def _components(one: NDArray[np.int64], other: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    links = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(count, count))
+    return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
+
+
+def _people(component: NDArray[np.int64]) -> float:
+    """Clusters of two or more faces, and half of the faces that stand alone."""
+    sizes = np.bincount(component)
+    return float((sizes > 1).sum() + 0.5 * (sizes == 1).sum())

@@ -1,0 +1,427 @@
+"""Tests 7 and 8: faces clustered by person.
+
+A face of interest is a row, with its BCubed precision and recall over the whole clustering.
+Failures to enrol are faces with the cluster −1, in test 8 also faces that no detection is
+attached to (IJB-B README, 4.2.7 and 4.2.8).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.ijb import layout as names
+from evenhand.benchmarks.ijb.data import metadata_fact, subject_attributes
+from evenhand.benchmarks.ijb.detection import complete_boxes
+from evenhand.benchmarks.ijb.files import Table, read_table, refuse_duplicates
+from evenhand.benchmarks.ijb.layout import Layout
+from evenhand.benchmarks.ijb.options import ClusteringOptions, DetectionClusteringOptions
+from evenhand.benchmarks.ijb.submission import Submitted
+from evenhand.benchmarks.ijb.templates import BOX, Faces, TemplateSamples
+from evenhand.core.errors import DataError, PredictionError
+from evenhand.core.records import Attribute, Records
+from evenhand.core.results import Coverage
+from evenhand.core.task import Codec, Dataset, InputFact, Predictions, Sample, Tools
+from evenhand.geometry.assignment import assign_by_overlap
+from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
+from evenhand.metrics.clustering import FAILED_TO_ENROL, bcubed
+
+
+@dataclass(frozen=True)
+class ClusterTruth:
+    """Whose face each template of test 7 is."""
+
+    template: NDArray[np.int64]
+    subject: NDArray[np.int64]
+    filename: NDArray[np.object_]
+    path: Path
+    listed: NDArray[np.int64] | None  # the templates of the sub-protocol; None: only those with a cluster count
+    subjects: int | None  # the sub-protocol
+    hint: int | None
+    attributes: dict[int, dict[str, int]]  # level codes by subject
+
+
+@dataclass(frozen=True)
+class Clustered:
+    """The cluster of every template."""
+
+    template: NDArray[np.int64]
+    cluster: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FacesOfInterest:
+    """The annotated faces of test 8."""
+
+    subject: NDArray[np.int64]
+    filename: NDArray[np.object_]
+    boxes_xywh: NDArray[np.float64]
+    media: frozenset[str] | None  # the protocol's files; None when it is not given
+    hint: int | None
+    attributes: dict[int, dict[str, int]]  # level codes by subject
+
+
+@dataclass(frozen=True)
+class ClusteredDetections:
+    """Detections with their clusters."""
+
+    filename: NDArray[np.object_]
+    cluster: NDArray[np.int64]
+    boxes_xywh: NDArray[np.float64]
+
+
+class Associated(NamedTuple):
+    """Which detection is attached to which face of interest."""
+
+    face: NDArray[np.int64]  # rows of the ground truth, ascending
+    detection: NDArray[np.int64]
+    background: NDArray[np.int64]  # detections that are attached to none
+
+
+def read_cluster_truth(path: Path) -> tuple[Table, NDArray[np.int64], NDArray[np.int64], NDArray[np.object_]]:
+    """Template, subject and file of a ground truth of test 7."""
+    table = read_table(path)
+    table.require("TEMPLATE_ID", "SUBJECT_ID", "FILENAME")
+    template = table.whole("TEMPLATE_ID")
+    refuse_duplicates(path, template, "template", DataError)
+    return table, template, table.whole("SUBJECT_ID"), table.text("FILENAME")
+
+
+def load_clustering(folder: Path, options: ClusteringOptions) -> Dataset[ClusterTruth]:
+    """Test 7: the ground truth, and the list of the sub-protocol where it is there."""
+    folder = Path(folder)
+    layout = Layout.of(folder)
+    plain = folder / "ground_truth.csv"
+    path = plain if plain.is_file() else layout.one(names.CLUSTERING_TRUTH, "ground truth of clustering")
+    table, template, subject, filename = read_cluster_truth(path)
+    inputs: tuple[InputFact, ...] = (table.fact,)
+    lists = {int(entry["subjects"]): entry for entry in layout.all(names.CLUSTERING)}
+    listed, hint, chosen = None, None, options.subjects
+    if chosen is not None and lists and chosen not in lists:
+        raise DataError(f"{folder} has no clustering of {chosen} subjects; there are {sorted(lists)}.")
+    if chosen is None and lists:
+        chosen = max(lists)
+    if chosen is not None and lists:
+        entry = lists[chosen]
+        protocol = read_table(entry.path)
+        listed, hint = protocol.whole("TEMPLATE_ID"), int(entry["hint"])
+        refuse_duplicates(entry.path, listed, "template", DataError)
+        unknown = np.flatnonzero(~np.isin(listed, template))
+        if len(unknown):
+            raise DataError(
+                f"{entry.path}, line {int(unknown[0]) + 2}: template {listed[unknown[0]]} is not in {path}."
+            )
+        inputs = (*inputs, protocol.fact)
+    levels, attributes, more = _subject_levels(layout, subject)
+    truth = ClusterTruth(template, subject, filename, path, listed, chosen, hint, attributes)
+    return Dataset(
+        version=path.name.partition("_")[0].upper(),
+        samples=TemplateSamples(template if listed is None else listed),
+        truth=truth,
+        levels=levels,
+        inputs=(*inputs, *more),
+        facts={"sub_protocol": chosen, "hint": hint, "sub_protocols": sorted(lists)},
+    )
+
+
+class ClusterCodec(Codec[Any]):
+    """`TEMPLATE_ID, FILENAME, CLUSTER_INDEX, CONFIDENCE`; cluster −1 is a failure to enrol."""
+
+    filename = "clusters.csv"
+    example = "TEMPLATE_ID,FILENAME,CLUSTER_INDEX,CONFIDENCE\n500001,img/1.jpg,16,0.49\n"
+
+    def read(self, path: Path, dataset: Dataset[ClusterTruth], options: Any) -> Submitted[Clustered]:
+        truth = dataset.truth
+        path = self._file(Path(path), truth)
+        table = read_table(path, PredictionError)
+        table.require("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX")
+        template = table.whole("TEMPLATE_ID")
+        refuse_duplicates(path, template, "template", PredictionError)
+        order = np.argsort(truth.template)
+        place = np.minimum(np.searchsorted(truth.template[order], template), max(len(order) - 1, 0))
+        known = truth.template[order][place] == template
+        if not known.all():
+            row = int(np.flatnonzero(~known)[0])
+            raise PredictionError(f"{path}, line {row + 2}: template {template[row]} is not in {truth.path}.")
+        filename, expected = table.text("FILENAME"), truth.filename[order[place]]
+        other = np.flatnonzero(filename != expected)
+        if len(other):
+            row = int(other[0])
+            raise PredictionError(
+                f"{path}, line {row + 2}, column FILENAME: {filename[row]!r} found, but template {template[row]} is "
+                f"in {expected[row]!r} in {truth.path}."
+            )
+        cluster = checked_clusters(table)
+        if truth.listed is not None:
+            foreign = np.flatnonzero(~np.isin(template, truth.listed))
+            if len(foreign):
+                row = int(foreign[0])
+                raise PredictionError(
+                    f"{path}, line {row + 2}: template {template[row]} does not belong to the clustering of "
+                    f"{truth.subjects} subjects ({len(foreign)} such lines). Choose another with subjects=…"
+                )
+        confidence = table.numbers("CONFIDENCE") if "CONFIDENCE" in table else np.full(len(template), np.nan)
+        asked = len(template) if truth.listed is None else len(truth.listed)
+        failed = int((cluster == FAILED_TO_ENROL).sum())
+        return Submitted(
+            Clustered(template, cluster, confidence),
+            Coverage(
+                asked=asked,
+                answered=len(template),
+                empty=failed,
+                missing=asked - len(template),
+                reasons={"failed to enrol": failed, "listed but without a line": asked - len(template)},
+            ),
+            (table.fact,),
+            facts={"clusters": len(np.unique(cluster[cluster != FAILED_TO_ENROL]))},
+        )
+
+    def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
+        """Answers are (cluster, confidence) by template."""
+        truth: ClusterTruth = dataset.truth
+        files = dict(zip(truth.template.tolist(), truth.filename.tolist(), strict=True))
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", "CONFIDENCE"))
+            for template, (cluster, confidence) in answers:
+                writer.writerow((template, files[int(template)], int(cluster), float(confidence)))
+
+    def _file(self, path: Path, truth: ClusterTruth) -> Path:
+        if not path.is_dir():
+            return path
+        known = [f"clusters_{truth.subjects}.csv", self.filename, "cluster_file.csv"]
+        for name in known:
+            if (path / name).is_file():
+                return path / name
+        raise PredictionError(f"{path} has no {', '.join(known)}.")
+
+
+def record_clusters(
+    dataset: Dataset[ClusterTruth], predictions: Predictions[Any], options: ClusteringOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per face: its precision and recall, with and without failures to enrol."""
+    truth = dataset.truth
+    assert isinstance(predictions, Submitted)
+    answer: Clustered = predictions.content
+    template, cluster = answer.template, answer.cluster
+    if truth.listed is not None:
+        lacking = truth.listed[~np.isin(truth.listed, template)]
+        template = np.concatenate([template, lacking])
+        cluster = np.concatenate([cluster, np.full(len(lacking), FAILED_TO_ENROL)])
+    order = np.argsort(truth.template)
+    subject = truth.subject[order[np.searchsorted(truth.template[order], template)]]
+    enrolled = cluster != FAILED_TO_ENROL
+    yield _cluster_rows(dataset, truth.attributes, template, subject, cluster, enrolled, enrolled)
+
+
+def load_detection_clustering(folder: Path, options: DetectionClusteringOptions) -> Dataset[FacesOfInterest]:
+    """Test 8: the faces of interest, and the list of files where it is there."""
+    folder = Path(folder)
+    layout = Layout.of(folder)
+    plain = folder / "ground_truth.csv"
+    path = (
+        plain
+        if plain.is_file()
+        else layout.one(names.DETECTION_CLUSTERING_TRUTH, "ground truth of detection and clustering")
+    )
+    table = read_table(path)
+    table.require("SUBJECT_ID", "FILENAME", *BOX)
+    subject = table.whole("SUBJECT_ID")
+    inputs: tuple[InputFact, ...] = (table.fact,)
+    media, hint = None, None
+    lists = layout.all(names.DETECTION_CLUSTERING)
+    if lists:
+        protocol = read_table(lists[0].path)
+        media, hint = frozenset(protocol.text("FILENAME").tolist()), int(lists[0]["hint"])
+        inputs = (*inputs, protocol.fact)
+    levels, attributes, more = _subject_levels(layout, subject)
+    truth = FacesOfInterest(subject, table.text("FILENAME"), complete_boxes(table), media, hint, attributes)
+    files = sorted(media) if media is not None else sorted(set(truth.filename.tolist()))
+    return Dataset(
+        version=path.name.partition("_")[0].upper(),
+        samples=[Sample(name) for name in files],
+        truth=truth,
+        levels=levels,
+        inputs=(*inputs, *more),
+        facts={"faces": len(subject), "subjects": len(np.unique(subject)), "hint": hint},
+    )
+
+
+class DetectionClusterCodec(Codec[Any]):
+    """`TEMPLATE_ID, FILENAME, CLUSTER_INDEX, CONFIDENCE, FACE_X, FACE_Y, FACE_WIDTH, FACE_HEIGHT`."""
+
+    filename = "detection_clusters.csv"
+    example = (
+        "TEMPLATE_ID,FILENAME,CLUSTER_INDEX,CONFIDENCE,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT\n"
+        "1,img/1.jpg,12,0.82,65,182,55,66\n"
+    )
+
+    def read(self, path: Path, dataset: Dataset[FacesOfInterest], options: Any) -> Submitted[ClusteredDetections]:
+        path = Path(path)
+        if path.is_dir():
+            there = [path / name for name in (self.filename, "detection_cluster_file.csv") if (path / name).is_file()]
+            if not there:
+                raise PredictionError(f"{path} has no {self.filename}.")
+            path = there[0]
+        answer, fact = read_clustered_detections(path)
+        media = dataset.truth.media
+        if media is not None:
+            for row, name in enumerate(answer.filename.tolist()):
+                if name not in media:
+                    raise PredictionError(f"{path}, line {row + 2}: {name!r} is no file of the protocol.")
+        asked = len(dataset.samples)
+        answered = len(set(answer.filename.tolist()))
+        return Submitted(
+            answer,
+            Coverage(asked=asked, answered=asked, empty=max(asked - answered, 0)),
+            (fact,),
+            facts={"detections": len(answer.cluster)},
+        )
+
+    def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
+        """Answers are sequences of (left, top, width, height, confidence, cluster) by file."""
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", "CONFIDENCE", *BOX))
+            number = 0
+            for name, found in answers:
+                for *box, confidence, cluster in found:
+                    number += 1
+                    writer.writerow((number, name, int(cluster), float(confidence), *(float(value) for value in box)))
+
+
+def read_clustered_detections(path: Path) -> tuple[ClusteredDetections, InputFact]:
+    """The output file of test 8."""
+    table = read_table(path, PredictionError)
+    table.require("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", *BOX)
+    refuse_duplicates(path, table.whole("TEMPLATE_ID"), "template", PredictionError)
+    return ClusteredDetections(table.text("FILENAME"), checked_clusters(table), complete_boxes(table)), table.fact
+
+
+def associate(truth: FacesOfInterest, found: ClusteredDetections, iou: float) -> Associated:
+    """Attach detections to faces of interest, one to one, the largest overlap first.
+
+    Ties go to the earlier face, then to the earlier detection. What is left over is background:
+    surplus detections of a face, other faces, detections in files without a face of interest.
+    """
+    files, numbers = np.unique(
+        np.concatenate([truth.filename.astype(str), found.filename.astype(str)]), return_inverse=True
+    )
+    of_face, of_detection = numbers[: len(truth.subject)], numbers[len(truth.subject) :]
+    faces, detections = np.argsort(of_face, kind="stable"), np.argsort(of_detection, kind="stable")
+    pairs = overlaps_by_image(
+        corners(truth.boxes_xywh[faces]),
+        offsets_of(of_face[faces], len(files)),
+        corners(found.boxes_xywh[detections]),
+        offsets_of(of_detection[detections], len(files)),
+        at_least=iou,
+    )
+    matched = assign_by_overlap(pairs, len(faces), len(detections), threshold=iou)
+    face, detection = faces[matched.faces], detections[matched.detections]
+    order = np.argsort(face)
+    return Associated(face[order], detection[order], np.sort(detections[matched.spurious]))
+
+
+def record_detection_clusters(
+    dataset: Dataset[FacesOfInterest], predictions: Predictions[Any], options: DetectionClusteringOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per face of interest; background detections dilute precision and are no rows."""
+    truth = dataset.truth
+    assert isinstance(predictions, Submitted)
+    answer: ClusteredDetections = predictions.content
+    found = associate(truth, answer, options.iou)
+    cluster = np.full(len(truth.subject), FAILED_TO_ENROL, dtype=np.int64)
+    cluster[found.face] = answer.cluster[found.detection]
+    detected = np.zeros(len(truth.subject), dtype=np.bool_)
+    detected[found.face] = True
+    enrolled = cluster != FAILED_TO_ENROL
+    background = answer.cluster[found.background]
+    clustered = int((background != FAILED_TO_ENROL).sum())
+    tools.warn(
+        f"{len(found.face)} of {len(truth.subject)} faces of interest are detected; "
+        f"{len(background)} detections are background, {clustered} of them in a cluster."
+    )
+    yield _cluster_rows(
+        dataset,
+        truth.attributes,
+        np.arange(len(truth.subject)),
+        truth.subject,
+        cluster,
+        enrolled,
+        enrolled | ~detected,
+        background,
+        detected,
+    )
+
+
+def _cluster_rows(
+    dataset: Dataset[Any],
+    attributes: dict[int, dict[str, int]],
+    item: NDArray[np.int64],
+    subject: NDArray[np.int64],
+    cluster: NDArray[np.int64],
+    enrolled: NDArray[np.bool_],
+    not_assigned_failure: NDArray[np.bool_],
+    background: NDArray[np.int64] | None = None,
+    detected: NDArray[np.bool_] | None = None,
+) -> Records:
+    """Rows in three readings: all faces, without failures to enrol, without those that were given −1."""
+    every = bcubed(subject, cluster, background)
+    columns: dict[str, Any] = {
+        "item": item,
+        "unit": np.unique(subject, return_inverse=True)[1].reshape(-1).astype(np.int64),
+        "precision": every.precision,
+        "recall": every.recall,
+        "enrolled": enrolled,
+        "not_assigned_failure": not_assigned_failure,
+        "detected": np.ones(len(item), np.bool_) if detected is None else detected,
+    }
+    for name, among in (("recall_enrolled", enrolled), ("recall_assigned", not_assigned_failure)):
+        recall = np.zeros(len(item))
+        recall[among] = bcubed(subject[among], cluster[among], background).recall
+        columns[name] = recall
+    return Records(
+        columns,
+        {
+            name: Attribute.coded(
+                np.array([attributes.get(int(one), {}).get(name, len(levels)) for one in subject]), levels
+            )
+            for name, levels in dataset.levels.items()
+        },
+    )
+
+
+def checked_clusters(table: Table) -> NDArray[np.int64]:
+    """(rows,): cluster numbers, −1 or more."""
+    cluster = table.whole("CLUSTER_INDEX")
+    wrong = np.flatnonzero(cluster < FAILED_TO_ENROL)
+    if len(wrong):
+        raise table.problem(
+            f"{table.path}, line {int(wrong[0]) + 2}, column CLUSTER_INDEX: {cluster[wrong[0]]} found, "
+            "but −1 (failure to enrol) or more was expected."
+        )
+    return cluster
+
+
+def _subject_levels(
+    layout: Layout, subject: NDArray[np.int64]
+) -> tuple[dict[str, tuple[str, ...]], dict[int, dict[str, int]], tuple[InputFact, ...]]:
+    """The attributes of subjects from the metadata: levels by attribute, and codes by subject."""
+    people = np.unique(subject)
+    none = np.zeros(0, dtype=np.int64)
+    names_ = none.astype(object)
+    empty = Faces(none, none, names_, none, none, np.zeros((0, 4)), np.zeros((0, 6)), np.zeros(0), names_)
+    found = subject_attributes(layout, empty, people)
+    codes: dict[int, dict[str, int]] = {int(one): {} for one in people}
+    for name, attribute in found.items():
+        for one, code in zip(people.tolist(), attribute.codes.tolist(), strict=True):
+            codes[one][name] = code
+    levels = {name: attribute.levels for name, attribute in found.items()}
+    return levels, codes, metadata_fact(layout) if levels else ()

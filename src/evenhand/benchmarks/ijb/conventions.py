@@ -1,0 +1,165 @@
+"""The same numbers under every convention, each with the public code it belongs to.
+
+The answer to «why is my number not the paper's?»: most published values of TAR at FAR are read
+at the nearest point of a thinned curve, whose false accept rate can lie above the one that is
+named; and «TPIR at FPIR» has at least three readings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evenhand.benchmarks.ijb.legacy import ListStyleSearch, MergedGallerySearch
+from evenhand.benchmarks.ijb.options import CovariateOptions, SearchOptions, VerificationOptions
+from evenhand.benchmarks.ijb.searches import LEGACY_RATES, limits_of
+from evenhand.core.metric import Numbers
+from evenhand.core.page import Section, Table, Text
+from evenhand.core.records import Records
+from evenhand.core.results import Results
+from evenhand.metrics.operating_points import Convention, Side, readings
+from evenhand.metrics.search import NO_GALLERY, Cmc, OpenSetSearch
+from evenhand.metrics.verification import RULE_OF_THIRTY
+
+SOURCES: Mapping[Convention, str] = {
+    Convention.EXACT: "the definition: best TAR while FMR ≤ α; our default",
+    Convention.AT_IMPOSTOR: "bob.measure far_threshold",
+    Convention.NEAREST: "scikit-learn roc_curve and nearest FPR: insightface, VGGFace2, MagFace and most papers",
+    Convention.NEAREST_FULL_CURVE: "the same with drop_intermediate=False",
+    Convention.LINEAR: "interpolation of the ROC (scipy interp1d in several code bases)",
+}
+FACT = "conventions"
+
+
+def verification_conventions(rows: Records, options: VerificationOptions | CovariateOptions) -> Mapping[str, Any]:
+    """TAR at every rate under every convention, over all rows; with the realised FMR and the impostors behind it."""
+    score, same = rows["score"], np.asarray(rows["same"], dtype=np.bool_)
+    if options.fte == "exclude":
+        kept = ~np.asarray(rows["failed"])
+        score, same = score[kept], same[kept]
+    genuine, impostor = Side.of(score[same]), Side.of(score[~same])
+    table = []
+    for convention in Convention:
+        for far, reading in zip(options.far, readings(genuine, impostor, options.far, convention), strict=True):
+            known = not np.isnan(reading.tar)
+            table.append(
+                {
+                    "quantity": f"TAR@FAR={far:.12g}",
+                    "convention": convention.value,
+                    "value": float(reading.tar) if known else None,
+                    "realised": float(reading.fmr) if known else None,
+                    "threshold": _finite(reading.threshold),
+                    "events": round(reading.false_accepts) if known else 0,
+                    "source": SOURCES[convention],
+                }
+            )
+    return {FACT: table, "fte_comparisons": int(np.asarray(rows["failed"]).sum())}
+
+
+def search_conventions(rows: Records, options: SearchOptions) -> Mapping[str, Any]:
+    """Identification rates under both tie rules and combinations, and as public scripts read them."""
+    table: list[dict[str, Any]] = []
+    ordinary = rows.take(np.asarray(rows["gallery"]) != NO_GALLERY)
+    for ties, source in (
+        ("pessimistic", "OpenBR, bob: ties count against the mate"),
+        ("optimistic", "argsort scripts"),
+    ):
+        for combination in ("mean", "pooled"):
+            words = f"{ties} ties, {combination} over galleries"
+            cmc = Cmc("CMC", options.ranks, ties, combination, depth=1)  # type: ignore[arg-type]  # the literals above
+            state = cmc.measure(ordinary)
+            values = cmc.result(state, state)
+            table += [_entry(f"rank {rank}", words, values[f"rank {rank}"], source) for rank in options.ranks]
+    for combination in ("mean", "pooled"):
+        metric = OpenSetSearch(
+            "1:N",
+            options.fpir,
+            limits_of(options),
+            options.ties,
+            combination,  # type: ignore[arg-type]  # the literals above
+        )
+        state = metric.measure(ordinary)
+        values, points = metric.result(state, state), metric.points(state, state)
+        source = "the definition: best TPIR while FPIR ≤ α" + ("; our default" if combination == "mean" else "")
+        for output in points:
+            entry = _entry(output, f"exact, {combination} over galleries", values[output], source)
+            point = points[output][0]
+            if point is not None:
+                entry |= {"realised": point.realised, "threshold": _finite(point.threshold), "events": point.events}
+            table.append(entry)
+    legacy = ListStyleSearch("list style", options.fpir)
+    state_ = legacy.measure(ordinary)
+    values = legacy.result(state_, state_)
+    words = "insightface open-set script: strictly above the m-th stranger, m = max(int(N·α), 1)"
+    table += [
+        _entry(f"TPIR@FPIR={rate:.12g}, rank 1", "list_style_reference", values[f"TPIR@{rate:.12g}"], words)
+        for rate in options.fpir
+    ]
+    if options.legacy:
+        merged = MergedGallerySearch("merged", LEGACY_RATES)
+        state_ = merged.measure(rows)
+        values = merged.result(state_, state_)
+        words = "older scripts: galleries merged, threshold on all non-mate scores; not an FPIR"
+        table += [_entry(output, "merged_gallery_legacy", values[output], words) for output in merged.outputs]
+    return {FACT: table}
+
+
+def explain(run: Any) -> Section:
+    """The conventions table of a run, as a page section."""
+    results: Results = run.results
+    return conventions_section(results) or Section(
+        "Conventions", [Text("This run has no table of conventions: its task has one reading only.")]
+    )
+
+
+def conventions_section(results: Results) -> Section | None:
+    """Every convention side by side; nothing for tasks that have one reading only."""
+    listed: Sequence[Mapping[str, Any]] = results.facts.get(FACT, ())
+    if not listed:
+        return None
+    rows = tuple(
+        (
+            entry["quantity"],
+            entry["convention"],
+            entry["value"],
+            entry["realised"],
+            entry["events"],
+            _remark(entry),
+            entry["source"],
+        )
+        for entry in listed
+    )
+    table = Table(
+        "The same result under every convention",
+        ("quantity", "convention", "value", "realised rate", "false accepts", "remark", "belongs to"),
+        rows,
+        "Everyone. A number without the name of its convention can't be compared.",
+    )
+    return Section("Conventions", [table], name="conventions")
+
+
+def _remark(entry: Mapping[str, Any]) -> str:
+    if entry["value"] is None:
+        return "undefined"
+    events = entry["events"]
+    return f"rests on {events} < {RULE_OF_THIRTY}" if events is not None and events < RULE_OF_THIRTY else ""
+
+
+def _entry(quantity: str, convention: str, column: Any, source: str) -> dict[str, Any]:
+    assert isinstance(column, Numbers)
+    value = column[0]
+    return {
+        "quantity": quantity,
+        "convention": convention,
+        "value": value if isinstance(value, float) else None,
+        "realised": None,
+        "threshold": None,
+        "events": None,
+        "source": source,
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)

@@ -1,0 +1,151 @@
+"""The annotated attributes of faces, with their words.
+
+Numbers in the files stand for words (IJB-B README, 4.3). Crowd workers annotated them in
+layman's terms. A number outside its enumeration is an error; a missing one is «not annotated».
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.ijb.files import Table
+from evenhand.core.records import Array, Attribute
+
+NOT_ANNOTATED = -1
+
+
+@dataclass(frozen=True)
+class Enumeration:
+    """A covariate whose numbers stand for words, in their declared order."""
+
+    column: str  # in the files
+    name: str  # of the attribute
+    words: Mapping[int, str]
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return tuple(self.words.values())
+
+
+@dataclass(frozen=True)
+class Angle:
+    """A covariate in degrees."""
+
+    column: str
+    name: str
+    edges: tuple[float, ...]  # of bins of absolute differences, left-closed
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The bins of absolute differences.
+
+        >>> Angle("YAW", "yaw", (0, 15, 181)).levels
+        ('0–15°', '15–181°')
+        """
+        return tuple(f"{low:g}–{high:g}°" for low, high in zip(self.edges, self.edges[1:], strict=False))
+
+
+GENDER = Enumeration("GENDER", "gender", {0: "female", 1: "male"})
+SKIN_TONE = Enumeration(
+    "SKINTONE",
+    "skin_tone",
+    {
+        1: "light pink",
+        2: "light yellow",
+        3: "medium pink/brown",
+        4: "medium yellow/brown",
+        5: "medium-dark brown",
+        6: "dark brown",
+    },
+)
+AGE = Enumeration("AGE", "age", {1: "0–19", 2: "20–34", 3: "35–49", 4: "50–64", 5: "65+"})
+AGE_WITH_UNKNOWN = Enumeration("AGE", "age", {0: "unknown", **AGE.words})  # as the files have it
+FACIAL_HAIR = Enumeration("FACIAL_HAIR", "facial_hair", {0: "none", 1: "moustache", 2: "goatee", 3: "beard"})
+INDOOR = Enumeration("INDOOR_OUTDOOR", "indoor", {0: "outdoor", 1: "indoor"})
+EYES = Enumeration("EYES_VISIBLE", "eyes", {0: "hidden", 1: "visible"})
+NOSE_MOUTH = Enumeration("NOSE_MOUTH_VISIBLE", "nose_mouth", {0: "hidden", 1: "visible"})
+FOREHEAD = Enumeration("FOREHEAD_VISIBLE", "forehead", {0: "hidden", 1: "visible"})
+ENUMERATIONS = (GENDER, SKIN_TONE, AGE, FACIAL_HAIR, INDOOR, EYES, NOSE_MOUTH, FOREHEAD)
+OCCLUSIONS = tuple(Enumeration(f"OCC{cell}", f"occlusion_{cell}", {0: "free", 1: "occluded"}) for cell in range(1, 19))
+YAW_EDGES = (0.0, 15.0, 30.0, 45.0, 60.0, 90.0, 181.0)
+ALL_COLUMNS = tuple(AGE_WITH_UNKNOWN if entry is AGE else entry for entry in (*ENUMERATIONS, *OCCLUSIONS))
+OF_SUBJECTS = (GENDER, SKIN_TONE)  # constant for a person
+
+
+def read_codes(table: Table, covariate: Enumeration) -> NDArray[np.int64] | None:
+    """(rows,): the index of each row's level, `NOT_ANNOTATED` where missing; None without the column."""
+    if covariate.column not in table:
+        return None
+    values = table.numbers(covariate.column)
+    known = {float(number): place for place, number in enumerate(covariate.words)}
+    codes = np.full(len(values), NOT_ANNOTATED, dtype=np.int64)
+    there = ~np.isnan(values)
+    recognised = np.zeros(len(values), dtype=np.bool_)
+    for number, place in known.items():
+        inside = values == number
+        codes[inside] = place
+        recognised |= inside
+    wrong = np.flatnonzero(there & ~recognised)
+    if len(wrong):
+        words = ", ".join(f"{number} {word}" for number, word in covariate.words.items())
+        raise table.problem(
+            f"{table.path}, line {int(wrong[0]) + 2}, column {covariate.column}: {values[wrong[0]]:g} is not in the "
+            f"enumeration ({words}; NaN for none)."
+        )
+    return codes
+
+
+def without_unknown_age(codes: Array) -> NDArray[np.int64]:
+    """Codes of `AGE` from those of the files: the annotators' «unknown» counts as missing."""
+    return np.where(codes > 0, codes - 1, NOT_ANNOTATED)
+
+
+def attribute_of(codes: Array, levels: Sequence[str]) -> Attribute:
+    """One level per row; `NOT_ANNOTATED` becomes «applies, but not annotated»."""
+    return Attribute.coded(np.where(codes == NOT_ANNOTATED, len(levels), codes), levels)
+
+
+def pair_levels(covariate: Enumeration) -> tuple[str, ...]:
+    """The unordered pairs of levels: first `both = v` for every level, then the mixed ones.
+
+    >>> pair_levels(GENDER)
+    ('both female', 'both male', 'female | male')
+    """
+    levels = covariate.levels
+    mixed = [f"{one} | {other}" for place, one in enumerate(levels) for other in levels[place + 1 :]]
+    return (*(f"both {level}" for level in levels), *mixed)
+
+
+def pair_attribute(first: Array, second: Array, covariate: Enumeration) -> Attribute:
+    """The unordered pair of levels of each comparison; missing where one side is not annotated."""
+    count = len(covariate.levels)
+    levels = pair_levels(covariate)
+    table = np.full((count + 1, count + 1), len(levels), dtype=np.int8)  # the last row and column: not annotated
+    table[np.arange(count), np.arange(count)] = np.arange(count)
+    code = count
+    for one in range(count):
+        for other in range(one + 1, count):
+            table[one, other] = table[other, one] = code
+            code += 1
+    return Attribute.coded(table[first, second], levels)
+
+
+AGREEMENT = ("same", "different")
+
+
+def agreement_attribute(first: Array, second: Array) -> Attribute:
+    """Whether both sides of a comparison have the same level; missing where one is not annotated."""
+    known = (first != NOT_ANNOTATED) & (second != NOT_ANNOTATED)
+    return Attribute.coded(np.where(known, np.where(first == second, 0, 1), 2).astype(np.int8), AGREEMENT)
+
+
+def difference_attribute(first: Array, second: Array, angle: Angle) -> Attribute:
+    """The bin of the absolute difference of two angles; missing where one is, or beyond the last edge."""
+    apart = np.abs(first - second)
+    place = np.searchsorted(np.asarray(angle.edges), apart, side="right") - 1
+    outside = np.isnan(apart) | (place < 0) | (place >= len(angle.levels))
+    return Attribute.coded(np.where(outside, len(angle.levels), place), angle.levels)

@@ -1,0 +1,427 @@
+"""The data of tests 1 to 5: comparisons and searches of templates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.ijb import layout as names
+from evenhand.benchmarks.ijb.covariates import (
+    AGE,
+    AGE_WITH_UNKNOWN,
+    AGREEMENT,
+    ENUMERATIONS,
+    NOT_ANNOTATED,
+    OF_SUBJECTS,
+    Angle,
+    Enumeration,
+    agreement_attribute,
+    attribute_of,
+    difference_attribute,
+    pair_attribute,
+    read_codes,
+    without_unknown_age,
+)
+from evenhand.benchmarks.ijb.files import read_pairs, read_table, refuse_duplicates
+from evenhand.benchmarks.ijb.layout import Layout
+from evenhand.benchmarks.ijb.lists import FaceList, read_face_list, read_pair_list, templates_of
+from evenhand.benchmarks.ijb.options import CovariateOptions, SearchOptions, VerificationOptions
+from evenhand.benchmarks.ijb.templates import Faces, TemplateSamples, TemplateSet, join_faces, read_faces
+from evenhand.core.errors import DataError, OptionError
+from evenhand.core.records import Array, Attribute
+from evenhand.core.task import Dataset, InputFact
+
+
+@dataclass(frozen=True)
+class PairTruth:
+    """Comparisons of templates: who is compared with whom, and whether they are the same person."""
+
+    templates: TemplateSet | None  # None: labels come with the scores
+    first: NDArray[np.int64]  # positions of templates
+    second: NDArray[np.int64]
+    same: NDArray[np.bool_]
+    matches: Path
+    split: NDArray[np.int64]  # position of the split; 0 where there are none
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    listed: FaceList | None = None  # rows in list-file order, when these were read
+
+    def __len__(self) -> int:
+        return len(self.same)
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """One gallery and the probes that are searched in it."""
+
+    name: str
+    ids: NDArray[np.int64]  # of templates
+    subject: NDArray[np.int64]
+    templates: TemplateSet | None  # None: only scores are given
+    probes: Probes
+
+
+@dataclass(frozen=True)
+class Probes:
+    """The probes of one search."""
+
+    ids: NDArray[np.int64]
+    subject: NDArray[np.int64]
+    templates: TemplateSet | None
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class SearchTruth:
+    """Galleries, each with its probes."""
+
+    galleries: tuple[Gallery, ...]
+
+
+def load_verification(folder: Path, options: VerificationOptions) -> Dataset[PairTruth]:
+    """Test 1: the match list and its templates, from official CSVs, list files or labelled scores."""
+    layout = Layout.of(folder)
+    if layout.all(names.SPLIT_PAIRS):
+        return _load_splits(layout, options)
+    has_lists = bool(layout.all(names.PAIR_LIST))
+    if options.layout == "lists" or (options.layout == "auto" and has_lists and not layout.all(names.MATCHES)):
+        return _load_lists(layout)
+    if not layout.all(names.MATCHES) and (Path(folder) / "scores.csv").is_file():
+        return _load_labelled(Path(folder) / "scores.csv")
+    path = layout.one(names.MATCHES, "match list of test 1")
+    templates, facts = _templates(layout, _template_files(layout))
+    first, second, fact = read_pairs(path)
+    return _pairs_dataset(layout, path, templates, first, second, (fact, *facts))
+
+
+def load_covariates(folder: Path, options: CovariateOptions) -> Dataset[PairTruth]:
+    """Test 2: single faces with their covariates, compared as listed."""
+    layout = Layout.of(folder)
+    path = layout.one(names.COVARIATE_MATCHES, "match list of test 2")
+    source = layout.one(names.COVARIATE_TEMPLATES, "template file of test 2")
+    templates, facts = _templates(layout, [source])
+    first_ids, second_ids, fact = read_pairs(path)
+    first, second = templates.positions(first_ids, path), templates.positions(second_ids, path)
+    attributes = _covariate_attributes(templates, first, second, options)
+    same = templates.subject[first] == templates.subject[second]
+    truth = PairTruth(templates, first, second, same, path, np.zeros(len(first), np.int64), attributes)
+    missing = {name: int(attribute.belongs("(missing)").sum()) for name, attribute in attributes.items()}
+    return Dataset(
+        version=_version(path),
+        samples=TemplateSamples(templates.ids),
+        truth=truth,
+        levels={name: attribute.levels for name, attribute in attributes.items()},
+        inputs=(fact, *facts),
+        facts={
+            "comparisons": len(first),
+            "templates": len(templates),
+            "subjects": len(np.unique(templates.subject)),
+            "comparisons_without_annotation": missing,
+        },
+    )
+
+
+def load_search(kind: str, folder: Path, options: SearchOptions) -> Dataset[SearchTruth]:
+    """Tests 3 (`image`), 4 (`mixed`) and 5 (`video`): galleries and probes."""
+    layout = Layout.of(folder)
+    if layout.all(names.SPLIT_GALLERY):
+        galleries, inputs = _split_galleries(layout, options)
+        version = "IJBA"
+    elif layout.all(names.GALLERY):
+        galleries, inputs = _official_galleries(layout, kind)
+        version = _version(layout.all(names.GALLERY)[0].path)
+    elif layout.all(names.PLAIN_GALLERY):
+        galleries, inputs = _plain_galleries(layout)
+        version = "scores"
+    else:
+        raise DataError(
+            f"{folder} has no galleries: no file like `ijbb_1N_gallery_S1.csv`. "
+            "Tests 3 to 5 need the official files; list files name no galleries."
+        )
+    attributes = [set(gallery.probes.attributes) for gallery in galleries]
+    shared = set.intersection(*attributes) if attributes else set()
+    first = galleries[0].probes
+    levels = {name: first.attributes[name].levels for name in first.attributes if name in shared}
+    probes = np.concatenate([gallery.probes.ids for gallery in galleries]) if len(galleries) > 1 else first.ids
+    return Dataset(
+        version=version,
+        samples=TemplateSamples(np.unique(probes)),
+        truth=SearchTruth(galleries),
+        levels={"gallery": tuple(gallery.name for gallery in galleries), **levels},
+        inputs=inputs,
+        facts={
+            "galleries": {gallery.name: len(gallery.ids) for gallery in galleries},
+            "probes": {gallery.name: len(gallery.probes) for gallery in galleries},
+        },
+    )
+
+
+def subject_codes(layout: Layout, faces: Faces, covariate: Enumeration) -> dict[int, int]:
+    """The level of each subject: from the templates' own rows, or from the metadata file."""
+    if covariate.column in faces.codes:
+        return _first_by_subject(faces.subject, faces.codes[covariate.column])
+    path = layout.optional(names.METADATA, "metadata file")
+    if path is None:
+        return {}
+    table = read_table(path)
+    codes = read_codes(table, covariate)
+    if codes is None:
+        return {}
+    return _first_by_subject(table.whole("SUBJECT_ID", missing=-1), codes)
+
+
+def metadata_fact(layout: Layout) -> tuple[InputFact, ...]:
+    """The metadata file, when it is there and read for attributes."""
+    path = layout.optional(names.METADATA, "metadata file")
+    return () if path is None else (read_table(path).fact,)
+
+
+def subject_attributes(layout: Layout, faces: Faces, subject: Array) -> dict[str, Attribute]:
+    """Gender and skin tone of rows about one subject; only what is annotated anywhere."""
+    found = {}
+    for covariate in OF_SUBJECTS:
+        known = subject_codes(layout, faces, covariate)
+        if known:
+            codes = np.array([known.get(int(one), NOT_ANNOTATED) for one in subject], dtype=np.int64)
+            found[covariate.name] = attribute_of(codes, covariate.levels)
+    return found
+
+
+def _first_by_subject(subject: Array, codes: Array) -> dict[int, int]:
+    annotated = np.flatnonzero((codes >= 0) & (subject >= 0))[::-1]
+    return dict(zip(subject[annotated].tolist(), codes[annotated].tolist(), strict=True))
+
+
+def _template_files(layout: Layout) -> list[Path]:
+    """The files whose templates test 1 compares: the galleries and the mixed probes, or a file of their own."""
+    own = layout.all(names.PAIR_TEMPLATES)
+    if own:
+        return [entry.path for entry in own]
+    found = [entry.path for entry in layout.all(names.GALLERY)]
+    if not found:
+        raise DataError(f"{layout.folder} has a match list but no galleries: no file like `ijbb_1N_gallery_S1.csv`.")
+    return [*found, layout.one(names.PROBES["mixed"], "file of mixed probes")]
+
+
+def _templates(layout: Layout, paths: Sequence[Path]) -> tuple[TemplateSet, tuple[InputFact, ...]]:
+    read = [read_faces(path) for path in paths]
+    for (faces, _), path in zip(read, paths, strict=True):
+        if not len(faces):
+            raise DataError(f"{path} has a header but no rows.")
+    return TemplateSet.of(join_faces([faces for faces, _ in read]), layout.folder), tuple(fact for _, fact in read)
+
+
+def _pairs_dataset(
+    layout: Layout,
+    path: Path,
+    templates: TemplateSet,
+    first_ids: Array,
+    second_ids: Array,
+    inputs: tuple[InputFact, ...],
+    listed: FaceList | None = None,
+) -> Dataset[PairTruth]:
+    if not len(first_ids):
+        raise DataError(f"{path} lists no comparisons.")
+    first, second = templates.positions(first_ids, path), templates.positions(second_ids, path)
+    same = templates.subject[first] == templates.subject[second]
+    attributes = {}
+    for covariate in OF_SUBJECTS if listed is None else ():
+        known = subject_codes(layout, templates.faces, covariate)
+        if known:
+            codes = np.array([known.get(int(one), NOT_ANNOTATED) for one in templates.subject], dtype=np.int8)
+            attributes[covariate.name] = pair_attribute(codes[first], codes[second], covariate)
+    truth = PairTruth(templates, first, second, same, path, np.zeros(len(first), np.int8), attributes, listed)
+    return Dataset(
+        version=_version(path),
+        samples=TemplateSamples(templates.ids),
+        truth=truth,
+        levels={name: attribute.levels for name, attribute in attributes.items()},
+        inputs=(*inputs, *(metadata_fact(layout) if attributes else ())),
+        facts={
+            "templates": len(templates),
+            "subjects": len(np.unique(templates.subject)),
+            "comparisons": len(first),
+            "genuine": int(same.sum()),
+            "impostor": int((~same).sum()),
+        },
+    )
+
+
+def _load_lists(layout: Layout) -> Dataset[PairTruth]:
+    faces_path = layout.one(names.FACE_LIST, "list of faces (*_face_tid_mid.txt)")
+    pairs_path = layout.one(names.PAIR_LIST, "list of pairs (*_template_pair_label.txt)")
+    listed = read_face_list(faces_path, layout.optional(names.LANDMARK_LIST, "list of landmarks"))
+    pairs = read_pair_list(pairs_path)
+    templates = templates_of(listed, pairs, faces_path)
+    return _pairs_dataset(
+        layout, pairs_path, templates, pairs.first, pairs.second, (*listed.inputs, pairs.fact), listed
+    )
+
+
+def _load_labelled(path: Path) -> Dataset[PairTruth]:
+    """Comparisons that are known only by a label and a score; every one stands for itself."""
+    table = read_table(path)
+    label = table.whole("LABEL")
+    wrong = np.flatnonzero((label != 0) & (label != 1))
+    if len(wrong):
+        raise DataError(
+            f"{path}, line {int(wrong[0]) + 2}, column LABEL: {label[wrong[0]]} found, but 0 or 1 expected."
+        )
+    each = np.arange(len(label))
+    truth = PairTruth(None, each, each, label == 1, path, np.zeros(len(label), np.int8))
+    return Dataset(
+        version="labelled scores",
+        samples=(),
+        truth=truth,
+        inputs=(table.fact,),
+        facts={"comparisons": len(label)},
+        warnings=("The scores name no subjects: comparisons are treated as independent, which they may not be.",),
+    )
+
+
+def _load_splits(layout: Layout, options: VerificationOptions) -> Dataset[PairTruth]:
+    """IJB-A: comparisons of the asked splits, each with its own templates."""
+    there = {int(entry["name"]): entry.path for entry in layout.all(names.SPLIT_PAIRS)}
+    metadata = {int(entry["name"]): entry.path for entry in layout.all(names.SPLIT_TEMPLATES)}
+    if not options.splits:
+        listed = ",".join(str(number) for number in sorted(there))
+        raise OptionError(f"{layout.folder} is IJB-A, whose results are means over splits: set splits={listed}.")
+    first, second, split, faces, facts = [], [], [], [], []
+    offset = 0
+    for position, number in enumerate(options.splits):
+        if number not in there or number not in metadata:
+            raise DataError(f"{layout.folder} has no split {number}; there are {sorted(there)}.")
+        part, fact = read_faces(metadata[number])
+        templates = TemplateSet.of(part, metadata[number])
+        one, other, pair_fact = read_pairs(there[number])
+        first.append(templates.positions(one, there[number]) + offset)
+        second.append(templates.positions(other, there[number]) + offset)
+        split.append(np.full(len(one), position, dtype=np.int8))
+        faces.append(templates)
+        facts += [fact, pair_fact]
+        offset += len(templates)
+    joined = TemplateSet(
+        join_faces([templates.faces for templates in faces]),
+        np.concatenate([templates.ids for templates in faces]),
+        np.concatenate([templates.subject for templates in faces]),
+        np.concatenate(
+            [templates.of_face + sum(len(before) for before in faces[:place]) for place, templates in enumerate(faces)]
+        ),
+    )
+    one, other = np.concatenate(first), np.concatenate(second)
+    attributes = {"split": Attribute.coded(np.concatenate(split), [str(number) for number in options.splits])}
+    for covariate in OF_SUBJECTS:
+        known = subject_codes(layout, joined.faces, covariate)
+        if known:
+            codes = np.array([known.get(int(who), NOT_ANNOTATED) for who in joined.subject], dtype=np.int8)
+            attributes[covariate.name] = pair_attribute(codes[one], codes[other], covariate)
+    same = joined.subject[one] == joined.subject[other]
+    return Dataset(
+        version="IJBA",
+        samples=TemplateSamples(joined.ids),
+        truth=PairTruth(joined, one, other, same, there[options.splits[0]], np.concatenate(split), attributes),
+        levels={name: attribute.levels for name, attribute in attributes.items()},
+        inputs=tuple(facts),
+        facts={"templates": len(joined), "comparisons": len(one), "splits": list(options.splits)},
+    )
+
+
+def _covariate_attributes(
+    templates: TemplateSet, first: Array, second: Array, options: CovariateOptions
+) -> dict[str, Attribute]:
+    faces, found = templates.faces, {}
+    for covariate in ENUMERATIONS:
+        if covariate.column not in faces.codes:
+            continue
+        codes = templates.per_template(faces.codes[covariate.column])
+        shown = covariate
+        if covariate is AGE:
+            if options.unknown_age == "missing":
+                codes = without_unknown_age(codes)
+            else:
+                shown = AGE_WITH_UNKNOWN
+        codes = codes.astype(np.int8)
+        found[covariate.name] = pair_attribute(codes[first], codes[second], shown)
+        found[f"{covariate.name}_match"] = agreement_attribute(codes[first], codes[second])
+    for column, edges in (("YAW", options.yaw_edges), ("ROLL", options.roll_edges)):
+        if column in faces.angles:
+            angle = Angle(column, column.lower(), edges)
+            values = np.full(len(templates), np.nan)
+            values[templates.of_face[::-1]] = faces.angles[column][::-1]
+            found[f"{angle.name}_difference"] = difference_attribute(values[first], values[second], angle)
+    assert all(found[name].levels == AGREEMENT for name in found if name.endswith("_match"))
+    return found
+
+
+def _official_galleries(layout: Layout, kind: str) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
+    path = layout.one(names.PROBES[kind], f"file of {kind} probes")
+    probes, facts = _templates(layout, [path])
+    attributes = subject_attributes(layout, probes.faces, probes.subject)
+    shared = Probes(probes.ids, probes.subject, probes, attributes)
+    galleries = []
+    for entry in layout.all(names.GALLERY):
+        templates, more = _templates(layout, [entry.path])
+        facts += more
+        galleries.append(Gallery(entry["name"], templates.ids, templates.subject, templates, shared))
+    _refuse_mixed(layout, galleries)
+    return tuple(galleries), (*facts, *(metadata_fact(layout) if attributes else ()))
+
+
+def _split_galleries(layout: Layout, options: SearchOptions) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
+    there = {int(entry["name"]): entry.path for entry in layout.all(names.SPLIT_GALLERY)}
+    probes_of = {int(entry["name"]): entry.path for entry in layout.all(names.SPLIT_PROBES)}
+    galleries, facts = [], []
+    for number in options.splits or sorted(there):
+        if number not in there or number not in probes_of:
+            raise DataError(f"{layout.folder} has no split {number}; there are {sorted(there)}.")
+        templates, more = _templates(layout, [there[number]])
+        probes, others = _templates(layout, [probes_of[number]])
+        facts += [*more, *others]
+        attributes = subject_attributes(layout, probes.faces, probes.subject)
+        searched = Probes(probes.ids, probes.subject, probes, attributes)
+        galleries.append(Gallery(f"split {number}", templates.ids, templates.subject, templates, searched))
+    return tuple(galleries), tuple(facts)
+
+
+def _plain_galleries(layout: Layout) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
+    """Subjects of the columns and rows of score matrices: `gallery_NAME.csv` and `probes.csv`."""
+    path = layout.one(names.PLAIN_PROBES, "list of probes")
+    table = read_table(path)
+    rows, subject = table.whole("ROW"), table.whole("SUBJECT_ID")
+    refuse_duplicates(path, rows, "row", DataError)
+    order = np.argsort(rows)
+    probes = Probes(rows[order], subject[order], None)
+    galleries, facts = [], [table.fact]
+    for entry in layout.all(names.PLAIN_GALLERY):
+        columns = read_table(entry.path)
+        number, who = columns.whole("COLUMN"), columns.whole("SUBJECT_ID")
+        refuse_duplicates(entry.path, number, "column", DataError)
+        if not len(number):
+            raise DataError(f"{entry.path} lists no templates: an empty gallery can't be searched.")
+        order = np.argsort(number)
+        facts.append(columns.fact)
+        galleries.append(Gallery(entry["name"], number[order], who[order], None, probes))
+    return tuple(galleries), tuple(facts)
+
+
+def _refuse_mixed(layout: Layout, galleries: Sequence[Gallery]) -> None:
+    """Galleries are disjoint in subjects: a probe is mated in exactly one of them."""
+    seen: dict[int, str] = {}
+    for gallery in galleries:
+        for subject in np.unique(gallery.subject).tolist():
+            if subject in seen:
+                raise DataError(
+                    f"{layout.folder}: subject {subject} is in gallery {seen[subject]} and in gallery {gallery.name}. "
+                    "Galleries of one protocol have different subjects; are files of two releases mixed?"
+                )
+            seen[subject] = gallery.name
+
+
+def _version(path: Path) -> str:
+    return path.name.partition("_")[0].upper()

@@ -1,0 +1,107 @@
+"""Small data in the layout of IJB-B, with a planted truth.
+
+Made-up people, two galleries and probes of stills and frames, as embeddings only: there are
+no pictures. Embeddings of people with one skin tone are noisier, so that searches miss them
+more often. Another, small group has the noise of everyone and was only unlucky.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.streams import stream
+from evenhand.core.task import Demo
+
+PEOPLE, DIMENSIONS, PROBES = 160, 64, 6
+PLANTED, UNLUCKY = 6, 2  # numbers of skin tones
+_HEADER = [
+    "TEMPLATE_ID",
+    "SUBJECT_ID",
+    "FILENAME",
+    "SIGHTING_ID",
+    "FACE_X",
+    "FACE_Y",
+    "FACE_WIDTH",
+    "FACE_HEIGHT",
+    "RIGHT_EYE_X",
+    "RIGHT_EYE_Y",
+    "LEFT_EYE_X",
+    "LEFT_EYE_Y",
+    "NOSE_X",
+    "NOSE_Y",
+    "FRAME_NUM",
+]
+
+
+def write_demo(folder: Path) -> Sequence[Demo]:
+    """Write protocol files and a submission; searches of test 4 show the planted difference."""
+    data, submission = folder / "IJB-demo", folder / "submission"
+    protocol = data / "protocol"
+    protocol.mkdir(parents=True, exist_ok=True)
+    submission.mkdir(parents=True, exist_ok=True)
+    rng = stream("ijb", "demo")
+    luck = rng.normal(0.0, 0.03, PEOPLE)
+    tone = _tones(luck)
+    gender = rng.integers(0, 2, PEOPLE)
+    noise = 0.17 + luck + np.where(tone == PLANTED, 0.08, 0.0)
+    centre = rng.normal(size=(PEOPLE, DIMENSIONS))
+    centre /= np.linalg.norm(centre, axis=1, keepdims=True)
+    galleries: dict[str, list[list[object]]] = {"S1": [], "S2": []}
+    probes: list[list[object]] = []
+    faces: list[list[object]] = []
+    metadata: list[list[object]] = []
+    vectors = []
+    template, sighting = 0, 9000
+    for person in range(PEOPLE):
+        subject = 100 + person
+        gallery = "S1" if person % 2 else "S2"
+        for place in range(1 + PROBES):
+            template += 1
+            for _ in range(2):  # two stills in a template
+                sighting += 1
+                number = len(faces)
+                name = f"img/{number + 1}.jpg"
+                row: list[object] = [template, subject, name, sighting, 40, 40, 80, 96, 65, 75, 95, 75, 80, 92, "NaN"]
+                (galleries[gallery] if place == 0 else probes).append(row)
+                metadata.append([*row[1:], 0, int(tone[person]), int(gender[person])])
+                faces.append([number, name, subject, sighting, round(0.9 + 0.1 * rng.random(), 4)])
+                vectors.append(centre[person] + rng.normal(size=DIMENSIONS) * noise[person])
+    for name, rows in galleries.items():
+        _write(protocol / f"demo_1N_gallery_{name}.csv", _HEADER, rows)
+    _write(protocol / "demo_1N_probe_mixed.csv", _HEADER, probes)
+    _write(protocol / "demo_metadata.csv", (*_HEADER[1:], "FACIAL_HAIR", "SKINTONE", "GENDER"), metadata)
+    _write(submission / "faces.csv", ("FACE_INDEX", "FILENAME", "SUBJECT_ID", "SIGHTING_ID", "FACE_SCORE"), faces)
+    np.save(submission / "embeddings.npy", np.array(vectors, dtype=np.float32))
+    return (
+        Demo(
+            task="ijb/test4",
+            data=data,
+            predictions=submission,
+            planted="skin_tone=dark brown",
+            chance="skin_tone=light yellow",
+            story="Searches of mixed media in two galleries; embeddings of one group are noisier than those of others.",
+            options={"flip": "none"},
+        ),
+    )
+
+
+def _tones(luck: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Skin tones by chance, drawn again until the small group is a little unlucky."""
+    for attempt in range(1000):
+        rng = stream("ijb", "demo", "tones", attempt)
+        tone = rng.permutation(np.repeat([1, 3, 4, 5, PLANTED, UNLUCKY], [40, 34, 20, 20, 34, 12]))
+        if 0.014 < luck[tone == UNLUCKY].mean() < 0.02 and abs(luck[tone == PLANTED].mean()) < 0.003:
+            return np.asarray(tone)
+    raise AssertionError("a thousand draws without the wanted luck")
+
+
+def _write(path: Path, header: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(list(header))
+        writer.writerows(rows)

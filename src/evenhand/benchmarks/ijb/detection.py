@@ -1,0 +1,268 @@
+"""Test 6: faces found in images, and false alarms in images without any.
+
+The list of images is that of the ground truth; images without faces or detections count for
+false alarms per image. Rows are images, found faces, missed faces and false alarms.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.ijb import layout as names
+from evenhand.benchmarks.ijb.files import Table, read_table
+from evenhand.benchmarks.ijb.layout import Layout
+from evenhand.benchmarks.ijb.options import DetectionOptions
+from evenhand.benchmarks.ijb.submission import Submitted
+from evenhand.benchmarks.ijb.templates import BOX
+from evenhand.core.errors import DataError, PredictionError
+from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
+from evenhand.core.results import Coverage
+from evenhand.core.task import Codec, Dataset, Predictions, Sample, Tools
+from evenhand.geometry.assignment import assign_by_score
+from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
+from evenhand.metrics.curves import Event
+from evenhand.store.inputs import Problem
+
+MEDIA = ("still", "frame", "non-face")
+
+
+@dataclass(frozen=True)
+class AnnotatedFaces:
+    """Images and the faces annotated in them, sorted by image; row numbers are those of the file."""
+
+    images: tuple[str, ...]
+    boxes_xywh: NDArray[np.float64]  # (faces, 4)
+    image: NDArray[np.int64]  # (faces,)
+    flagged: NDArray[np.bool_]  # (faces,): an annotator reported an error
+    flagged_images: NDArray[np.bool_]  # (images,)
+
+    @property
+    def without_faces(self) -> int:
+        """How many images show no face."""
+        return len(self.images) - len(np.unique(self.image))
+
+
+@dataclass(frozen=True)
+class Detections:
+    """Detections sorted by image, in file order within one."""
+
+    boxes_xywh: NDArray[np.float64]
+    image: NDArray[np.int64]
+    score: NDArray[np.float64]
+
+
+class Matched(NamedTuple):
+    """What became of faces and detections that count."""
+
+    images: NDArray[np.bool_]  # (images,): which count
+    faces: NDArray[np.bool_]  # (faces,): which count
+    counted: NDArray[np.bool_]  # (detections,): neither on a dropped image nor on «don't care»
+    face_of: NDArray[np.int64]  # (detections,): the face that was hit, −1 for none
+    detection_of: NDArray[np.int64]  # (faces,)
+
+
+def read_annotated(path: Path) -> tuple[AnnotatedFaces, Any]:
+    """The ground truth of test 6; a row with an empty box is an image without faces."""
+    table = read_table(path)
+    table.require("FILENAME", *BOX)
+    images, image = _images(table)
+    boxes = _boxes(table)
+    flag = table.whole("IGNORE_FLAG", missing=0) if "IGNORE_FLAG" in table else np.zeros(table.rows, np.int64)
+    wrong = np.flatnonzero((flag != 0) & (flag != 1))
+    if len(wrong):
+        raise DataError(f"{path}, line {int(wrong[0]) + 2}, column IGNORE_FLAG: {flag[wrong[0]]}, but 0 or 1 expected.")
+    shown = ~np.isnan(boxes).any(axis=1)
+    flagged_images = np.zeros(len(images), dtype=np.bool_)
+    flagged_images[image[flag == 1]] = True
+    order = np.flatnonzero(shown)[np.argsort(image[shown], kind="stable")]
+    return AnnotatedFaces(tuple(images), boxes[order], image[order], flag[order] == 1, flagged_images), table.fact
+
+
+def load_detection(folder: Path, options: DetectionOptions) -> Dataset[AnnotatedFaces]:
+    """Test 6: the images and their annotated faces."""
+    folder = Path(folder)
+    layout = Layout.of(folder)
+    plain = folder / "face_detection.csv"
+    path = plain if plain.is_file() else layout.one(names.DETECTION, "ground truth of face detection")
+    truth, fact = read_annotated(path)
+    media = [folder / name for name in truth.images]
+    there = [(source,) if source.is_file() else () for source in media[:1]]
+    has_media = bool(there and there[0])
+    samples = [Sample(name, (source,) if has_media else ()) for name, source in zip(truth.images, media, strict=True)]
+    return Dataset(
+        version=path.name.partition("_")[0].upper(),
+        samples=samples,
+        truth=truth,
+        levels={"medium": MEDIA},
+        inputs=(fact,),
+        facts={
+            "images": len(truth.images),
+            "faces": len(truth.boxes_xywh),
+            "images_without_faces": truth.without_faces,
+            "flagged_images": int(truth.flagged_images.sum()),
+        },
+    )
+
+
+class DetectionCodec(Codec[Any]):
+    """`FILENAME, FACE_X, FACE_Y, FACE_WIDTH, FACE_HEIGHT, CONFIDENCE`, one line per detection."""
+
+    filename = "detections.csv"
+    example = "FILENAME,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT,CONFIDENCE\nimg/1.jpg,62,189,89,98,0.997\n"
+
+    def read(self, path: Path, dataset: Dataset[AnnotatedFaces], options: Any) -> Submitted[Detections]:
+        path = Path(path)
+        path = path / self.filename if path.is_dir() else path
+        table = read_table(path, PredictionError)
+        table.require("FILENAME", *BOX, "CONFIDENCE")
+        places = {name: place for place, name in enumerate(dataset.truth.images)}
+        image = _known_images(table, places)
+        boxes, score = complete_boxes(table), table.numbers("CONFIDENCE")
+        wrong = np.flatnonzero(np.isnan(score))
+        if len(wrong):
+            raise PredictionError(f"{path}, line {int(wrong[0]) + 2}, column CONFIDENCE: a number is missing.")
+        order = np.argsort(image, kind="stable")
+        answered = len(np.unique(image))
+        return Submitted(
+            Detections(boxes[order], image[order], score[order]),
+            Coverage(asked=len(places), answered=len(places), empty=len(places) - answered),
+            (table.fact,),
+            facts={"detections": len(score)},
+        )
+
+    def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
+        """Answers are sequences of (left, top, width, height, confidence)."""
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("FILENAME", *BOX, "CONFIDENCE"))
+            for name, found in answers:
+                writer.writerows((name, *(float(value) for value in detection)) for detection in found)
+
+
+def match_detections(truth: AnnotatedFaces, found: Detections, options: DetectionOptions) -> Matched:
+    """Which detection hits which face, by decreasing confidence (file order on ties).
+
+    A flagged image drops out (`ignore=media`); or a flagged box is no face, and detections that
+    overlap it after failing to match a real one are neither hit nor false alarm (`box`); or flags are
+    ignored (`none`).
+    """
+    images = np.ones(len(truth.images), dtype=np.bool_)
+    if options.ignore == "media":
+        images = ~truth.flagged_images
+    faces = images[truth.image]
+    if options.ignore == "box":
+        faces = ~truth.flagged
+    detections = images[found.image]
+    kept_faces, kept_detections = np.flatnonzero(faces), np.flatnonzero(detections)
+    pairs = _overlaps(truth, kept_faces, found, kept_detections, options.iou)
+    assigned = assign_by_score(
+        pairs,
+        len(kept_faces),
+        found.score[kept_detections],
+        threshold=options.iou,
+        only_available=options.match == "available",
+    )
+    face_of = np.full(len(found.score), -1, dtype=np.int64)
+    hit = np.flatnonzero(assigned.face_of >= 0)
+    face_of[kept_detections[hit]] = kept_faces[assigned.face_of[hit]]
+    detection_of = np.full(len(truth.image), -1, dtype=np.int64)
+    seen = np.flatnonzero(assigned.detection_of >= 0)
+    detection_of[kept_faces[seen]] = kept_detections[assigned.detection_of[seen]]
+    counted = detections.copy()
+    if options.ignore == "box":
+        spared = _overlaps(truth, np.flatnonzero(truth.flagged), found, np.arange(len(found.score)), options.iou).second
+        counted[spared[face_of[spared] < 0]] = False
+    return Matched(images, faces, counted, face_of, detection_of)
+
+
+def record_detections(
+    dataset: Dataset[AnnotatedFaces], predictions: Predictions[Any], options: DetectionOptions, tools: Tools
+) -> Iterator[Records]:
+    """Rows: every image that counts, every face found or missed, every false alarm."""
+    truth = dataset.truth
+    assert isinstance(predictions, Submitted)
+    found: Detections = predictions.content
+    matched = match_detections(truth, found, options)
+    images = np.flatnonzero(matched.images)
+    hits = np.flatnonzero(matched.faces & (matched.detection_of >= 0))
+    missed = np.flatnonzero(matched.faces & (matched.detection_of < 0))
+    alarms = np.flatnonzero(matched.counted & (matched.face_of < 0))
+    kinds = np.repeat(
+        np.array([Event.IMAGE, Event.FOUND, Event.MISSED, Event.FALSE_ALARM], dtype=np.int8),
+        [len(images), len(hits), len(missed), len(alarms)],
+    )
+    score = np.full(len(kinds), np.nan)
+    score[kinds == Event.FOUND] = found.score[matched.detection_of[hits]]
+    score[kinds == Event.FALSE_ALARM] = found.score[alarms]
+    image = np.concatenate([images, truth.image[hits], truth.image[missed], found.image[alarms]])
+    number = np.concatenate([images, hits, missed, alarms])
+    yield Records(
+        {
+            "item": number.astype(np.int64),
+            "unit": image.astype(np.int64),
+            "kind": kinds,
+            "score": score,
+            "faces": ((kinds == Event.FOUND) | (kinds == Event.MISSED)).astype(np.int8),
+            "detections": ((kinds == Event.FOUND) | (kinds == Event.FALSE_ALARM)).astype(np.int8),
+        },
+        {"medium": Attribute.coded(_media(truth.images)[image], MEDIA)},
+    )
+
+
+def complete_boxes(table: Table) -> NDArray[np.float64]:
+    """(rows, 4): boxes without a missing number and with a size."""
+    boxes = _boxes(table)
+    wrong = np.flatnonzero(np.isnan(boxes).any(axis=1) | (boxes[:, 2:] <= 0).any(axis=1))
+    if len(wrong):
+        raise table.problem(
+            f"{table.path}, line {int(wrong[0]) + 2}: a box without position or size ({boxes[wrong[0]].tolist()})."
+        )
+    return boxes
+
+
+def _boxes(table: Table) -> NDArray[np.float64]:
+    return np.column_stack([table.numbers(name) for name in BOX])
+
+
+def _images(table: Table) -> tuple[Sequence[str], NDArray[np.int64]]:
+    """Distinct file names in the order of the file, and the number of each row's."""
+    places: dict[str, int] = {}
+    image = [places.setdefault(name, len(places)) for name in table.text("FILENAME").tolist()]
+    return list(places), np.array(image, dtype=np.int64)
+
+
+def _known_images(table: Table, places: Mapping[str, int]) -> NDArray[np.int64]:
+    image = np.array([places.get(name, -1) for name in table.text("FILENAME").tolist()], dtype=np.int64)
+    unknown = np.flatnonzero(image < 0)
+    if len(unknown):
+        name = table.text("FILENAME")[unknown[0]]
+        raise _unknown(table.problem, f"{table.path}, line {int(unknown[0]) + 2}", name, len(unknown))
+    return image
+
+
+def _unknown(problem: Problem, where: str, name: str, count: int) -> Exception:
+    return problem(f"{where}: {name!r} is no image of the protocol ({count} such lines).")
+
+
+def _overlaps(truth: AnnotatedFaces, faces: Array, found: Detections, detections: Array, at_least: float) -> Any:
+    images = len(truth.images)
+    return overlaps_by_image(
+        corners(truth.boxes_xywh[faces]),
+        offsets_of(truth.image[faces], images),
+        corners(found.boxes_xywh[detections]),
+        offsets_of(found.image[detections], images),
+        at_least=at_least,
+    )
+
+
+def _media(images: Sequence[str]) -> NDArray[np.int8]:
+    """Still, frame or non-face by the folder of the file; an unknown folder says nothing."""
+    folders = {"img": 0, "frames": 1, "frame": 1, "nonfaces": 2, "nonface": 2}
+    return np.array([folders.get(name.partition("/")[0].lower(), NOT_APPLICABLE) for name in images], dtype=np.int8)

@@ -1,0 +1,91 @@
+"""Embeddings as people keep them: `.npy`, `.npz`, Parquet, safetensors.
+
+Arrays are mapped, not loaded, where the format allows it. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand.core.errors import MissingExtraError, PredictionError
+from evenhand.core.records import Array
+from evenhand.core.task import InputFact
+from evenhand.store.inputs import hash_of
+
+FORMATS = (".npy", ".npz", ".parquet", ".safetensors")
+_NAMES = ("embeddings", "embedding", "features", "arr_0")
+
+
+def read_array(path: Path, *, name: str = "", dimensions: int = 2) -> tuple[Array, InputFact]:
+    """An array of numbers, with what was read; `name` is the entry in files that hold several."""
+    path = Path(path)
+    fact = hash_of(path, PredictionError)
+    readers = {".npy": _npy, ".npz": _npz, ".parquet": _parquet, ".safetensors": _safetensors}
+    if path.suffix not in readers:
+        raise PredictionError(f"{path}: arrays are read from {', '.join(FORMATS)}.")
+    array = readers[path.suffix](path, name)
+    if array.ndim != dimensions or array.dtype.kind not in "fiu":
+        wanted = "(faces, dimensions)" if dimensions == 2 else "one number per comparison"
+        raise PredictionError(f"{path}: an array of {array.dtype} with shape {array.shape}; {wanted} was expected.")
+    return array, fact
+
+
+def _npy(path: Path, name: str) -> Array:
+    try:
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (ValueError, EOFError, OSError) as error:
+        raise PredictionError(f"{path} is no array that can be read: {error}. Write it with numpy.save.") from None
+
+
+def _npz(path: Path, name: str) -> Array:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return np.asarray(archive[_pick(path, list(archive.files), name)])
+    except (ValueError, EOFError, OSError) as error:
+        raise PredictionError(f"{path} is no archive of arrays that can be read: {error}.") from None
+
+
+def _parquet(path: Path, name: str) -> Array:
+    import polars as pl
+
+    try:
+        schema = pl.read_parquet_schema(path)
+    except pl.exceptions.PolarsError as error:
+        raise PredictionError(f"{path} is no Parquet file that can be read: {error}.") from None
+    vectors = [column for column, kind in schema.items() if isinstance(kind, pl.List | pl.Array)]
+    if vectors or name in schema:
+        values = pl.read_parquet(path, columns=[_pick(path, vectors or list(schema), name)]).to_series()
+        if isinstance(values.dtype, pl.List):
+            widths = values.list.len().unique()
+            if len(widths) != 1:
+                raise PredictionError(f"{path}: embeddings of {len(widths)} different lengths.")
+            values = values.list.to_array(int(widths[0]))
+        return np.asarray(values.to_numpy())
+    numeric: Any = pl.read_parquet(path).select(pl.selectors.numeric())
+    return np.asarray(numeric.to_numpy())
+
+
+def _safetensors(path: Path, name: str) -> Array:
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError:
+        raise MissingExtraError("Reading safetensors needs safetensors", "data") from None
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return np.asarray(file.get_tensor(_pick(path, list(file.keys()), name)))
+    except SafetensorError as error:
+        raise PredictionError(f"{path} is no safetensors file that can be read: {error}.") from None
+
+
+def _pick(path: Path, there: list[str], name: str) -> str:
+    if name and name in there:
+        return name
+    for known in _NAMES:
+        if known in there and not name:
+            return known
+    if len(there) == 1:
+        return there[0]
+    raise PredictionError(f"{path} holds {', '.join(there) or 'nothing'}; which are the embeddings? Name one of them.")

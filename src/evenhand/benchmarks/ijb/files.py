@@ -1,0 +1,253 @@
+"""The files of the IJB protocols as tables: columns by name, errors by line.
+
+Headers are matched by name, whatever their case and the blanks around them; early and late
+releases name some columns differently, and every name that is known means the same here.
+Empty cells, `NaN`, `nan` and `NA` are missing values.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.errors import DataError
+from evenhand.core.records import Array
+from evenhand.core.task import InputFact
+from evenhand.store.inputs import Problem, Source, read
+
+SYNONYMS: Mapping[str, str] = {
+    "FILE": "FILENAME",
+    "NOSE_BASE_X": "NOSE_X",
+    "NOSE_BASE_Y": "NOSE_Y",
+    "FRAME": "FRAME_NUM",
+    "VIDEO": "VIDEO_FILENAME",
+    "SKIN_TONE": "SKINTONE",
+    "INDOOR": "INDOOR_OUTDOOR",
+    "FACE_YAW": "YAW",
+    "IGNORE": "IGNORE_FLAG",
+}
+MISSING_WORDS = ("", "nan", "na")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The cells of a file as text, by column name; row i stands in line i + 2."""
+
+    path: Path
+    columns: Mapping[str, Any]  # name → polars Series of text
+    rows: int
+    fact: InputFact
+    problem: Problem = DataError
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.columns
+
+    def require(self, *names: str) -> None:
+        """Raise when a column is not there."""
+        lacking = [name for name in names if name not in self.columns]
+        if lacking:
+            raise self.problem(
+                f"{self.path}, line 1: no column {', '.join(lacking)} in the header "
+                f"({', '.join(self.columns)}). Expected {', '.join(names)}."
+            )
+
+    def text(self, name: str) -> NDArray[np.object_]:
+        """(rows,): the cells without blanks around them; empty when missing."""
+        self.require(name)
+        return np.asarray(self.columns[name].to_numpy(), dtype=object)
+
+    def whole(self, name: str, *, missing: int | None = None) -> NDArray[np.int64]:
+        """(rows,): whole numbers; a missing one is `missing`, or an error when that is None."""
+        import polars as pl
+
+        self.require(name)
+        cells = self.columns[name]
+        values = cells.cast(pl.Int64, strict=False)
+        if values.null_count():
+            absent = cells.str.to_lowercase().is_in(MISSING_WORDS)
+            wrong = values.is_null() & ~absent if missing is not None else values.is_null()
+            self._refuse_first(wrong, name, "a whole number")
+            values = values.fill_null(missing)
+        return np.asarray(values.to_numpy(), dtype=np.int64)
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """(rows,): numbers, not a number where missing; infinities are errors."""
+        import polars as pl
+
+        self.require(name)
+        cells = self.columns[name]
+        values = cells.cast(pl.Float64, strict=False)
+        absent = cells.str.to_lowercase().is_in(MISSING_WORDS)
+        self._refuse_first((values.is_null() & ~absent) | values.is_infinite().fill_null(False), name, "a number")
+        found = np.array(values.fill_null(float("nan")).to_numpy(), dtype=np.float64)
+        found[absent.to_numpy()] = np.nan
+        return found
+
+    def _refuse_first(self, wrong: Any, name: str, expected: str) -> None:
+        rows = np.flatnonzero(wrong.to_numpy())
+        if len(rows):
+            found = self.columns[name][int(rows[0])]
+            more = f" ({len(rows)} such cells.)" if len(rows) > 1 else ""
+            where = f"{self.path}, line {int(rows[0]) + 2}, column {name}"
+            raise self.problem(f"{where}: {found!r} found, but {expected} was expected.{more}")
+
+
+def read_table(path: Path, problem: Problem = DataError) -> Table:
+    """A comma-separated file with a header."""
+    source = read(path, problem)
+    names, cells = _split(source, problem)
+    header = [SYNONYMS.get(name.strip().upper(), name.strip().upper()) for name in names]
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    if repeated:
+        raise problem(f"{path}, line 1: the column {', '.join(repeated)} is there twice. Keep one.")
+    rows = len(cells[0]) if cells else 0
+    return Table(Path(path), dict(zip(header, cells, strict=True)), rows, source.fact, problem)
+
+
+def read_pairs(path: Path, problem: Problem = DataError) -> tuple[NDArray[np.int64], NDArray[np.int64], InputFact]:
+    """Two template ids per line, without a header: reference, then probe."""
+    columns, fact = read_whole_numbers(path, 2, ",", problem, "two template ids (reference, probe)")
+    return columns[0], columns[1], fact
+
+
+def read_whole_numbers(
+    path: Path, width: int, separator: str, problem: Problem, what: str
+) -> tuple[list[NDArray[np.int64]], InputFact]:
+    """The columns of a file of whole numbers without a header."""
+    import polars as pl
+
+    source = read(path, problem)
+    try:
+        frame = pl.read_csv(
+            source.data, has_header=False, separator=separator, schema={f"{i}": pl.Int64 for i in range(width)}
+        )
+        if any(column.null_count() for column in frame.iter_columns()):
+            raise pl.exceptions.ComputeError("empty cells")
+    except (pl.exceptions.PolarsError, pl.exceptions.ComputeError):
+        return _numbers_by_line(source, width, separator, problem, what), source.fact
+    return [np.asarray(column.to_numpy(), dtype=np.int64) for column in frame.iter_columns()], source.fact
+
+
+def read_matrix(path: Path, problem: Problem = DataError) -> tuple[NDArray[np.float64], InputFact]:
+    """A comma-separated matrix of scores without a header; an empty cell is −∞, a failure to enrol."""
+    source = read(path, problem)
+    lines = source.text(problem).split("\n")
+    while lines and not lines[-1]:
+        lines.pop()
+    width = lines[0].count(",") + 1
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        cells = line.split(",")
+        if len(cells) != width:
+            raise problem(f"{path}, line {number}: {len(cells)} scores, but line 1 has {width}.")
+        rows.append([_score(cell, path, number, column, problem) for column, cell in enumerate(cells, start=1)])
+    return np.array(rows, dtype=np.float64), source.fact
+
+
+def scores_of(table: Table, name: str = "SCORE") -> NDArray[np.float64]:
+    """(rows,): similarity scores; an empty cell is −∞, a failure to enrol. Not a number is an error."""
+    import polars as pl
+
+    table.require(name)
+    cells = table.columns[name]
+    values = cells.cast(pl.Float64, strict=False)
+    empty = (cells == "") | (cells.str.to_lowercase() == "-inf")
+    table._refuse_first((values.is_null() | values.is_nan().fill_null(True)) & ~empty, name, "a score")
+    table._refuse_first((values == float("inf")).fill_null(False), name, "a finite score")
+    return np.asarray(values.fill_null(float("-inf")).to_numpy(), dtype=np.float64)
+
+
+def refuse_duplicates(path: Path, ids: Array, what: str, problem: Problem, first_line: int = 2) -> None:
+    """Raise when an id stands in two rows."""
+    order = np.argsort(ids, kind="stable")
+    again = np.flatnonzero(ids[order][1:] == ids[order][:-1])
+    if len(again):
+        row = int(order[again + 1].min())
+        raise problem(f"{path}, line {row + first_line}: {what} {ids[row]} is there twice. Each must occur once.")
+
+
+def _split(source: Source, problem: Problem) -> tuple[Sequence[str], list[Any]]:
+    """Header and columns of text; quoted cells take the slower way."""
+    import polars as pl
+
+    text = source.text(problem)
+    if not text.strip():
+        raise problem(f"{source.path} has no header.")
+    if '"' not in text:
+        names = text[: text.find("\n") if "\n" in text else len(text)].split(",")
+        try:
+            frame = pl.read_csv(
+                io.BytesIO(text.encode()),
+                has_header=False,
+                skip_rows=1,
+                schema={str(i): pl.String for i in range(len(names))},
+                quote_char=None,
+            )
+        except pl.exceptions.NoDataError:
+            return names, [pl.Series(values=[], dtype=pl.String) for _ in names]
+        except pl.exceptions.PolarsError:
+            pass  # a ragged line: found below, with its number
+        else:
+            if len(names) == 1 or not _ragged(text, len(names)):
+                return names, [column.fill_null("").str.strip_chars() for column in frame.iter_columns()]
+    rows = list(csv.reader(io.StringIO(text), skipinitialspace=True))
+    while rows and not rows[-1]:
+        rows.pop()
+    names = rows[0]
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != len(names):
+            raise problem(f"{source.path}, line {number}: {len(row)} cells, but the header has {len(names)} columns.")
+    return names, [
+        pl.Series(values=[row[column].strip() for row in rows[1:]], dtype=pl.String) for column in range(len(names))
+    ]
+
+
+def _ragged(text: str, width: int) -> bool:
+    """Whether the commas do not add up to `width` cells on every line that has any."""
+    body = text.rstrip("\n")
+    return body.count(",") != (width - 1) * (body.count("\n") + 1)
+
+
+def _numbers_by_line(
+    source: Source, width: int, separator: str, problem: Problem, what: str
+) -> list[NDArray[np.int64]]:
+    """The slow way, which knows the line of what is wrong."""
+    rows = []
+    for number, line in enumerate(source.text(problem).split("\n"), start=1):
+        if not line.strip():
+            continue
+        cells = [cell.strip() for cell in line.split(separator) if cell.strip() or separator != " "]
+        try:
+            if len(cells) != width:
+                raise ValueError(line)
+            rows.append([int(cell) for cell in cells])
+        except ValueError:
+            header = " The file must not have a header: delete the line." if number == 1 else ""
+            raise problem(f"{source.path}, line {number}: {line[:80]!r} found, but {what} expected.{header}") from None
+    return (
+        [np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)]
+        if rows
+        else [np.zeros(0, dtype=np.int64) for _ in range(width)]
+    )
+
+
+def _score(cell: str, path: Path, line: int, column: int, problem: Problem) -> float:
+    if not cell.strip():
+        return -np.inf
+    try:
+        value = float(cell)
+    except ValueError:
+        raise problem(f"{path}, line {line}, column {column}: {cell!r} found, but a score was expected.") from None
+    if np.isnan(value) or value == np.inf:
+        raise problem(
+            f"{path}, line {line}, column {column}: {cell!r} is no score. "
+            "Leave the cell empty when a template could not be enrolled."
+        )
+    return value

@@ -1,0 +1,233 @@
+"""The community's list files, and the way between them and the official ones.
+
+Three files, separated by blanks, without headers: which image is in which template and
+medium, five landmarks and a detector score per image, and labelled pairs of templates. The
+same face stands once per template that it belongs to; rows follow gallery 1, gallery 2 and
+the mixed probes in file order.
+
+List files name no subjects. Genuine pairs join templates of one person, so people are the
+connected components of the genuine pairs.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.ijb.files import read_whole_numbers
+from evenhand.benchmarks.ijb.templates import LANDMARKS, Faces, TemplateSet
+from evenhand.core.errors import DataError
+from evenhand.core.records import Array
+from evenhand.core.task import InputFact
+from evenhand.store.inputs import read
+
+
+@dataclass(frozen=True)
+class FaceList:
+    """The rows of `*_face_tid_mid.txt` and `*_name_5pts_score.txt`."""
+
+    name: NDArray[np.object_]
+    template: NDArray[np.int64]
+    medium: NDArray[np.int64]
+    landmarks: NDArray[np.float64] | None  # (rows, 10)
+    score: NDArray[np.float64] | None  # the detector's
+    inputs: tuple[InputFact, ...]
+
+    def __len__(self) -> int:
+        return len(self.template)
+
+
+@dataclass(frozen=True)
+class PairList:
+    """The rows of `*_template_pair_label.txt`."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    same: NDArray[np.bool_]
+    fact: InputFact
+
+
+def read_face_list(faces: Path, landmarks: Path | None) -> FaceList:
+    """Templates, media and, where the second file is there, landmarks and detector scores."""
+    columns, fact = _columns(faces, 3, "image, template id, media id")
+    name = np.array(columns[0], dtype=object)
+    template, medium = (_whole(column, faces, number) for number, column in enumerate(columns[1:], start=2))
+    if landmarks is None:
+        return FaceList(name, template, medium, None, None, (fact,))
+    others, other_fact = _columns(landmarks, 12, "image, five landmarks, detector score")
+    if len(others[0]) != len(name):
+        raise DataError(f"{landmarks} has {len(others[0])} lines, but {faces} has {len(name)}: rows must correspond.")
+    wrong = [row for row, (a, b) in enumerate(zip(others[0], columns[0], strict=True)) if a != b]
+    if wrong:
+        raise DataError(
+            f"{landmarks}, line {wrong[0] + 1}: image {others[0][wrong[0]]!r}, but {faces} has "
+            f"{columns[0][wrong[0]]!r} there: rows must correspond."
+        )
+    numbers = np.column_stack([_real(column, landmarks, place) for place, column in enumerate(others[1:], start=2)])
+    return FaceList(name, template, medium, numbers[:, :10], numbers[:, 10], (fact, other_fact))
+
+
+def read_pair_list(path: Path) -> PairList:
+    """Labelled pairs of templates."""
+    (first, second, label), fact = read_whole_numbers(path, 3, " ", DataError, "two template ids and a label 0 or 1")
+    wrong = np.flatnonzero((label != 0) & (label != 1))
+    if len(wrong):
+        raise DataError(f"{path}, line {int(wrong[0]) + 1}: label {label[wrong[0]]} found, but 0 or 1 was expected.")
+    return PairList(first, second, label == 1, fact)
+
+
+def templates_of(listed: FaceList, pairs: PairList, where: Path) -> TemplateSet:
+    """The templates of list files; people are joined by the genuine pairs."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    ids, position = np.unique(listed.template, return_inverse=True)
+    place = {}
+    for name, column in (("first", pairs.first), ("second", pairs.second)):
+        found = np.minimum(np.searchsorted(ids, column), len(ids) - 1)
+        unknown = np.flatnonzero(ids[found] != column)
+        if len(unknown):
+            row = int(unknown[0])
+            raise DataError(f"{pairs.fact.path}, line {row + 1}: template {column[row]} is not in {where}.")
+        place[name] = found
+    genuine = pairs.same
+    one, other = place["first"][genuine], place["second"][genuine]
+    links = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(len(ids), len(ids)))
+    _, person = connected_components(links, directed=False)
+    clash = np.flatnonzero(~genuine & (person[place["first"]] == person[place["second"]]))
+    if len(clash):
+        row = int(clash[0])
+        raise DataError(
+            f"{pairs.fact.path}, line {row + 1}: templates {pairs.first[row]} and {pairs.second[row]} are labelled "
+            "different, but other genuine pairs join them to one person."
+        )
+    rows = len(listed)
+    nothing = np.full(rows, np.nan)
+    landmarks = np.full((rows, 6), np.nan) if listed.landmarks is None else listed.landmarks[:, :6]
+    faces = Faces(
+        listed.template,
+        person[position.reshape(-1)].astype(np.int64),
+        listed.name,
+        listed.medium,
+        listed.medium,
+        np.full((rows, 4), np.nan),
+        landmarks,
+        nothing,
+        np.full(rows, "", dtype=object),
+    )
+    return TemplateSet.of(faces, where)
+
+
+def write_lists(
+    folder: Path,
+    prefix: str,
+    templates: TemplateSet,
+    pairs: tuple[Array, Array, Array],
+    scores: Array | None = None,
+    face_index: Array | None = None,
+) -> tuple[Path, ...]:
+    """Write the list files of templates (in the order of their files) and labelled pairs.
+
+    As in the community's release, rows are named by their number; a fourth file says which face
+    each is. The official files have three landmarks; the corners of the mouth are put where the
+    nose lies below the eyes once more, so that there are five points. Without detector `scores`
+    every face has 1.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    faces = templates.faces
+    names = [f"{row}.jpg" for row in range(1, len(faces) + 1)]
+    rows = zip(names, faces.template.tolist(), faces.medium.tolist(), strict=True)
+    first = folder / f"{prefix}_face_tid_mid.txt"
+    first.write_text("".join(f"{name} {template} {medium}\n" for name, template, medium in rows), encoding="utf-8")
+    points = _five_points(faces.landmarks)
+    weight = np.ones(len(faces)) if scores is None else np.asarray(scores)
+    second = folder / f"{prefix}_name_5pts_score.txt"
+    second.write_text(
+        "".join(
+            f"{name} {' '.join(f'{value:.3f}' for value in line)} {score}\n"
+            for name, line, score in zip(names, points.tolist(), weight.tolist(), strict=True)
+        ),
+        encoding="utf-8",
+    )
+    third = folder / f"{prefix}_template_pair_label.txt"
+    label = np.asarray(pairs[2]).astype(np.int64)
+    lines = zip(pairs[0].tolist(), pairs[1].tolist(), label.tolist(), strict=True)
+    third.write_text("".join(f"{one} {other} {same}\n" for one, other, same in lines), encoding="utf-8")
+    fourth = folder / "row_to_face_index.csv"
+    with fourth.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        known = ("FILENAME", "SUBJECT_ID", "SIGHTING_ID")
+        writer.writerow(("ROW_NAME", *known) if face_index is None else ("ROW_NAME", "FACE_INDEX", *known))
+        for row, name in enumerate(names):
+            face = (faces.filename[row], faces.subject[row], faces.sighting[row])
+            writer.writerow((name, *face) if face_index is None else (name, face_index[row], *face))
+    return first, second, third, fourth
+
+
+def write_official(folder: Path, prefix: str, templates: TemplateSet, pairs: tuple[Array, Array]) -> tuple[Path, ...]:
+    """Write the templates and the match list of list files as official CSVs.
+
+    Boxes are not in list files and stay empty; subjects are numbered as the genuine pairs join them.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    faces = templates.faces
+    first = folder / f"{prefix}_11_templates.csv"
+    with first.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        box = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
+        writer.writerow(("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", "SIGHTING_ID", *box, *LANDMARKS))
+        for row in range(len(faces)):
+            points = ["" if np.isnan(value) else f"{value:g}" for value in faces.landmarks[row]]
+            name, sighting = faces.filename[row], faces.sighting[row]
+            writer.writerow((faces.template[row], faces.subject[row], name, sighting, *("",) * 4, *points))
+    second = folder / f"{prefix}_11_matches.csv"
+    lines = zip(pairs[0].tolist(), pairs[1].tolist(), strict=True)
+    second.write_text("".join(f"{one},{other}\n" for one, other in lines), encoding="utf-8")
+    return first, second
+
+
+def _five_points(three: Array) -> NDArray[np.float64]:
+    right, left, nose = three[:, 0:2], three[:, 2:4], three[:, 4:6]
+    below = 2 * nose[:, 1] - (right[:, 1] + left[:, 1]) / 2
+    mouth = np.column_stack([right[:, 0], below, left[:, 0], below])
+    return np.asarray(np.nan_to_num(np.column_stack([right, left, nose, mouth]), nan=0.0))
+
+
+def _columns(path: Path, width: int, what: str) -> tuple[Sequence[Sequence[str]], InputFact]:
+    source = read(path, DataError)
+    lines = source.text().split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    cells = [line.split() for line in lines]
+    for number, row in enumerate(cells, start=1):
+        if len(row) != width:
+            raise DataError(
+                f"{path}, line {number}: {len(row)} entries, but {width} were expected ({what}), separated by blanks."
+            )
+    return list(zip(*cells, strict=True)), source.fact
+
+
+def _whole(column: Sequence[str], path: Path, place: int) -> NDArray[np.int64]:
+    try:
+        return np.array(column, dtype=np.int64)
+    except ValueError:
+        return np.array([_number(cell, int, path, line, place) for line, cell in enumerate(column, 1)], np.int64)
+
+
+def _real(column: Sequence[str], path: Path, place: int) -> NDArray[np.float64]:
+    try:
+        return np.array(column, dtype=np.float64)
+    except ValueError:
+        return np.array([_number(cell, float, path, line, place) for line, cell in enumerate(column, 1)])
+
+
+def _number(cell: str, kind: type[int] | type[float], path: Path, line: int, place: int) -> float:
+    try:
+        return kind(cell)
+    except ValueError:
+        raise DataError(f"{path}, line {line}, entry {place}: {cell!r} is not a number.") from None

@@ -1,0 +1,104 @@
+"""The protocols' named switches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from evenhand.benchmarks.ijb.covariates import YAW_EDGES
+from evenhand.core.options import Options, option
+from evenhand.search.enrol import Detector, Flip, Media, Norm, Pooling
+
+
+@dataclass(frozen=True)
+class PoolingOptions(Options):
+    """How faces become templates, and what becomes of templates that fail."""
+
+    flip: Flip = option("sum", "the mirrored pass: ignored, added, or set beside the first")
+    norm: Norm = option("keep", "keep the length of an embedding as its weight, or scale it to one")
+    detector: Detector = option("on", "weigh faces by their detector score")
+    media: Media = option("mean", "average within a medium first, average and scale to one, or ignore media")
+    fte: Literal["penalise", "exclude"] = option(
+        "penalise", "a failure to enrol is never accepted but counted, or leaves numerator and denominator"
+    )
+
+    @property
+    def pooling(self) -> Pooling:
+        """The four switches of pooling."""
+        return Pooling(self.flip, self.norm, self.detector, self.media)
+
+
+@dataclass(frozen=True)
+class VerificationOptions(PoolingOptions):
+    """Test 1."""
+
+    far: tuple[float, ...] = option((1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1), "false accept rates to report")
+    conventions: tuple[str, ...] = option(
+        ("exact",), "exact, at_impostor, nearest, nearest_full_curve, linear: how TAR is read at FAR"
+    )
+    splits: tuple[int, ...] = option((), "IJB-A only: the splits to average over, such as 1,2,3,4,5,6,7,8,9,10")
+    layout: Literal["auto", "official", "lists"] = option("auto", "official CSVs, or the community's list files")
+
+
+@dataclass(frozen=True)
+class CovariateOptions(PoolingOptions):
+    """Test 2."""
+
+    far: tuple[float, ...] = option((1e-4, 1e-3, 1e-2, 1e-1), "false accept rates to report")
+    conventions: tuple[str, ...] = option(
+        ("exact",), "exact, at_impostor, nearest, nearest_full_curve, linear: how TAR is read at FAR"
+    )
+    unknown_age: Literal["missing", "level"] = option("missing", "age 0 («unknown»): not annotated, or a level")
+    yaw_edges: tuple[float, ...] = option(YAW_EDGES, "edges of bins of yaw difference, degrees, left-closed")
+    roll_edges: tuple[float, ...] = option(YAW_EDGES, "edges of bins of roll difference, degrees, left-closed")
+
+
+@dataclass(frozen=True)
+class SearchOptions(PoolingOptions):
+    """Tests 3, 4 and 5."""
+
+    fpir: tuple[float, ...] = option((1e-3, 1e-2, 1e-1), "false positive identification rates to report")
+    ranks: tuple[int, ...] = option((1, 5, 10), "ranks of the CMC to report")
+    list_length: int = option(20, "length L of the candidate list; Janus evaluations used 20 and 50")
+    cmc_depth: int | None = option(None, "ranks that the CMC curve shows; the list's length by default")
+    any_rank: bool = option(True, "also report hits at any rank; candidate lists can't tell these")
+    ties: Literal["pessimistic", "optimistic"] = option("pessimistic", "whether a tie counts against the mate")
+    combine: Literal["mean", "pooled"] = option("mean", "mean of the galleries' rates, or pooled counts")
+    splits: tuple[int, ...] = option((), "IJB-A only: the splits to average over; all by default")
+    legacy: bool = option(False, "also evaluate the merged gallery of older scripts (not an FPIR)")
+
+
+@dataclass(frozen=True)
+class DetectionOptions(Options):
+    """Test 6."""
+
+    ignore: Literal["media", "box", "none"] = option(
+        "media", "a flagged row drops its image, makes its box «don't care», or is ignored"
+    )
+    match: Literal["available", "argmax"] = option(
+        "available", "a detection takes the best face still free, or wants the best face of all"
+    )
+    iou: float = option(0.5, "smallest overlap of a detection with a face")
+    fppi: tuple[float, ...] = option((0.01, 0.1, 1.0), "false positives per image to report")
+
+
+@dataclass(frozen=True)
+class ClusteringOptions(Options):
+    """Test 7."""
+
+    subjects: int | None = option(None, "the sub-protocol, by its number of subjects; the largest answered by default")
+
+
+@dataclass(frozen=True)
+class DetectionClusteringOptions(Options):
+    """Test 8."""
+
+    iou: float = option(0.5, "smallest overlap that attaches a detection to a subject of interest")
+
+
+@dataclass(frozen=True)
+class FaceOptions(Options):
+    """Which faces are put to a model."""
+
+    tests: tuple[int, ...] = option((1, 2, 3, 4, 5, 7), "faces of these tests")
+    mirror: bool = option(True, "also ask for the mirrored face")

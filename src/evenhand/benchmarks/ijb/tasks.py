@@ -1,0 +1,298 @@
+"""The table of contents: eight tests, by number and by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.benchmarks.ijb.about import (
+    CLUSTERING,
+    COVARIATES,
+    DETECTION,
+    DETECTION_CLUSTERING,
+    FACES,
+    SEARCH,
+    VERIFICATION,
+    VIDEOS,
+)
+from evenhand.benchmarks.ijb.check import check_data
+from evenhand.benchmarks.ijb.clusters import (
+    ClusterCodec,
+    DetectionClusterCodec,
+    load_clustering,
+    load_detection_clustering,
+    record_clusters,
+    record_detection_clusters,
+)
+from evenhand.benchmarks.ijb.conventions import (
+    conventions_section,
+    explain,
+    search_conventions,
+    verification_conventions,
+)
+from evenhand.benchmarks.ijb.data import SearchTruth, load_covariates, load_search, load_verification
+from evenhand.benchmarks.ijb.detection import DetectionCodec, load_detection, record_detections
+from evenhand.benchmarks.ijb.detection_metric import DetectionRates
+from evenhand.benchmarks.ijb.differentials import differentials_section
+from evenhand.benchmarks.ijb.faces import FaceCodec, VideoCodec, load_faces, load_videos
+from evenhand.benchmarks.ijb.legacy import ListStyleSearch, MergedGallerySearch
+from evenhand.benchmarks.ijb.options import (
+    ClusteringOptions,
+    CovariateOptions,
+    DetectionClusteringOptions,
+    DetectionOptions,
+    FaceOptions,
+    SearchOptions,
+    VerificationOptions,
+)
+from evenhand.benchmarks.ijb.pairs import PairCodec, record_pairs
+from evenhand.benchmarks.ijb.searches import LEGACY_RATES, SearchCodec, limits_of, record_searches
+from evenhand.core.errors import OptionError
+from evenhand.core.metric import Metric
+from evenhand.core.task import Benchmark, Dataset, Demo, Question, Task
+from evenhand.metrics.clustering import BCubed
+from evenhand.metrics.counts import Counts
+from evenhand.metrics.curves import Event
+from evenhand.metrics.operating_points import Convention
+from evenhand.metrics.search import Cmc, OpenSetSearch, tpir_name
+from evenhand.metrics.strata import Stratified
+from evenhand.metrics.verification import Separation, Verification, tar_name
+
+Metrics = tuple[Metric[Any], ...]
+
+
+def verification_metrics(options: VerificationOptions | CovariateOptions) -> Metrics:
+    """TAR at FAR with shared thresholds, AUC and EER with their curves, and counts; means over splits for IJB-A."""
+    conventions = tuple(_convention(name) for name in options.conventions)
+    found: list[Metric[Any]] = [
+        Verification("verification", options.far, conventions, options.fte),
+        Separation("separation", options.fte),
+    ]
+    splits = getattr(options, "splits", ())
+    if splits:
+        found = [
+            Stratified(metric.name, metric, "split", tuple(f"split {number}" for number in splits)) for metric in found
+        ]
+    unless = "failed" if options.fte == "exclude" else None
+    sorts = (("genuine", "same", True), ("impostor", "same", False), ("failures to enrol", "failed", True))
+    return (*found, Counts("comparisons", sorts, unless))
+
+
+def search_metrics(options: SearchOptions) -> Metrics:
+    """CMC, TPIR at FPIR and counts; the readings of public scripts when asked for."""
+    limits = limits_of(options)
+    sorts = (("mated", "mated", True), ("non-mated", "mated", False), ("failures to enrol", "failed", True))
+    found: Metrics = (
+        OpenSetSearch("search", options.fpir, limits, options.ties, options.combine),
+        Cmc("CMC", options.ranks, options.ties, options.combine, depth=options.cmc_depth or options.list_length),
+        Counts("searches", sorts, unless="merged"),
+    )
+    if options.legacy:
+        found += (
+            ListStyleSearch("legacy: insightface open-set script", options.fpir),
+            MergedGallerySearch("legacy: merged gallery", LEGACY_RATES),
+        )
+    return found
+
+
+def detection_metrics(options: DetectionOptions) -> Metrics:
+    """TPR at false positives per image, AP, and counts."""
+    sorts = (
+        ("images", "kind", int(Event.IMAGE)),
+        ("faces", "faces", 1),
+        ("detections", "detections", 1),
+        ("found", "kind", int(Event.FOUND)),
+        ("missed", "kind", int(Event.MISSED)),
+        ("false alarms", "kind", int(Event.FALSE_ALARM)),
+    )
+    return (DetectionRates("detection", options.fppi), Counts("events", sorts))
+
+
+def clustering_metrics(options: ClusteringOptions) -> Metrics:
+    """BCubed with failures to enrol, and without."""
+    return (
+        BCubed("BCubed"),
+        BCubed("BCubed without FTE", recall="recall_enrolled", among="enrolled"),
+        Counts("faces", (("enrolled", "enrolled", True), ("failures to enrol", "enrolled", False))),
+    )
+
+
+def detection_clustering_metrics(options: DetectionClusteringOptions) -> Metrics:
+    """The three readings of failures to enrol: all count, none counts, those that were not detected count."""
+    return (
+        BCubed("BCubed"),
+        BCubed("BCubed without FTE", recall="recall_enrolled", among="enrolled"),
+        BCubed("BCubed without assigned FTE", recall="recall_assigned", among="not_assigned_failure"),
+        Counts(
+            "faces",
+            (
+                ("enrolled", "enrolled", True),
+                ("failures to enrol", "enrolled", False),
+                ("detected", "detected", True),
+                ("undetected", "detected", False),
+            ),
+        ),
+    )
+
+
+def load_search_image(folder: Path, options: SearchOptions) -> Dataset[SearchTruth]:
+    """Test 3."""
+    return load_search("image", folder, options)
+
+
+def load_search_mixed(folder: Path, options: SearchOptions) -> Dataset[SearchTruth]:
+    """Test 4."""
+    return load_search("mixed", folder, options)
+
+
+def load_search_video(folder: Path, options: SearchOptions) -> Dataset[SearchTruth]:
+    """Test 5."""
+    return load_search("video", folder, options)
+
+
+def _convention(name: str) -> Convention:
+    try:
+        return Convention(name)
+    except ValueError:
+        known = ", ".join(convention.value for convention in Convention)
+        raise OptionError(f"There is no convention {name!r}. Known: {known}.") from None
+
+
+def _search_task(number: int, kind: str, summary: str, load: Any) -> Task[Any, Any]:
+    return Task(
+        name=f"ijb/test{number}",
+        aliases=(f"ijb/search_{kind}",),
+        summary=summary,
+        load=load,
+        codec=SearchCodec(),
+        options=SearchOptions,
+        about=SEARCH,
+        record=record_searches,
+        metrics=search_metrics,
+        attributes=("gallery", "gender", "skin_tone"),
+        headline=("search", tpir_name(0.01, 1)),
+        sections=(conventions_section,),
+        check=check_data(number),
+        extras=search_conventions,
+        explain=explain,
+    )
+
+
+TASKS: tuple[Task[Any, Any], ...] = (
+    Task(
+        name="ijb/test1",
+        aliases=("ijb/verification",),
+        summary="Compare templates of mixed media one to one.",
+        load=load_verification,
+        codec=PairCodec(),
+        options=VerificationOptions,
+        about=VERIFICATION,
+        record=record_pairs,
+        metrics=verification_metrics,
+        attributes=("gender",),
+        headline=("verification", tar_name(1e-4)),
+        sections=(conventions_section, differentials_section),
+        check=check_data(1),
+        extras=verification_conventions,
+        explain=explain,
+        store_rows=False,
+    ),
+    Task(
+        name="ijb/test2",
+        aliases=("ijb/covariates",),
+        summary="Compare single faces one to one, split by what was annotated of them.",
+        load=load_covariates,
+        codec=PairCodec(),
+        options=CovariateOptions,
+        about=COVARIATES,
+        record=record_pairs,
+        metrics=verification_metrics,
+        attributes=("gender", "skin_tone_match", "age_match", "indoor_match", "yaw_difference"),
+        headline=("verification", tar_name(1e-3)),
+        sections=(conventions_section, differentials_section),
+        check=check_data(2),
+        extras=verification_conventions,
+        explain=explain,
+        store_rows=False,
+    ),
+    _search_task(3, "image", "Search probes of still images in two galleries, open set.", load_search_image),
+    _search_task(4, "mixed", "Search probes of stills and frames in two galleries, open set.", load_search_mixed),
+    _search_task(5, "video", "Search probes of full-motion video in two galleries, open set.", load_search_video),
+    Task(
+        name="ijb/test6",
+        aliases=("ijb/detection",),
+        summary="Find all faces in images, and none in images without.",
+        load=load_detection,
+        codec=DetectionCodec(),
+        options=DetectionOptions,
+        about=DETECTION,
+        record=record_detections,
+        metrics=detection_metrics,
+        attributes=("medium",),
+        headline=("detection", "TPR@FPPI=0.1"),
+        check=check_data(6),
+    ),
+    Task(
+        name="ijb/test7",
+        aliases=("ijb/clustering",),
+        summary="Cluster given faces by person.",
+        load=load_clustering,
+        codec=ClusterCodec(),
+        options=ClusteringOptions,
+        about=CLUSTERING,
+        record=record_clusters,
+        metrics=clustering_metrics,
+        attributes=("gender", "skin_tone"),
+        headline=("BCubed", "F"),
+        check=check_data(7),
+    ),
+    Task(
+        name="ijb/test8",
+        aliases=("ijb/detection_clustering",),
+        summary="Detect all faces in a pile of media and cluster them by person.",
+        load=load_detection_clustering,
+        codec=DetectionClusterCodec(),
+        options=DetectionClusteringOptions,
+        about=DETECTION_CLUSTERING,
+        record=record_detection_clusters,
+        metrics=detection_clustering_metrics,
+        attributes=("gender", "skin_tone"),
+        headline=("BCubed", "F"),
+        check=check_data(8),
+    ),
+)
+
+QUESTIONS: tuple[Question[Any, Any], ...] = (
+    Question(
+        name="ijb/faces",
+        summary="Embed every face of the protocols; the answers serve tests 1 to 5 and 7.",
+        load=load_faces,
+        codec=FaceCodec(),
+        options=FaceOptions,
+        about=FACES,
+    ),
+    Question(
+        name="ijb/videos",
+        summary="Track and embed the person of each video probe of test 5.",
+        load=load_videos,
+        codec=VideoCodec(),
+        about=VIDEOS,
+    ),
+)
+
+
+def demo(folder: Path) -> Sequence[Demo]:
+    """Small data with a planted truth."""
+    from evenhand.benchmarks.ijb.demo import write_demo
+
+    return write_demo(folder)
+
+
+benchmark = Benchmark(
+    name="ijb",
+    summary="IJB-A, IJB-B and IJB-C: verification, search, detection and clustering of faces in the wild.",
+    tasks=TASKS,
+    questions=QUESTIONS,
+    demo=demo,
+)

@@ -1,0 +1,202 @@
+"""Which faces make up which template, and whose face it is.
+
+A template is read from the rows of one or several files, grouped by `TEMPLATE_ID`; its rows
+need not stand together. What shares a medium is said by `MEDIA_ID` where there is one
+(IJB-A), else by `SIGHTING_ID` (IJB-B and IJB-C).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.ijb.covariates import ALL_COLUMNS, read_codes
+from evenhand.benchmarks.ijb.files import Table, read_table
+from evenhand.core.errors import DataError
+from evenhand.core.records import Array
+from evenhand.core.task import InputFact, Sample
+
+BOX = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
+LANDMARKS = ("RIGHT_EYE_X", "RIGHT_EYE_Y", "LEFT_EYE_X", "LEFT_EYE_Y", "NOSE_X", "NOSE_Y")
+ANGLES = ("YAW", "ROLL")
+
+
+@dataclass(frozen=True)
+class Faces:
+    """Faces as a protocol file lists them: one row per face of a template."""
+
+    template: NDArray[np.int64]  # id
+    subject: NDArray[np.int64]
+    filename: NDArray[np.object_]
+    sighting: NDArray[np.int64]
+    medium: NDArray[np.int64]
+    box: NDArray[np.float64]  # (rows, 4): left, top, width, height
+    landmarks: NDArray[np.float64]  # (rows, 6); not a number where not annotated
+    frame: NDArray[np.float64]
+    video: NDArray[np.object_]  # empty but for video probes
+    codes: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)  # covariate column → level
+    angles: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.template)
+
+    @property
+    def shared_files(self) -> tuple[str, ...]:
+        """Files in which more than one person of interest is seen."""
+        people: dict[str, set[int]] = {}
+        for name, subject in zip(self.filename.tolist(), self.subject.tolist(), strict=True):
+            people.setdefault(name, set()).add(subject)
+        return tuple(sorted(name for name, who in people.items() if len(who) > 1))
+
+
+def read_faces(path: Path) -> tuple[Faces, InputFact]:
+    """The faces of a template file of any release."""
+    table = read_table(path)
+    table.require("TEMPLATE_ID", "SUBJECT_ID", "FILENAME")
+    return faces_of(table), table.fact
+
+
+def faces_of(table: Table) -> Faces:
+    """The faces in a table."""
+    rows = table.rows
+    nothing = np.full(rows, np.nan)
+    sighting = table.whole("SIGHTING_ID", missing=-1) if "SIGHTING_ID" in table else np.full(rows, -1, np.int64)
+    medium = table.whole("MEDIA_ID", missing=-1) if "MEDIA_ID" in table else sighting
+    codes = {}
+    for covariate in ALL_COLUMNS:
+        found = read_codes(table, covariate)
+        if found is not None:
+            codes[covariate.column] = found
+    return Faces(
+        table.whole("TEMPLATE_ID") if "TEMPLATE_ID" in table else np.arange(rows),
+        table.whole("SUBJECT_ID") if "SUBJECT_ID" in table else np.full(rows, -1, np.int64),
+        table.text("FILENAME"),
+        sighting,
+        _own_medium(medium),
+        np.column_stack([table.numbers(name) if name in table else nothing for name in BOX]),
+        np.column_stack([table.numbers(name) if name in table else nothing for name in LANDMARKS]),
+        table.numbers("FRAME_NUM") if "FRAME_NUM" in table else nothing,
+        table.text("VIDEO_FILENAME") if "VIDEO_FILENAME" in table else np.full(rows, "", dtype=object),
+        codes,
+        {name: table.numbers(name) for name in ANGLES if name in table},
+    )
+
+
+def join_faces(parts: Sequence[Faces]) -> Faces:
+    """The faces of several files, one after the other; covariates that all of them have."""
+    if len(parts) == 1:
+        return parts[0]
+    shared = [name for name in parts[0].codes if all(name in part.codes for part in parts)]
+    angles = [name for name in parts[0].angles if all(name in part.angles for part in parts)]
+
+    def joined(name: str) -> Array:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    return Faces(
+        joined("template"),
+        joined("subject"),
+        joined("filename"),
+        joined("sighting"),
+        joined("medium"),
+        joined("box"),
+        joined("landmarks"),
+        joined("frame"),
+        joined("video"),
+        {name: np.concatenate([part.codes[name] for part in parts]) for name in shared},
+        {name: np.concatenate([part.angles[name] for part in parts]) for name in angles},
+    )
+
+
+@dataclass(frozen=True)
+class TemplateSet:
+    """The templates of one or several files, in the order in which they first occur."""
+
+    faces: Faces
+    ids: NDArray[np.int64]  # (templates,)
+    subject: NDArray[np.int64]  # (templates,)
+    of_face: NDArray[np.int64]  # (faces,): the template's position
+
+    @classmethod
+    def of(cls, faces: Faces, where: Path) -> TemplateSet:
+        """Group the faces by template; raises when a template shows two people."""
+        values, first, inverse = np.unique(faces.template, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        position = np.empty(len(values), dtype=np.int64)
+        position[order] = np.arange(len(values))
+        of_face = position[inverse.reshape(-1)]
+        subject = faces.subject[first[order]]
+        wrong = np.flatnonzero(subject[of_face] != faces.subject)
+        if len(wrong):
+            row = int(wrong[0])
+            raise DataError(
+                f"{where}: template {faces.template[row]} shows subject {subject[of_face[row]]} and subject "
+                f"{faces.subject[row]}. A template has one subject; template ids must be unique over the files."
+            )
+        return cls(faces, values[order], subject, of_face)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def media_per_template(self) -> NDArray[np.int64]:
+        """(templates,): how many media each template has."""
+        _, medium = np.unique(self.faces.medium, return_inverse=True)
+        pairs = np.unique(self.of_face * (int(medium.max(initial=0)) + 1) + medium.reshape(-1))
+        return np.bincount(pairs // (int(medium.max(initial=0)) + 1), minlength=len(self))
+
+    @property
+    def faces_per_template(self) -> NDArray[np.int64]:
+        """(templates,): how many faces each template has."""
+        return np.bincount(self.of_face, minlength=len(self))
+
+    def positions(self, ids: Array, where: Path, *, first_line: int = 1) -> NDArray[np.int64]:
+        """The position of each id; raises when one names no template."""
+        order = np.argsort(self.ids)
+        place = np.minimum(np.searchsorted(self.ids[order], ids), max(len(self) - 1, 0))
+        unknown = np.flatnonzero(self.ids[order][place] != ids) if len(self) else np.arange(len(ids))
+        if len(unknown):
+            row = int(unknown[0])
+            raise DataError(
+                f"{where}, line {row + first_line}: template {int(ids[row])} is in none of the template files "
+                f"({len(unknown)} such entries). Are the files of one release?"
+            )
+        return np.asarray(order[place])
+
+    def per_template(self, codes: Array) -> NDArray[np.int64]:
+        """(templates,): the level of a template's first annotated face; −1 without any."""
+        found = np.full(len(self), -1, dtype=np.int64)
+        annotated = np.flatnonzero(codes >= 0)[::-1]
+        found[self.of_face[annotated]] = codes[annotated]
+        return found
+
+
+class TemplateSamples(Sequence[Sample]):
+    """One sample per template, made when it is looked at."""
+
+    def __init__(self, ids: Array) -> None:
+        self._ids = ids
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __getitem__(self, index: int | slice) -> Sample:  # type: ignore[override]  # slices are never asked for
+        if isinstance(index, slice):
+            raise TypeError("samples are asked for one by one")
+        return Sample(str(self._ids[index]))
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (Sample(str(number)) for number in self._ids.tolist())
+
+
+def _own_medium(medium: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A face whose medium is not said is a medium of its own."""
+    unknown = np.flatnonzero(medium < 0)
+    if not len(unknown):
+        return medium
+    found = medium.copy()
+    found[unknown] = -2 - np.arange(len(unknown))
+    return found

@@ -1,0 +1,151 @@
+"""`evenhand ijb …`: the cluster scripts of the dataset's guide, and a converter of protocol files.
+
+```text
+evenhand ijb modified_bcubed             cluster_file            ground_truth [-no_fte] [-h]
+evenhand ijb association_modified_bcubed detection_cluster_file  ground_truth [-no_fte] [-h]
+evenhand ijb to_lists                    DATA OUTPUT [--faces faces.csv]
+evenhand ijb to_official                 LISTS OUTPUT
+evenhand ijb cluster                     SUBMISSION --data DATA --output FILE
+```
+
+Precision, recall and F are printed with six decimals (IJB-B README, 5); `--json` prints all
+counts. Malformed input ends with one line that names file, line and column, and code 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from evenhand.core.errors import EvenhandError, OptionError
+from evenhand.core.metric import Undefined
+
+
+class IjbCommand:
+    """The command `ijb` with its parts."""
+
+    name = "ijb"
+    summary = "The cluster scripts of IJB-B, a converter of protocol files and a clustering baseline."
+
+    def main(self, argv: Sequence[str]) -> int:
+        """Run a command line; 0 when it was done, 2 when the input can't be used."""
+        parser = _parser()
+        given = parser.parse_args(list(argv))
+        try:
+            lines: list[str] = given.run(given)
+        except EvenhandError as error:
+            sys.stderr.write(f"{error}\n")
+            return 2
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        return 0
+
+
+command = IjbCommand()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="evenhand ijb", description=IjbCommand.summary)
+    parts = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    seven = parts.add_parser("modified_bcubed", help="BCubed of test 7: clusters of given faces")
+    seven.add_argument("cluster_file", type=Path, help="TEMPLATE_ID,FILENAME,CLUSTER_INDEX,CONFIDENCE")
+    seven.add_argument("ground_truth", type=Path, help="TEMPLATE_ID,SUBJECT_ID,FILENAME")
+    _scoring(seven)
+    seven.set_defaults(run=_modified)
+    eight = parts.add_parser("association_modified_bcubed", help="BCubed of test 8: clusters of detections")
+    eight.add_argument(
+        "detection_cluster_file",
+        type=Path,
+        help="TEMPLATE_ID,FILENAME,CLUSTER_INDEX,CONFIDENCE,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT",
+    )
+    eight.add_argument("ground_truth", type=Path, help="SUBJECT_ID,FILENAME,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT")
+    _scoring(eight)
+    eight.add_argument("--assigned-only", action="store_true", help="with -no_fte: keep undetected faces as zeros")
+    eight.add_argument("--iou", type=float, default=0.5, help="smallest overlap that attaches a detection (0.5)")
+    eight.set_defaults(run=_association)
+    lists = parts.add_parser("to_lists", help="write the community's list files from the official ones")
+    lists.add_argument("data", type=Path, help="folder with protocol/ or protocols/")
+    lists.add_argument("output", type=Path, help="folder to write into")
+    lists.add_argument("--faces", type=Path, default=None, help="faces.csv with FACE_SCORE, for detector scores")
+    lists.set_defaults(run=_to_lists)
+    official = parts.add_parser("to_official", help="write official CSVs of test 1 from list files")
+    official.add_argument("data", type=Path, help="folder with the list files")
+    official.add_argument("output", type=Path, help="folder to write into")
+    official.set_defaults(run=_to_official)
+    cluster = parts.add_parser("cluster", help="cluster the faces of test 7 by a simple baseline")
+    cluster.add_argument("submission", type=Path, help="folder or TOML with embeddings and faces")
+    cluster.add_argument("--data", type=Path, required=True, help="folder with protocol/")
+    cluster.add_argument("--output", type=Path, required=True, help="cluster file to write")
+    cluster.add_argument("--subjects", type=int, default=None, help="the sub-protocol; the largest by default")
+    cluster.set_defaults(run=_cluster)
+    return parser
+
+
+def _scoring(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-no_fte", "--no-fte", "--no_fte", dest="no_fte", action="store_true", help="ignore all FTEs")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def _modified(given: argparse.Namespace) -> list[str]:
+    from evenhand.benchmarks.ijb.cluster_reports import report_clusters
+
+    return _lines(report_clusters(given.cluster_file, given.ground_truth, no_fte=given.no_fte), given.json)
+
+
+def _association(given: argparse.Namespace) -> list[str]:
+    from evenhand.benchmarks.ijb.cluster_reports import report_association
+
+    if given.assigned_only and not given.no_fte:
+        raise OptionError("--assigned-only says which failures -no_fte leaves out: give -no_fte too.")
+    if not 0 < given.iou <= 1:
+        raise OptionError(f"--iou {given.iou:g}: an overlap above 0 and up to 1 was expected.")
+    report = report_association(
+        given.detection_cluster_file,
+        given.ground_truth,
+        no_fte=given.no_fte,
+        assigned_only=given.assigned_only,
+        iou=given.iou,
+    )
+    return _lines(report, given.json)
+
+
+def _lines(report: Any, as_json: bool) -> list[str]:
+    plain = asdict(report)
+    for name in ("precision", "recall", "f"):
+        if isinstance(getattr(report, name), Undefined):
+            plain[name] = None
+    if "association" in plain:
+        plain["association"] = [
+            {"ground_truth_row": face, "detection_row": detection} for face, detection in report.association
+        ]
+    if as_json:
+        return [json.dumps(plain, indent=1)]
+    shown = {"precision": report.precision, "recall": report.recall, "F": report.f}
+    return [f"{name}: {value if isinstance(value, Undefined) else f'{value:.6f}'}" for name, value in shown.items()]
+
+
+def _to_lists(given: argparse.Namespace) -> list[str]:
+    from evenhand.benchmarks.ijb.convert import to_lists
+
+    return [f"wrote {path}" for path in to_lists(given.data, given.output, faces=given.faces)]
+
+
+def _to_official(given: argparse.Namespace) -> list[str]:
+    from evenhand.benchmarks.ijb.convert import to_official
+
+    return [f"wrote {path}" for path in to_official(given.data, given.output)]
+
+
+def _cluster(given: argparse.Namespace) -> list[str]:
+    from evenhand.benchmarks.ijb.baseline import cluster_submission
+
+    found = cluster_submission(given.submission, given.data, given.output, subjects=given.subjects)
+    return [
+        f"wrote {given.output}",
+        f"{found.faces} faces in {found.clusters} clusters (hint {found.hint}), threshold {found.threshold:.4f}, "
+        f"{found.failures} failures to enrol",
+    ]

@@ -1,0 +1,418 @@
+"""Open-set search: is the right person found, and is a stranger let alone?
+
+A row is one probe searched in one gallery. `mated` says whether the person has a template
+there, `mate` is the best score of these templates, `above` and `tied` count the templates
+of other people that score higher than or the same as the mate, and `top` is the best score
+of other people. A failure to enrol scores −∞ and has no rank.
+
+Galleries are evaluated one by one with all probes and then combined: the plain mean of
+their rates, or pooled counts. The two differ when galleries have different numbers of
+mated probes, so every name says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from evenhand.core.metric import Collected, Column, Curve, Direction, Metric, Numbers, OperatingPoint, Undefined
+from evenhand.core.records import Array, Records
+
+STANDARD_RATES = (1e-3, 1e-2, 1e-1)
+STANDARD_RANKS = (1, 5, 10)
+NO_GALLERY = -1  # as a gallery: a row that no rate here counts
+ANY_RANK = 0  # as a rank limit: the mate may stand anywhere in the list
+TieRule = Literal["pessimistic", "optimistic"]
+Combination = Literal["mean", "pooled"]
+
+_NO_MATED = "no mated probe"
+_NO_NONMATED = "no non-mated probe"
+_CELLS_AT_ONCE = 1 << 22  # cells × rows of the weights that are held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Searches(Collected):
+    """The rows of searches, with the cell of each."""
+
+    gallery: Array
+    mated: Array
+    mate: Array
+    rank: Array  # 0: no rank, the mate could not be compared
+    top: Array
+
+
+class SearchReading(NamedTuple):
+    """Rates of every cell at one FPIR in one gallery; NaN where undefined."""
+
+    tpir: Mapping[int, Array]  # by rank limit
+    threshold: Array
+    fpir: Array  # realised
+    false_positives: Array
+    mated: Array
+    nonmated: Array
+
+
+@dataclass(frozen=True)
+class Cmc(Metric[Searches]):
+    """Share of mated probes whose mate is among the first r candidates (CMC), over the mated probes only.
+
+    Ties count against the algorithm (`pessimistic`), as in OpenBR and bob, unless `optimistic`.
+    """
+
+    name: str
+    ranks: tuple[int, ...] = STANDARD_RANKS
+    ties: TieRule = "pessimistic"
+    combination: Combination = "mean"
+    depth: int = 50  # of the curve
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        found = {rank_name(rank): Direction.HIGHER for rank in self.ranks}
+        return {**found, "curve": Direction.NEITHER}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("gallery", "mated", "mate", "above", "tied", "top")
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Searches:
+        return _measured(rows, cells, size, self.ties)
+
+    def result(self, part: Searches, whole: Searches) -> Mapping[str, Column]:
+        rates = []
+        totals = []
+        for gallery in _galleries(part):
+            hits, mated = self._counts(part, gallery)
+            rates.append(hits)
+            totals.append(mated)
+        curve = _combined(rates, totals, self.combination, part.size, self._longest())
+        found: dict[str, Column] = {rank_name(rank): Numbers(curve[:, rank - 1], _NO_MATED) for rank in self.ranks}
+        shown = np.arange(1, min(self.depth, self._longest()) + 1)
+        found["curve"] = [
+            Undefined(_NO_MATED)
+            if np.isnan(line).any()
+            else Curve(shown.astype(np.float64), line[: len(shown)], "rank", "identification rate")
+            for line in curve
+        ]
+        return found
+
+    def _longest(self) -> int:
+        return max((*self.ranks, self.depth))
+
+    def _counts(self, state: Searches, gallery: int) -> tuple[Array, Array]:
+        """(cells, ranks) mated probes with the mate at that rank or better, and (cells,) all mated probes."""
+        longest = self._longest()
+        inside = np.flatnonzero((state.gallery == gallery) & state.mated)
+        found = state.rank[inside]
+        limit = np.where((found > 0) & (found <= longest), found, longest + 1)
+        table = np.zeros((state.basis, longest + 1))
+        np.add.at(table, (state.codes[inside], limit - 1), 1.0)
+        hits, mated = np.cumsum(table, axis=1)[:, :longest], table.sum(axis=1)
+        if state.mixture is None:
+            return hits, mated
+        return np.asarray(state.mixture @ hits), np.asarray(state.mixture @ mated)
+
+
+@dataclass(frozen=True)
+class OpenSetSearch(Metric[Searches]):
+    """Share of mated probes found at thresholds that few strangers pass (TPIR at FPIR).
+
+    `limits` are the ranks at which the mate may stand at most; 0 is any rank. Every group is
+    read at its own threshold (`TPIR@FPIR=…`) and at the threshold that was set on all non-mated
+    searches of a gallery (`FPIR@…`, `FNIR@…`).
+    """
+
+    name: str
+    fpir: tuple[float, ...] = STANDARD_RATES
+    limits: tuple[int, ...] = (1, 20, ANY_RANK)
+    ties: TieRule = "pessimistic"
+    combination: Combination = "mean"
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        found = {tpir_name(rate, limit): Direction.HIGHER for limit in self.limits for rate in self.fpir}
+        found |= {fpir_name(rate): Direction.LOWER for rate in self.fpir}
+        found |= {fnir_name(rate): Direction.LOWER for rate in self.fpir}
+        return found
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("gallery", "mated", "mate", "above", "tied", "top")
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Searches:
+        return _measured(rows, cells, size, self.ties)
+
+    def result(self, part: Searches, whole: Searches) -> Mapping[str, Column]:
+        galleries = _galleries(part)
+        read = [_GallerySearch(part, gallery) for gallery in galleries]
+        everyone = [_GallerySearch(whole, gallery) for gallery in galleries]
+        first = self.limits[0] if self.limits else 1
+        found: dict[str, Column] = {}
+        for rate in self.fpir:
+            own = [search.at(rate, self.limits) for search in read]
+            for limit in self.limits:
+                found[tpir_name(rate, limit)] = _numbers(
+                    [reading.tpir[limit] for reading in own],
+                    [reading.mated for reading in own],
+                    self.combination,
+                    part.size,
+                    f"{_NO_MATED}, or {_NO_NONMATED}",
+                )
+            shared = [search.at(rate, (first,)).threshold for search in everyone]
+            rates = [search.beyond(at, first) for search, at in zip(read, shared, strict=True)]
+            found[fpir_name(rate)] = _numbers(
+                [rate.fpir for rate in rates],
+                [rate.nonmated for rate in rates],
+                self.combination,
+                part.size,
+                _NO_NONMATED,
+            )
+            found[fnir_name(rate)] = _numbers(
+                [1.0 - rate.tpir[first] for rate in rates],
+                [rate.mated for rate in rates],
+                self.combination,
+                part.size,
+                _NO_MATED,
+            )
+        return {output: found[output] for output in self.outputs}
+
+    def points(self, part: Searches, whole: Searches) -> Mapping[str, Sequence[OperatingPoint | None]]:
+        """Realised FPIR over all galleries; the threshold where there is one gallery."""
+        galleries = _galleries(part)
+        read = [_GallerySearch(part, gallery) for gallery in galleries]
+        found: dict[str, Sequence[OperatingPoint | None]] = {}
+        for rate in self.fpir:
+            own = [search.at(rate, self.limits) for search in read]
+            points = [self._point(own, rate, cell) for cell in range(part.size)]
+            found |= {tpir_name(rate, limit): points for limit in self.limits}
+        return found
+
+    def _point(self, own: Sequence[SearchReading], rate: float, cell: int) -> OperatingPoint | None:
+        there = [reading for reading in own if not np.isnan(reading.fpir[cell])]
+        if not there:
+            return None
+        thresholds = {float(reading.threshold[cell]) for reading in there}
+        return OperatingPoint(
+            f"exact, {self.combination} over galleries" if len(own) > 1 else "exact",
+            rate,
+            float(np.mean([reading.fpir[cell] for reading in there])),
+            thresholds.pop() if len(thresholds) == 1 else None,
+            round(sum(float(reading.false_positives[cell]) for reading in there)),
+        )
+
+
+def rank_name(rank: int) -> str:
+    """The name of the output that is the identification rate at a rank."""
+    return f"rank {rank}"
+
+
+def tpir_name(rate: float, limit: int) -> str:
+    """The name of the output that is the true positive identification rate at a false positive one.
+
+    >>> tpir_name(0.01, 1), tpir_name(0.01, 20), tpir_name(0.1, ANY_RANK)
+    ('TPIR@FPIR=0.01, rank 1', 'TPIR@FPIR=0.01, top 20', 'TPIR@FPIR=0.1, any rank')
+    """
+    where = "any rank" if limit == ANY_RANK else "rank 1" if limit == 1 else f"top {limit}"
+    return f"TPIR@FPIR={rate:.12g}, {where}"
+
+
+def fpir_name(rate: float) -> str:
+    """The name of a group's FPIR at the threshold that was set on all non-mated searches."""
+    return f"FPIR@overall FPIR={rate:.12g}"
+
+
+def fnir_name(rate: float) -> str:
+    """The name of a group's FNIR at the threshold that was set on all non-mated searches."""
+    return f"FNIR@overall FPIR={rate:.12g}"
+
+
+def ranks_of(mate: Array, above: Array, tied: Array, ties: TieRule = "pessimistic") -> Array:
+    """The rank of every mate; 0 where it could not be compared.
+
+    >>> ranks_of(np.array([0.5, -np.inf]), np.array([0, 0]), np.array([1, 0])).tolist()
+    [2, 0]
+    """
+    others = np.asarray(above) + (np.asarray(tied) if ties == "pessimistic" else 0)
+    return np.where(np.asarray(mate) > -np.inf, 1 + others, 0)
+
+
+class Trade(NamedTuple):
+    """False negatives over false positives at every distinct score, from the top (the IET curve)."""
+
+    threshold: Array
+    fpir: Array
+    fnir: Mapping[int, Array]  # by rank limit
+
+
+def identification_trade_off(rows: Records, limits: Sequence[int], ties: TieRule = "pessimistic") -> Trade | None:
+    """The IET curve of the searches of one gallery; None without mated or without non-mated probes.
+
+    Points are the distinct values among the mates' scores and the best scores of non-mated searches.
+    """
+    mated = np.asarray(rows["mated"], dtype=np.bool_)
+    if mated.all() or not mated.any():
+        return None
+    mate, top = np.asarray(rows["mate"])[mated], np.asarray(rows["top"])[~mated]
+    rank = ranks_of(mate, rows["above"][mated], rows["tied"][mated], ties)
+    thresholds = np.unique(np.concatenate([mate[mate > -np.inf], top[top > -np.inf]]))[::-1]
+    fpir = _reaching(top, thresholds) / len(top)
+    fnir = {}
+    for limit in limits:
+        listed = rank > 0 if limit == ANY_RANK else (rank > 0) & (rank <= limit)
+        fnir[limit] = 1.0 - _reaching(mate[listed], thresholds) / len(mate)
+    return Trade(thresholds, fpir, fnir)
+
+
+class _GallerySearch:
+    """The searches of one gallery, sorted once; rates of all cells at a time."""
+
+    def __init__(self, state: Searches, gallery: int) -> None:
+        inside = state.gallery == gallery
+        self.state = state
+        strangers = np.flatnonzero(inside & ~state.mated)
+        self.strangers = strangers[np.argsort(-state.top[strangers], kind="stable")]
+        mates = np.flatnonzero(inside & state.mated)
+        self.mates = mates[np.argsort(-state.mate[mates], kind="stable")]
+        self.top, self.mate, self.rank = state.top[self.strangers], state.mate[self.mates], state.rank[self.mates]
+
+    def at(self, rate: float, limits: Sequence[int]) -> SearchReading:
+        """Rates at each cell's own threshold: the lowest with at most `rate` of the non-mated searches above it."""
+        return self._read(limits, rate=rate)
+
+    def beyond(self, threshold: Array, limit: int) -> SearchReading:
+        """Rates at thresholds that were set elsewhere: one for all cells, or one per cell."""
+        return self._read((limit,), threshold=threshold)
+
+    def _read(
+        self, limits: Sequence[int], *, rate: float | None = None, threshold: Array | None = None
+    ) -> SearchReading:
+        cells = self.state.size
+        step = max(1, _CELLS_AT_ONCE // max(len(self.strangers), len(self.mates), 1))
+        parts = []
+        for start in range(0, cells, step):
+            chosen = np.arange(start, min(start + step, cells))
+            fixed = None if threshold is None else (threshold if len(threshold) == 1 else threshold[chosen])
+            parts.append(self._block(chosen, limits, rate, fixed))
+        return SearchReading(
+            {limit: np.concatenate([part.tpir[limit] for part in parts]) for limit in limits},
+            *(np.concatenate([getattr(part, name) for part in parts]) for name in SearchReading._fields[1:]),
+        )
+
+    def _block(self, cells: Array, limits: Sequence[int], rate: float | None, fixed: Array | None) -> SearchReading:
+        strangers, mates = self._weights(cells, self.strangers), self._weights(cells, self.mates)
+        nonmated, mated = strangers.sum(axis=1), mates.sum(axis=1)
+        passed = np.cumsum(strangers, axis=1)
+        passed = np.concatenate([np.zeros((len(cells), 1)), passed], axis=1)  # (cells, 1 + strangers)
+        rows = np.arange(len(cells))
+        if fixed is None:
+            assert rate is not None
+            # The first stranger, from the top, that would be one too many.
+            share = np.divide(
+                passed[:, 1:], nonmated[:, None], out=np.ones_like(passed[:, 1:]), where=nonmated[:, None] > 0
+            )
+            refused_at = (share <= rate).sum(axis=1)
+            refused = np.where(refused_at < len(self.top), np.append(self.top, -np.inf)[refused_at], -np.inf)
+            threshold = self._next_above(refused, strangers, mates)
+            accepted = np.searchsorted(-self.top, -refused, side="left")  # strictly above
+            found = np.searchsorted(-self.mate, -refused, side="left")
+        else:
+            threshold = np.broadcast_to(fixed, (len(cells),)).astype(np.float64)
+            accepted = np.searchsorted(-self.top, -threshold, side="right")
+            found = np.searchsorted(-self.mate, -threshold, side="right")
+        accepted_weight = passed[rows, accepted]
+        tpir = {}
+        for limit in limits:
+            listed = self.rank > 0 if limit == ANY_RANK else (self.rank > 0) & (self.rank <= limit)
+            hits = np.concatenate([np.zeros((len(cells), 1)), np.cumsum(mates * listed, axis=1)], axis=1)
+            tpir[limit] = _share(hits[rows, found], mated)
+        undefined = (nonmated == 0) | ((mated == 0) if fixed is None else np.isnan(threshold))
+        for limit in limits:
+            tpir[limit][(nonmated == 0) if fixed is None else np.isnan(threshold)] = np.nan
+        fpir = _share(accepted_weight, nonmated)
+        fpir[undefined] = np.nan
+        threshold = np.where(undefined & (fixed is None), np.nan, threshold)
+        return SearchReading(tpir, threshold, fpir, accepted_weight, mated, nonmated)
+
+    def _next_above(self, refused: Array, strangers: Array, mates: Array) -> Array:
+        """The smallest score above `refused` among those that count in the cell; +∞ when there is none."""
+        found = np.full(len(refused), np.inf)
+        for scores, weights in ((self.top, strangers), (self.mate, mates)):
+            if not len(scores):
+                continue
+            above = np.searchsorted(-scores, -refused, side="left")  # the scores [0, above) are higher
+            place = np.where(weights > 0, np.arange(len(scores)), -1)
+            place[np.arange(len(scores)) >= above[:, None]] = -1
+            last = place.max(axis=1)
+            found = np.where(last >= 0, np.minimum(found, scores[np.maximum(last, 0)]), found)
+        return found
+
+    def _weights(self, cells: Array, rows: Array) -> Array:
+        """(cells, rows): how often each row counts in each cell."""
+        state = self.state
+        codes = state.codes[rows]
+        if state.mixture is None:
+            return np.asarray(codes == cells[:, None], dtype=np.float64)
+        block = state.mixture[cells]
+        dense = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
+        return np.asarray(dense[:, codes], dtype=np.float64)
+
+
+def _measured(rows: Records, cells: Array | None, size: int, ties: TieRule) -> Searches:
+    mate = np.asarray(rows["mate"])
+    codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
+    return Searches(
+        codes,
+        size,
+        None,
+        np.asarray(rows["gallery"], dtype=np.int64),
+        np.asarray(rows["mated"], dtype=np.bool_),
+        mate,
+        ranks_of(mate, rows["above"], rows["tied"], ties),
+        np.asarray(rows["top"]),
+    )
+
+
+def _galleries(state: Searches) -> list[int]:
+    return [int(code) for code in np.unique(state.gallery) if code != NO_GALLERY]
+
+
+def _combined(tops: list[Array], bottoms: list[Array], how: Combination, cells: int, width: int) -> Array:
+    """(cells, width): rates over galleries; a gallery without a denominator is left out of the mean."""
+    if not tops:
+        return np.full((cells, width), np.nan)
+    top, bottom = np.stack(tops), np.stack(bottoms)[:, :, None]
+    if how == "pooled":
+        return _share(top.sum(axis=0), bottom.sum(axis=0))
+    return _mean(_share(top, bottom))
+
+
+def _numbers(rates: list[Array], bottoms: list[Array], how: Combination, cells: int, reason: str) -> Numbers:
+    if not rates:
+        return Numbers(np.full(cells, np.nan), reason)
+    if how == "mean":
+        return Numbers(_mean(np.stack(rates)), reason)
+    defined = [~np.isnan(rate) for rate in rates]
+    top = sum(np.where(there, rate * n, 0.0) for there, rate, n in zip(defined, rates, bottoms, strict=True))
+    bottom = sum(np.where(there, n, 0.0) for there, n in zip(defined, bottoms, strict=True))
+    return Numbers(_share(np.asarray(top), np.asarray(bottom)), reason)
+
+
+def _mean(rates: Array) -> Array:
+    """The mean over the first axis of what is defined; NaN where nothing is."""
+    there = ~np.isnan(rates)
+    return _share(np.where(there, rates, 0.0).sum(axis=0), there.sum(axis=0))
+
+
+def _share(top: Array, bottom: Array) -> Array:
+    top, bottom = np.asarray(top, dtype=np.float64), np.asarray(bottom, dtype=np.float64)
+    out = np.full(np.broadcast(top, bottom).shape, np.nan)
+    np.divide(top, bottom, out=out, where=bottom > 0)
+    return out
+
+
+def _reaching(scores: Array, thresholds: Array) -> Array:
+    """How many scores are ≥ each threshold."""
+    ordered = np.sort(scores)
+    return np.asarray(len(ordered) - np.searchsorted(ordered, thresholds, side="left"))

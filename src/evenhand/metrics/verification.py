@@ -1,0 +1,360 @@
+"""One-to-one verification: rates at operating points, and the curves behind them.
+
+A row is a comparison of two templates: its `score` (−∞ when one of them could not be
+enrolled) and whether both show the `same` person. The state keeps the scores of both
+classes sorted, with the cell of each; groups and draws are weights on cells.
+
+`Verification` reads only the upper end of the impostors, which is all that operating points
+need, so that drawing subjects again costs little. `Separation` reads everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+
+from evenhand.core.metric import (
+    Collected,
+    Column,
+    Curve,
+    Direction,
+    Matrix,
+    Metric,
+    Numbers,
+    OperatingPoint,
+    Resampling,
+    Undefined,
+    tally,
+)
+from evenhand.core.records import Array, Records
+from evenhand.metrics.operating_points import (
+    Convention,
+    Reading,
+    Side,
+    area_under_roc,
+    det,
+    equal_error_rate,
+    exact_threshold,
+    readings,
+    roc,
+)
+
+STANDARD_RATES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+RULE_OF_THIRTY = 30  # fewer false accepts than this make a rate erratic
+FailurePolicy = Literal["penalise", "exclude"]
+
+_NO_GENUINE = "no genuine comparisons"
+_NO_IMPOSTOR = "no impostor comparisons"
+
+
+@dataclass(frozen=True, eq=False)
+class SortedScores(Collected):
+    """The scores of one class in ascending order, with the cell of each."""
+
+    score: Array  # (rows,), ascending
+
+    @classmethod
+    def of(cls, scores: Array, cells: Array | None, size: int) -> Self:
+        """Sort the scores once, with their cells."""
+        if cells is None or size == 1:
+            return cls(np.zeros(len(scores), dtype=np.int32), size, None, np.sort(scores))
+        if scores.dtype == np.float32 and size < 2**32:
+            return cls._packed(scores, cells, size)
+        order = np.argsort(scores, kind="stable")
+        return cls(np.asarray(cells)[order].astype(_codes_of(size), copy=False), size, None, scores[order])
+
+    @classmethod
+    def _packed(cls, scores: Array, cells: Array, size: int) -> Self:
+        # Score and cell travel in one word, so that a single sort moves both.
+        bits = scores.view(np.uint32)
+        keys = np.where(bits >> np.uint32(31), ~bits, bits | np.uint32(0x80000000)).astype(np.uint64)
+        keys <<= np.uint64(32)
+        keys |= np.asarray(cells).astype(np.uint64)
+        keys.sort()
+        codes = (keys & np.uint64(0xFFFFFFFF)).astype(_codes_of(size))
+        keys >>= np.uint64(32)
+        high = keys.astype(np.uint32)
+        bits = np.where(high >> np.uint32(31), high & np.uint32(0x7FFFFFFF), ~high)
+        return cls(codes, size, None, bits.view(np.float32))
+
+    def __add__(self, other: Self, /) -> Self:
+        joined = super().__add__(other)
+        order = np.argsort(joined.score, kind="stable")  # two sorted runs: a merge
+        return type(self)(joined.codes[order], joined.basis, None, joined.score[order])
+
+    def per_basis(self) -> Array:
+        """(basis,): how many scores each basis cell has."""
+        return np.bincount(self.codes, minlength=self.basis)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """Genuine and impostor scores, and how many comparisons had a failure to enrol."""
+
+    genuine: SortedScores
+    impostor: SortedScores
+    failed: Array  # (cells,)
+
+    @property
+    def size(self) -> int:
+        return self.genuine.size
+
+    def __add__(self, other: Self, /) -> Self:
+        return type(self)(self.genuine + other.genuine, self.impostor + other.impostor, self.failed + other.failed)
+
+    def place(self, index: Array, size: int) -> Self:
+        failed = tally(self.failed, np.asarray(index), size)
+        return type(self)(self.genuine.place(index, size), self.impostor.place(index, size), failed)
+
+    def weigh(self, weights: Matrix) -> Self:
+        failed = np.asarray(weights @ self.failed)
+        return type(self)(self.genuine.weigh(weights), self.impostor.weigh(weights), failed)
+
+    @classmethod
+    def measured(cls, rows: Records, cells: Array | None, size: int, failures: FailurePolicy) -> Self:
+        """The sorted scores of the rows; failures to enrol are kept at −∞, or left out and counted."""
+        score, same = np.asarray(rows["score"]), np.asarray(rows["same"], dtype=np.bool_)
+        if score.dtype.kind != "f":
+            score = score.astype(np.float64)
+        if np.isnan(score).any():
+            raise ValueError("a score is not a number")
+        failed = score == -np.inf
+
+        def side(inside: Array) -> SortedScores:
+            kept = inside & ~failed if failures == "exclude" else inside
+            return SortedScores.of(score[kept], None if cells is None else np.asarray(cells)[kept], size)
+
+        return cls(side(same), side(~same), tally(failed, cells, size))
+
+    def sides(self) -> Iterator[tuple[Side, Side]]:
+        """Genuine and impostor scores of every cell."""
+        readers = [_Cells(self.genuine), _Cells(self.impostor)]
+        for cell in range(self.size):
+            yield readers[0].whole(cell), readers[1].whole(cell)
+
+
+class _Cells:
+    """Reads the sorted scores of one cell after the other."""
+
+    def __init__(self, scores: SortedScores) -> None:
+        self.scores = scores
+        self.counts = scores.per_basis()
+        self.plain = scores.mixture is None and scores.basis == 1
+
+    def whole(self, cell: int) -> Side:
+        """All scores of a cell."""
+        state = self.scores
+        if self.plain:
+            return Side(state.score, None, len(state.score))
+        weights = self._weights(cell)
+        return Side.weighted(state.score, weights[state.codes])
+
+    def top(self, cell: int, share: float, floor: float) -> Side:
+        """So many of the highest scores that more than `share` of the cell's weight is among them, and all ≥ floor."""
+        state = self.scores
+        if self.plain:
+            return Side(state.score, None, len(state.score))
+        weights = self._weights(cell)
+        total = float(self.counts @ weights)
+        n = len(state.score)
+        reach = n - int(np.searchsorted(state.score, state.score.dtype.type(floor), side="left"))
+        taken = min(n, max(reach, int(1.1 * share * n) + 1024))
+        while True:
+            part = Side.weighted(
+                state.score[n - taken :], weights[state.codes[n - taken :]], total, complete=taken == n
+            )
+            if part.complete or (part.tail is not None and part.tail[0] / max(total, 1.0) > share):
+                return part
+            taken = min(n, 4 * taken)
+
+    def _weights(self, cell: int) -> Array:
+        state = self.scores
+        if state.mixture is None:
+            weights = np.zeros(state.basis)
+            weights[cell] = 1.0
+            return weights
+        row = state.mixture[[cell]]
+        dense = row.toarray() if hasattr(row, "toarray") else np.asarray(row)
+        return np.asarray(dense.reshape(-1))
+
+
+@dataclass(frozen=True)
+class Verification(Metric[Comparisons]):
+    """Share of genuine comparisons accepted at thresholds that accept few impostors (TAR at FAR).
+
+    Every group is read at its own threshold (`TAR@FAR=…`) and at the threshold that was set on
+    all comparisons (`FMR@…`, `FNMR@…`); only the latter supports statements on differentials.
+    """
+
+    name: str
+    far: tuple[float, ...] = STANDARD_RATES
+    conventions: tuple[Convention, ...] = (Convention.EXACT,)
+    failures: FailurePolicy = "penalise"
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        found = {tar_name(far, convention): Direction.HIGHER for convention in self.conventions for far in self.far}
+        found |= {fmr_name(far): Direction.LOWER for far in self.far}
+        found |= {fnmr_name(far): Direction.LOWER for far in self.far}
+        return found
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("score", "same")
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Comparisons:
+        return Comparisons.measured(rows, cells, size, self.failures)
+
+    def result(self, part: Comparisons, whole: Comparisons) -> Mapping[str, Column]:
+        outputs = list(self.outputs)
+        values = np.full((part.size, len(outputs)), np.nan)
+        reasons: list[str] = []
+        shared = self._shared_thresholds(whole)
+        for cell, (genuine, impostor) in enumerate(self._sides(part, shared)):
+            reasons.append(_lacking(genuine, impostor) or "no threshold: there are no impostor comparisons at all")
+            tars = [
+                reading.tar
+                for convention in self.conventions
+                for reading in readings(genuine, impostor, self.far, convention)
+            ]
+            thresholds = shared[cell if len(shared) > 1 else 0]
+            values[cell] = [*tars, *_rates_at(genuine, impostor, thresholds)]
+        return {output: Numbers(values[:, column], reasons) for column, output in enumerate(outputs)}
+
+    def points(self, part: Comparisons, whole: Comparisons) -> Mapping[str, Sequence[OperatingPoint | None]]:
+        shared = self._shared_thresholds(whole)
+        found: dict[str, list[OperatingPoint | None]] = {output: [] for output in self.outputs}
+        for cell, (genuine, impostor) in enumerate(self._sides(part, shared)):
+            thresholds = shared[cell if len(shared) > 1 else 0]
+            for convention in self.conventions:
+                for far, reading in zip(self.far, readings(genuine, impostor, self.far, convention), strict=True):
+                    found[tar_name(far, convention)].append(_point(convention.value, far, reading))
+            for far, threshold in zip(self.far, thresholds, strict=True):
+                point = _shared_point(far, float(threshold), impostor)
+                found[fmr_name(far)].append(point)
+                found[fnmr_name(far)].append(point)
+        return found
+
+    def missing(self, state: Comparisons) -> Array | None:
+        return state.failed if self.failures == "exclude" else None
+
+    def _shared_thresholds(self, whole: Comparisons) -> Array:
+        """(cells of the whole, rates)."""
+        top = max(self.far, default=0.0)
+        genuine, impostor = _Cells(whole.genuine), _Cells(whole.impostor)
+        return np.array(
+            [
+                [exact_threshold(genuine.whole(cell), impostor.top(cell, top, np.inf), far) for far in self.far]
+                for cell in range(whole.size)
+            ]
+        ).reshape(whole.size, len(self.far))
+
+    def _sides(self, part: Comparisons, shared: Array) -> Iterator[tuple[Side, Side]]:
+        if set(self.conventions) - {Convention.EXACT, Convention.AT_IMPOSTOR}:
+            yield from part.sides()
+            return
+        genuine, impostor = _Cells(part.genuine), _Cells(part.impostor)
+        top = max(self.far, default=0.0)
+        floor = float(np.nanmin(shared)) if shared.size and not np.isnan(shared).all() else np.inf
+        for cell in range(part.size):
+            yield genuine.whole(cell), impostor.top(cell, top, floor)
+
+
+@dataclass(frozen=True)
+class Separation(Metric[Comparisons]):
+    """How well scores tell genuine from impostor comparisons over all thresholds: AUC, EER, ROC, DET.
+
+    Every draw of subjects would have to weigh every comparison again, so there is no bootstrap
+    interval; the operating points of `Verification` have one.
+    """
+
+    name: str
+    failures: FailurePolicy = "penalise"
+    resampling: ClassVar[Resampling] = Resampling.NONE
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        return {
+            "AUC": Direction.HIGHER,
+            "EER": Direction.LOWER,
+            "ROC": Direction.NEITHER,
+            "DET": Direction.NEITHER,
+        }
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("score", "same")
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Comparisons:
+        return Comparisons.measured(rows, cells, size, self.failures)
+
+    def result(self, part: Comparisons, whole: Comparisons) -> Mapping[str, Column]:
+        areas, equal, reasons = np.full(part.size, np.nan), np.full(part.size, np.nan), []
+        curves: list[Curve | Undefined] = []
+        trade_offs: list[Curve | Undefined] = []
+        for cell, (genuine, impostor) in enumerate(part.sides()):
+            areas[cell], equal[cell] = area_under_roc(genuine, impostor), equal_error_rate(genuine, impostor)
+            reason = _lacking(genuine, impostor)
+            reasons.append(reason)
+            curves.append(Undefined(reason) if reason else roc(genuine, impostor))
+            trade_offs.append(Undefined(reason) if reason else det(genuine, impostor))
+        return {"AUC": Numbers(areas, reasons), "EER": Numbers(equal, reasons), "ROC": curves, "DET": trade_offs}
+
+    def missing(self, state: Comparisons) -> Array | None:
+        return state.failed if self.failures == "exclude" else None
+
+
+def tar_name(far: float, convention: Convention = Convention.EXACT) -> str:
+    """The name of the output that is the true accept rate at a false accept rate.
+
+    >>> tar_name(1e-4), tar_name(0.01, Convention.NEAREST)
+    ('TAR@FAR=0.0001', 'TAR@FAR=0.01 (nearest)')
+    """
+    return f"TAR@FAR={far:.12g}" if convention is Convention.EXACT else f"TAR@FAR={far:.12g} ({convention.value})"
+
+
+def fmr_name(far: float) -> str:
+    """The name of a group's false match rate at the threshold that was set on all comparisons."""
+    return f"FMR@overall FAR={far:.12g}"
+
+
+def fnmr_name(far: float) -> str:
+    """The name of a group's false non-match rate at the threshold that was set on all comparisons."""
+    return f"FNMR@overall FAR={far:.12g}"
+
+
+def _rates_at(genuine: Side, impostor: Side, thresholds: Array) -> list[float]:
+    """False match rates, then false non-match rates, at fixed thresholds; a failure to enrol never passes."""
+    fmr, fnmr = [], []
+    for threshold in thresholds:
+        known = not np.isnan(threshold)
+        fmr.append(float(impostor.reaching(threshold)) / impostor.total if known and impostor.total else np.nan)
+        missed = genuine.total - float(genuine.reaching(threshold))
+        fnmr.append(missed / genuine.total if known and genuine.total else np.nan)
+    return [*fmr, *fnmr]
+
+
+def _lacking(genuine: Side, impostor: Side) -> str:
+    lacking = [reason for side, reason in ((genuine, _NO_GENUINE), (impostor, _NO_IMPOSTOR)) if not side.total]
+    return " and ".join(lacking)
+
+
+def _point(convention: str, far: float, reading: Reading) -> OperatingPoint | None:
+    if np.isnan(reading.tar):
+        return None
+    return OperatingPoint(convention, far, reading.fmr, reading.threshold, round(reading.false_accepts))
+
+
+def _shared_point(far: float, threshold: float, impostor: Side) -> OperatingPoint | None:
+    if np.isnan(threshold):
+        return None
+    accepted = float(impostor.reaching(threshold))
+    realised = accepted / impostor.total if impostor.total else None
+    return OperatingPoint("exact, set on all comparisons", far, realised, threshold, round(accepted))
+
+
+def _codes_of(size: int) -> type[np.signedinteger]:
+    return np.int32 if size < 2**31 else np.int64

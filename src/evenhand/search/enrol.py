@@ -1,0 +1,248 @@
+"""From faces to templates.
+
+A template is a set of faces of one person treated as one sample. Practice differs in four
+switches, which are named in words because the usual letters mean opposite things in
+different scripts:
+
+- *flip*: ignore the mirrored pass, add it, or set it beside the first;
+- *norm*: keep the length of an embedding (it acts as a weight for quality) or scale it to one;
+- *detector*: weigh a face by its detector score, or not;
+- *media*: average the faces of a video first, average and scale to one, or ignore media.
+
+Pooling is one sparse product (templates × faces), whose weights hold all four switches, so
+nothing as large as the embeddings is copied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.errors import PredictionError
+from evenhand.core.records import Array
+
+Flip = Literal["none", "sum", "concat"]
+Norm = Literal["keep", "unit"]
+Detector = Literal["on", "off"]
+Media = Literal["mean", "mean_unit", "flat"]
+
+_FACES_AT_ONCE = 1 << 14
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """How embeddings of faces become a template.
+
+    >>> Pooling().words
+    'flip=sum, norm=keep, detector=on, media=mean'
+    """
+
+    flip: Flip = "sum"
+    norm: Norm = "keep"
+    detector: Detector = "on"
+    media: Media = "mean"
+
+    @property
+    def words(self) -> str:
+        """The four switches, in words."""
+        return f"flip={self.flip}, norm={self.norm}, detector={self.detector}, media={self.media}"
+
+
+@dataclass(frozen=True)
+class Membership:
+    """Which faces belong to which templates, one entry per face of a template.
+
+    The entries of a template need not stand together. `face` is a row of the embeddings, or −1
+    for a face without one. A medium is a still, or all frames of one person in one video; its
+    number need only be unique within the template.
+    """
+
+    template: Array  # (entries,), 0 … templates − 1
+    face: Array  # (entries,)
+    medium: Array  # (entries,)
+    templates: int
+
+    @classmethod
+    def of_single_faces(cls, face: Array) -> Membership:
+        """Every face is a template of its own."""
+        each = np.arange(len(face))
+        return cls(each, np.asarray(face), np.zeros(len(face), np.int64), len(face))
+
+
+class Templates(NamedTuple):
+    """Pooled vectors of unit length; a template that could not be enrolled is all zero."""
+
+    vectors: NDArray[np.float32]  # (templates, dimensions)
+    enrolled: NDArray[np.bool_]  # (templates,)
+    skipped: int  # faces without embedding inside templates that were enrolled
+
+    @property
+    def failures(self) -> int:
+        """How many templates could not be enrolled."""
+        return int((~self.enrolled).sum())
+
+
+def enrol(
+    embeddings: Array,
+    members: Membership,
+    pooling: Pooling = Pooling(),  # noqa: B008  # frozen
+    *,
+    flipped: Array | None = None,
+    detector_scores: Array | None = None,
+) -> Templates:
+    """Pool the embeddings (faces, dimensions) into templates of unit length.
+
+    `flipped` holds the embeddings of the mirrored images, `detector_scores` one number per face.
+    A template fails to enrol when none of its faces has an embedding or the pooled vector has no
+    length. An embedding that is not finite is an error: it would hide in the mean.
+
+    >>> faces = np.array([[3.0, 0.0], [0.0, 1.0], [0.0, 1.0]], dtype=np.float32)
+    >>> members = Membership(np.array([0, 0, 0]), np.array([0, 1, 2]), np.array([7, 8, 8]), 1)
+    >>> enrol(faces, members, Pooling("none", "unit", "off", "mean")).vectors.round(4).tolist()
+    [[0.7070999741554..., 0.7070999741554...]]
+    """
+    _check(embeddings, flipped, detector_scores, pooling)
+    present = np.asarray(members.face) >= 0
+    template, face = np.asarray(members.template)[present], np.asarray(members.face)[present]
+    group, template_of_group = _groups(template, np.asarray(members.medium)[present], members.templates, pooling.media)
+    weights = _face_weights(embeddings, flipped, detector_scores, pooling)[face]
+    if pooling.media != "flat":
+        weights = weights / np.bincount(group, minlength=len(template_of_group))[group]
+    pooled: Array
+    if pooling.media == "mean_unit":
+        media = _unit(_product(group, face, weights, len(template_of_group), embeddings, flipped, pooling.flip))
+        every = np.arange(len(media))
+        pooled = _product(template_of_group, every, np.ones(len(media)), members.templates, media, None, "none")
+    else:
+        pooled = _product(template, face, weights, members.templates, embeddings, flipped, pooling.flip)
+    lengths = _lengths(pooled)
+    if not np.isfinite(lengths).all():
+        row = _first_not_finite(embeddings, flipped)
+        raise PredictionError(
+            f"The embedding in row {row} has a value that is not a finite number. "
+            "Leave a face out (or give it no row) when it could not be embedded."
+        )
+    enrolled = lengths > 0
+    pooled /= np.where(enrolled, lengths, 1.0)[:, None]
+    skipped = int(enrolled[np.asarray(members.template)[~present]].sum())
+    return Templates(pooled, enrolled, skipped)
+
+
+def average(embeddings: Array, template: Array, templates: int) -> Templates:
+    """Templates that are plain means of unit embeddings, scaled to one."""
+    members = Membership(np.asarray(template), np.arange(len(template)), np.zeros(len(template), np.int64), templates)
+    return enrol(embeddings, members, Pooling("none", "unit", "off", "flat"))
+
+
+def _check(embeddings: Array, flipped: Array | None, detector_scores: Array | None, pooling: Pooling) -> None:
+    if embeddings.ndim != 2:
+        raise PredictionError(f"Embeddings have the shape {embeddings.shape}, but (faces, dimensions) was expected.")
+    if pooling.flip != "none":
+        if flipped is None:
+            raise PredictionError(
+                f"flip={pooling.flip} needs the embeddings of the mirrored faces, and none were given. "
+                "Give them as embeddings_flip, or set flip=none."
+            )
+        if flipped.shape != embeddings.shape:
+            raise PredictionError(
+                f"The mirrored pass has the shape {flipped.shape}, the embeddings {embeddings.shape}: they must agree."
+            )
+    if pooling.detector == "on":
+        if detector_scores is None:
+            raise PredictionError(
+                "detector=on weighs faces by their detector scores, and none were given. "
+                "Add a column FACE_SCORE to faces.csv, or set detector=off."
+            )
+        if len(detector_scores) != len(embeddings):
+            raise PredictionError(
+                f"There are {len(detector_scores)} detector scores for {len(embeddings)} embeddings: they must agree."
+            )
+        if not np.isfinite(detector_scores).all():
+            row = int(np.flatnonzero(~np.isfinite(detector_scores))[0])
+            raise PredictionError(f"The detector score of face {row} is not a finite number.")
+
+
+def _groups(template: Array, medium: Array, templates: int, media: Media) -> tuple[Array, Array]:
+    """The group of each entry (a medium within a template), and the template of each group."""
+    if media == "flat":
+        return template, np.arange(templates)
+    _, medium = np.unique(medium, return_inverse=True)
+    key = template.astype(np.int64) * (int(medium.max(initial=0)) + 1) + medium
+    keys, group = np.unique(key, return_inverse=True)
+    return group.reshape(-1), keys // (int(medium.max(initial=0)) + 1)
+
+
+def _face_weights(
+    embeddings: Array, flipped: Array | None, detector_scores: Array | None, pooling: Pooling
+) -> NDArray[np.float64]:
+    """(faces,): detector score over length, as the switches ask."""
+    weights = np.ones(len(embeddings))
+    if pooling.norm == "unit":
+        lengths = _face_lengths(embeddings, flipped, pooling.flip)
+        weights = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    if pooling.detector == "on" and detector_scores is not None:
+        weights = weights * np.asarray(detector_scores, dtype=np.float64)
+    return weights
+
+
+def _face_lengths(embeddings: Array, flipped: Array | None, flip: Flip) -> NDArray[np.float64]:
+    lengths = np.empty(len(embeddings))
+    for start in range(0, len(embeddings), _FACES_AT_ONCE):
+        part = slice(start, start + _FACES_AT_ONCE)
+        rows = np.asarray(embeddings[part], dtype=np.float32)
+        if flip == "sum" and flipped is not None:
+            rows = rows + np.asarray(flipped[part], dtype=np.float32)
+        squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        if flip == "concat" and flipped is not None:
+            other = np.asarray(flipped[part], dtype=np.float32)
+            squares += np.einsum("ij,ij->i", other, other, dtype=np.float64)
+        lengths[part] = np.sqrt(squares)
+    return lengths
+
+
+def _product(
+    out: Array, face: Array, weights: Array, size: int, embeddings: Array, flipped: Array | None, flip: Flip
+) -> NDArray[np.float32]:
+    """The weighted sums (size, dimensions) of faces, with the mirrored pass added or set beside."""
+    from scipy import sparse
+
+    matrix = sparse.csr_array(
+        (weights.astype(np.float32), (out.astype(np.int32), face.astype(np.int32))), shape=(size, len(embeddings))
+    )
+    first = np.asarray(matrix @ _single(embeddings))
+    if flip == "none" or flipped is None:
+        return first
+    second = np.asarray(matrix @ _single(flipped))
+    if flip == "concat":
+        return np.concatenate([first, second], axis=1)
+    first += second
+    return first
+
+
+def _single(embeddings: Array) -> NDArray[np.float32]:
+    return np.ascontiguousarray(embeddings, dtype=np.float32)
+
+
+def _lengths(vectors: Array) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)))
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = _lengths(vectors)
+    vectors /= np.where(lengths > 0, lengths, 1.0)[:, None]
+    return vectors
+
+
+def _first_not_finite(embeddings: Array, flipped: Array | None) -> int:
+    for source in (embeddings, flipped):
+        if source is None:
+            continue
+        for start in range(0, len(source), _FACES_AT_ONCE):
+            wrong = ~np.isfinite(np.asarray(source[start : start + _FACES_AT_ONCE], dtype=np.float32)).all(axis=1)
+            if wrong.any():
+                return start + int(np.flatnonzero(wrong)[0])
+    return -1

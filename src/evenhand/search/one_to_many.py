@@ -1,0 +1,214 @@
+"""Every probe searched in a gallery, with exact ranks.
+
+A part is a block of probes. It meets the gallery tile by tile, in two rounds: the tiles that
+hold its mates come first and give the mates' scores; then, in every tile, the templates of
+other people that score above or as high as the mate are counted, and the best of them kept.
+No list is ever sorted and no more than a few tiles are held.
+
+Probes are sorted by the position of their mate and the gallery by person, so the first round
+meets about one tile per block, and every product is formed once. Where a tile has to be
+formed again it is formed with the same shape, so that a tie is a tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.engine import Engine, Serial, Workplace, finished
+from evenhand.core.records import Array
+from evenhand.search.enrol import Templates
+
+_PROBES = 1024  # in a block
+_TILE = 4096  # templates in a tile of the gallery
+_TILES_KEPT = 4  # products of the first round that are kept for the second
+
+
+class Searched(NamedTuple):
+    """What became of every probe in one gallery."""
+
+    mated: NDArray[np.bool_]  # the person has a template in the gallery's list, enrolled or not
+    mate: NDArray[np.float32]  # best score of the person's templates; −∞ without one that could be compared
+    above: NDArray[np.int64]  # templates of other people that score higher than the mate
+    tied: NDArray[np.int64]  # … that score the same
+    top: NDArray[np.float32]  # best score of other people; −∞ when there is none
+    largest_others: NDArray[np.float32]  # the highest scores of other people over all probes, descending
+    owner_of_largest: NDArray[np.int64]  # the probe of each of these
+
+
+class _Block(NamedTuple):
+    """A block of probes, as a range of the sorted probes; and how many of the largest others are wanted."""
+
+    start: int
+    stop: int
+    wanted: int
+
+
+class _Found(NamedTuple):
+    mate: Array
+    above: Array
+    tied: Array
+    top: Array
+    largest: Array
+    owner: Array
+
+
+def search(
+    probes: Templates,
+    probe_subject: Array,
+    gallery: Templates,
+    gallery_subject: Array,
+    *,
+    engine: Engine | None = None,
+    largest: int = 0,
+) -> Searched:
+    """Search all probes in a gallery; subjects are whole numbers that mean the same on both sides.
+
+    `largest` asks for that many of the highest scores of other people over all probes.
+
+    >>> vectors = np.array([[1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
+    >>> people = Templates(vectors, np.array([True, True]), 0)
+    >>> found = search(people, np.array([5, 9]), people, np.array([5, 6]))
+    >>> found.mated.tolist(), found.above.tolist(), found.top.tolist()
+    ([True, False], [0, 0], [0.0, 1.0])
+    """
+    engine = Serial() if engine is None else engine
+    probe_subject, gallery_subject = np.asarray(probe_subject), np.asarray(gallery_subject)
+    enrolled = np.flatnonzero(gallery.enrolled)
+    by_person = enrolled[np.argsort(gallery_subject[enrolled], kind="stable")]
+    people = gallery_subject[by_person]
+    first = np.searchsorted(people, probe_subject, side="left")
+    last = np.searchsorted(people, probe_subject, side="right")
+    usable = np.flatnonzero(probes.enrolled)
+    order = usable[np.argsort(first[usable], kind="stable")]
+    shared = (probes.vectors[order], gallery.vectors[by_person], first[order], last[order])
+    blocks = [_Block(start, min(start + _PROBES, len(order)), largest) for start in range(0, len(order), _PROBES)]
+    found = list(finished(engine.map(_search_block, blocks, shared=shared), "block of probes"))
+    return _assembled(found, order, np.isin(probe_subject, gallery_subject), largest)
+
+
+def search_scores(scores: Array, probe_subject: Array, gallery_subject: Array, *, largest: int = 0) -> Searched:
+    """The same from a matrix of scores (probes, gallery); −∞ is a failure to enrol.
+
+    >>> found = search_scores(np.array([[0.5, 0.5]]), np.array([1]), np.array([1, 2]))
+    >>> found.above.tolist(), found.tied.tolist(), found.top.tolist()
+    ([0], [1], [0.5])
+    """
+    scores = np.asarray(scores)
+    same = np.asarray(probe_subject)[:, None] == np.asarray(gallery_subject)[None, :]
+    mated = same.any(axis=1)
+    mate = np.where(same, scores, -np.inf).max(axis=1, initial=-np.inf)
+    others = np.where(same, -np.inf, scores)
+    comparable = (mate > -np.inf)[:, None]
+    above = ((others > mate[:, None]) & comparable).sum(axis=1)
+    tied = ((others == mate[:, None]) & comparable & ~same).sum(axis=1)
+    values, owner = _highest([others.reshape(-1)], [np.repeat(np.arange(len(scores)), scores.shape[1])], largest)
+    return Searched(mated, mate, above, tied, others.max(axis=1, initial=-np.inf), values, owner)
+
+
+def _search_block(block: _Block, place: Workplace) -> _Found:
+    probes, gallery, first, last = place.shared
+    vectors = probes[block.start : block.stop]
+    first, last = first[block.start : block.stop], last[block.start : block.stop]
+    count = len(vectors)
+    starts = range(0, len(gallery), _TILE)
+    with_mates = [start for start in starts if bool(((first < start + _TILE) & (last > start)).any())]
+    mate = np.full(count, -np.inf, dtype=np.float32)
+    kept: dict[int, Array] = {}
+    for start in with_mates:
+        product = vectors @ gallery[start : start + _TILE].T
+        rows, columns = _own_entries(first, last, start, product.shape[1])
+        np.maximum.at(mate, rows, product[rows, columns])
+        if len(kept) < _TILES_KEPT:
+            kept[start] = product
+    above, tied = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    top = np.full(count, -np.inf, dtype=np.float32)
+    largest = _Largest(block.wanted)
+    buffer = np.empty((count, _TILE), dtype=np.float32)
+    for start in starts:
+        if start in kept:
+            product = kept.pop(start)
+        elif start + _TILE <= len(gallery):
+            product = np.matmul(vectors, gallery[start : start + _TILE].T, out=buffer)
+        else:
+            product = vectors @ gallery[start:].T
+        if start in with_mates:
+            rows, columns = _own_entries(first, last, start, product.shape[1])
+            product[rows, columns] = -np.inf  # a person's own templates compete with nobody
+        best = product.max(axis=1)
+        np.maximum(top, best, out=top)
+        rivals = np.flatnonzero((best >= mate) & (mate > -np.inf))
+        for row in rivals:
+            line, limit = product[row], mate[row]
+            above[row] += np.count_nonzero(line > limit)
+            tied[row] += np.count_nonzero(line == limit)
+        largest.offer(product, best, block.start)
+    return _Found(mate, above, tied, top, *largest.taken())
+
+
+def _own_entries(first: Array, last: Array, start: int, width: int) -> tuple[Array, Array]:
+    """Rows and columns, in a tile, of the templates that show the probe's own person."""
+    low, high = np.clip(first - start, 0, width), np.clip(last - start, 0, width)
+    lengths = high - low
+    rows = np.repeat(np.arange(len(first)), lengths)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return rows, np.repeat(low, lengths) + within
+
+
+class _Largest:
+    """The highest scores seen, at least `wanted` of them, with the probe of each."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+        self.values = np.zeros(0, dtype=np.float32)
+        self.owner = np.zeros(0, dtype=np.int64)
+        self.floor = -np.inf
+
+    def offer(self, product: Array, best: Array, first_probe: int) -> None:
+        if not self.wanted:
+            return
+        rows = np.flatnonzero(best > self.floor)
+        if not len(rows):
+            return
+        row, column = np.nonzero(product[rows] > self.floor)
+        values, owner = product[rows[row], column], first_probe + rows[row]
+        self.values, self.owner = _highest([self.values, values], [self.owner, owner], self.wanted)
+        if len(self.values) == self.wanted:
+            self.floor = float(self.values[-1])
+
+    def taken(self) -> tuple[Array, Array]:
+        return self.values, self.owner
+
+
+def _highest(values: Sequence[Array], owners: Sequence[Array], wanted: int) -> tuple[Array, Array]:
+    """The `wanted` highest finite values, descending, with their owners; ties in the order of owners."""
+    value, owner = np.concatenate(values), np.concatenate(owners)
+    if not wanted:
+        return value[:0], owner[:0]
+    keep = value > -np.inf
+    value, owner = value[keep], owner[keep]
+    if len(value) > wanted:
+        limit = np.partition(value, len(value) - wanted)[len(value) - wanted]
+        keep = value >= limit
+        value, owner = value[keep], owner[keep]
+    order = np.lexsort((owner, -value))[:wanted]
+    return value[order], owner[order]
+
+
+def _assembled(found: Sequence[_Found], order: Array, mated: Array, largest: int) -> Searched:
+    """The blocks' findings, in the order in which the probes were given."""
+    count = len(mated)
+    mate = np.full(count, -np.inf, dtype=np.float32)
+    top = np.full(count, -np.inf, dtype=np.float32)
+    above, tied = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    if found:
+        mate[order] = np.concatenate([block.mate for block in found])
+        above[order] = np.concatenate([block.above for block in found])
+        tied[order] = np.concatenate([block.tied for block in found])
+        top[order] = np.concatenate([block.top for block in found])
+        values, owner = _highest([block.largest for block in found], [block.owner for block in found], largest)
+        return Searched(mated, mate, above, tied, top, values, order[owner])
+    return Searched(mated, mate, above, tied, top, np.zeros(0, np.float32), np.zeros(0, np.int64))
