@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
-ROOMS = ("cli", "compat", "serve", "api", "run", "report", "registry", "benchmarks", "scenes", "models", "engines")
+ROOMS = ("cli", "compat", "serve", "api", "run", "reporting", "registry", "benchmarks", "scenes", "models", "engines")
 ROOMS += ("instruments", "search", "metrics", "stats", "store", "geometry", "core")
 
 

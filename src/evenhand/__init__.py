@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evenhand.api import compare, evaluate, load, predict, report
+    from evenhand.api import compare, demo, evaluate, load, predict, report
     from evenhand.core.errors import EvenhandError
     from evenhand.core.metric import Curve, Direction, Grid, Metric, Undefined
     from evenhand.core.records import Attribute, Group, Records
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "evenhand.api": ("compare", "evaluate", "load", "predict", "report"),
+    "evenhand.api": ("compare", "demo", "evaluate", "load", "predict", "report"),
     "evenhand.core.errors": ("EvenhandError",),
     "evenhand.core.metric": ("Curve", "Direction", "Grid", "Metric", "Undefined"),
     "evenhand.core.records": ("Attribute", "Group", "Records"),
@@ -56,6 +56,7 @@ __all__ = [
     "Undefined",
     "__version__",
     "compare",
+    "demo",
     "evaluate",
     "load",
     "predict",

@@ -20,7 +20,7 @@ from evenhand.core.engine import Engine
 from evenhand.core.errors import EvenhandError, OptionError
 from evenhand.core.page import Section
 from evenhand.core.results import Results
-from evenhand.core.task import Model, Question, Task, ignore, no_progress
+from evenhand.core.task import Demo, Model, Question, Task, ignore, no_progress
 from evenhand.store.runs import Run
 
 if TYPE_CHECKING:
@@ -147,6 +147,14 @@ def model_of(spec: str, *, device: str = "cpu", settings: Mapping[str, Any] | No
     return find_model(spec)
 
 
+def demo(family: str, folder: PathLike) -> Sequence[Demo]:
+    """Small data of a family with a planted truth, written below a folder; what was written, and the truth."""
+    made = registry.benchmark(family).demo
+    if made is None:
+        raise OptionError(f"The family {family!r} brings no demonstration.")
+    return made(Path(folder))
+
+
 def compare(*runs: Run | PathLike, draws: int = 2000, seed: int = 0, depth: int = 1) -> tuple[Comparison, ...]:
     """Two or more runs of one task on the same units: each compared with the first, pair by pair."""
     from evenhand.core.options import parse
@@ -179,8 +187,8 @@ def compare(*runs: Run | PathLike, draws: int = 2000, seed: int = 0, depth: int 
 
 def report(*runs: Run | PathLike, path: PathLike, form: str = "html") -> Path:
     """Write a report of one or several runs: html, csv, json, markdown or latex."""
-    from evenhand.report.html import write_report
-    from evenhand.report.tables import WRITERS
+    from evenhand.reporting.html import write_report
+    from evenhand.reporting.tables import WRITERS
 
     results = [(run if isinstance(run, Run) else load(run)).results for run in runs]
     if not results:

@@ -16,7 +16,7 @@ from evenhand.core.errors import DataError, InputError, PredictionError
 from evenhand.core.options import facts, parse
 from evenhand.core.page import Table
 from evenhand.core.task import CheckReport, Finding, Question, Task
-from evenhand.report.sections import words
+from evenhand.reporting.sections import words
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="An option of the task, key=value; repeat for more.")]

@@ -27,7 +27,7 @@ def compare(
 ) -> None:
     """Compare models on the same units, by group."""
     from evenhand import api
-    from evenhand.report.comparison import comparison_sections
+    from evenhand.reporting.comparison import comparison_sections
 
     found = api.compare(*(open_run(path) for path in runs), draws=draws, seed=seed)
     if as_json:
@@ -46,7 +46,7 @@ def diff(
     as_json: Json = False,
 ) -> None:
     """Say why two runs differ: inputs, options, then rows."""
-    from evenhand.report.comparison import difference_sections
+    from evenhand.reporting.comparison import difference_sections
     from evenhand.store.differences import diff as difference_of
 
     found = difference_of(open_run(first), open_run(second))

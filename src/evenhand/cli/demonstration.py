@@ -17,7 +17,7 @@ from evenhand.core.page import Cell, Interval, Table
 from evenhand.core.records import Group
 from evenhand.core.results import Results, Verdict
 from evenhand.core.task import Demo
-from evenhand.report.sections import as_cell, headline
+from evenhand.reporting.sections import as_cell, headline
 from evenhand.store.runs import Run
 
 
@@ -42,11 +42,10 @@ def demo(
     done: list[Run] = []
     outcomes = []
     for name in families or registry.names(registry.BENCHMARKS):
-        family = registry.benchmark(name)
-        if family.demo is None:
+        if registry.benchmark(name).demo is None:
             continue
         with progress(quiet=as_json) as hook:
-            for made in family.demo(runs / "data" / name):
+            for made in api.demo(name, runs / "data" / name):
                 run = api.evaluate(
                     made.task,
                     made.predictions,

@@ -10,7 +10,7 @@ from rich.table import Table as RichTable
 
 from evenhand.cli.console import escape
 from evenhand.core.page import Figure, Interval, Section, Table, Text
-from evenhand.report.rounding import cell
+from evenhand.reporting.rounding import cell
 
 MOST_NAME = 32  # names up to this long are not broken
 _TONES = {"plain": "", "lead": "bold", "caution": "yellow", "small": "dim"}

@@ -18,7 +18,7 @@ from evenhand.cli.words import group, names, settings, system
 from evenhand.core.errors import OptionError
 from evenhand.core.options import parse
 from evenhand.core.page import Table
-from evenhand.report import sections
+from evenhand.reporting import sections
 from evenhand.store.runs import Run, open_run, results_json
 
 Data = Annotated[Path, typer.Option("--data", help="the data folder")]

@@ -12,7 +12,7 @@ from evenhand.cli.console import escape, out, print_json
 from evenhand.cli.draw import draw_table
 from evenhand.core.errors import OptionError
 from evenhand.core.page import Table
-from evenhand.report.rounding import number
+from evenhand.reporting.rounding import number
 from evenhand.store.runs import open_run
 
 
@@ -29,7 +29,7 @@ def gate(
     as_json: Json = False,
 ) -> None:
     """Stop a release when a requirement is not met."""
-    from evenhand.report.junit import write_junit
+    from evenhand.reporting.junit import write_junit
     from evenhand.stats.gate import judge, read_requirements
     from evenhand.store import inputs
 
@@ -103,7 +103,7 @@ def plan(
 
 def _plan_run(folder: Path, rate: float, power: float, as_json: bool) -> None:
     from evenhand.core.records import EVERYONE
-    from evenhand.report.sections import headline
+    from evenhand.reporting.sections import headline
     from evenhand.stats.plan import what_shows
 
     results = open_run(folder).results

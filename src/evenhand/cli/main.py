@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import typer
 
 from evenhand import __version__, registry
-from evenhand.cli import catalogue, comparing, demonstration, evaluating, gating, housekeeping, predicting, reporting
+from evenhand.cli import catalogue, comparing, demonstration, evaluating, gating, housekeeping, predicting, report_verb
 from evenhand.cli.console import err, escape
 from evenhand.core.errors import EvenhandError, InputError
 
@@ -29,7 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-for room in (catalogue, evaluating, predicting, comparing, gating, reporting, housekeeping, demonstration):
+for room in (catalogue, evaluating, predicting, comparing, gating, report_verb, housekeeping, demonstration):
     room.mount(app)
 
 

@@ -12,7 +12,7 @@ from evenhand.core.metric import Undefined
 from evenhand.core.page import Block, Cell, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, Verdict
-from evenhand.report.rounding import number, p_value
+from evenhand.reporting.rounding import number, p_value
 
 MOST_PAIRS = 50
 
@@ -267,7 +267,7 @@ def status_word(estimate: Estimate) -> str:
 
 def said(estimate: Estimate) -> str:
     """A value in a sentence."""
-    from evenhand.report.rounding import interval
+    from evenhand.reporting.rounding import interval
 
     return interval(as_cell(estimate))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from evenhand.core.page import Figure, Section, Table, Text
 from evenhand.core.results import Results
-from evenhand.report.rounding import cell
-from evenhand.report.sections import standard
+from evenhand.reporting.rounding import cell
+from evenhand.reporting.sections import standard
 
 Writer = Callable[[Sequence[Results], Path], None]
 
@@ -43,7 +43,7 @@ def write_markdown(results: Sequence[Results], path: Path) -> None:
 
 def write_latex(results: Sequence[Results], path: Path) -> None:
     """The group tables as LaTeX `tabular`s."""
-    from evenhand.report.sections import group_tables
+    from evenhand.reporting.sections import group_tables
 
     path.parent.mkdir(parents=True, exist_ok=True)
     tables = [block for found in results for block in group_tables(found).blocks if isinstance(block, Table)]

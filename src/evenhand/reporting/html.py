@@ -9,8 +9,8 @@ from typing import Any
 
 from evenhand.core.page import Cell, Figure, Interval, Section, Table, Text
 from evenhand.core.results import Results
-from evenhand.report.rounding import cell
-from evenhand.report.sections import standard
+from evenhand.reporting.rounding import cell
+from evenhand.reporting.sections import standard
 
 Added = Sequence[Sequence[Section]]  # what each result's family adds
 
@@ -27,7 +27,7 @@ def html(results: Sequence[Results], added: Added = ()) -> str:
     from jinja2 import Environment, PackageLoader
 
     environment = Environment(
-        loader=PackageLoader("evenhand.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("evenhand.reporting"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     tests: dict[str, Any] = {
         "a_text": partial(_is, Text),

@@ -8,8 +8,8 @@ from collections import Counter
 from evenhand.core.page import Block, Cell, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Status, Verdict
-from evenhand.report.rounding import number, p_value
-from evenhand.report.sections import words
+from evenhand.reporting.rounding import number, p_value
+from evenhand.reporting.sections import words
 from evenhand.stats.comparison import Comparison, ModelContrast
 from evenhand.store.differences import Difference, RowChanges
 
