@@ -18,8 +18,8 @@ MOST_PAIRS = 50
 
 
 def headline(results: Results) -> tuple[str, str] | None:
-    """The metric and output that the task puts first."""
-    if results.headline is not None:
+    """The metric and output that the task puts first; the first number when the options left that one out."""
+    if results.headline is not None and next(results.of(*results.headline), None) is not None:
         return results.headline
     for estimate in results.estimates:
         if estimate.number is not None:

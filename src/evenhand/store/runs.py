@@ -67,8 +67,8 @@ class Run:
     _rows: tuple[Records, ...] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        first = self.results.headline
-        told = f"{first[1]} {self.results.get(*first).value}" if first else f"{len(self.results.estimates)} estimates"
+        first = next((e for e in self.results.of(*(self.results.headline or ("", "")))), None)
+        told = f"{first.output} {first.value}" if first else f"{len(self.results.estimates)} estimates"
         where = "not stored" if self.folder is None else str(self.folder)
         return f"<Run {self.results.task} of {self.results.model}: {told}; {self.results.rows:,} rows; {where}>"
 

@@ -1,0 +1,46 @@
+"""A shell script stops a release where the planted group fails, and lets the one pass that only looks worse."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import evenhand
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "release"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("release")
+    demo = next(made for made in evenhand.demo("fairface", folder / "data") if made.task == "fairface/gender")
+    found = evenhand.evaluate(demo.task, demo.predictions, data=demo.data, options=demo.options, runs=folder / "runs")
+    assert found.folder is not None
+    return found.folder
+
+
+def release(run: Path, require: str, folder: Path) -> tuple[int, str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    command = ["sh", str(EXAMPLE / "release.sh"), str(run), str(EXAMPLE / require)]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env={**os.environ, "PATH": path}, check=False
+    )
+    return done.returncode, done.stdout
+
+
+def test_the_planted_group_stops_the_release(run: Path, tmp_path: Path) -> None:
+    code, said = release(run, "by_race.toml", tmp_path)
+    assert code == 1
+    assert "the gate stays shut" in said
+    assert "released" not in said
+    assert "<failure" in (tmp_path / "gate.xml").read_text(encoding="utf-8")
+
+
+def test_the_group_that_only_looks_worse_lets_it_pass(run: Path, tmp_path: Path) -> None:
+    code, said = release(run, "by_age.toml", tmp_path)
+    assert code == 0, said
+    assert said.endswith("released\n")
