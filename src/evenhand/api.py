@@ -103,7 +103,7 @@ def predict(
     from evenhand import run
 
     found = registry.question(task) if isinstance(task, str) else task
-    made = model_of(model, device=device, settings=settings or {}) if isinstance(model, str) else model
+    made = run.find_model(model, device=device, **dict(settings or {})) if isinstance(model, str) else model
     return run.predict(
         found,
         made,
@@ -135,16 +135,6 @@ def engine_of(engine: str | Engine) -> Engine:
         made: Engine = registry.load(registry.ENGINES, kind)(engine)
         return made
     return engines.parse(engine)
-
-
-def model_of(spec: str, *, device: str = "cpu", settings: Mapping[str, Any] | None = None) -> Any:
-    """A model by `FILE.py:NAME`, or by `PROVIDER:NAME`."""
-    provider = spec.partition(":")[0]
-    if ".py" not in spec and provider in registry.names(registry.MODELS):
-        return registry.load(registry.MODELS, provider)(spec, **dict(settings or {}))
-    from evenhand.run import find_model
-
-    return find_model(spec)
 
 
 def demo(family: str, folder: PathLike) -> Sequence[Demo]:
