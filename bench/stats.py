@@ -1,6 +1,6 @@
 """Intervals, tests, permutations and draws at the sizes that real evaluations have.
 
-The first hot path has a peer: `fairlearn.metrics.MetricFrame` with the same number of draws over the same rows and groups.
+The first hot path has a peer: `fairlearn.metrics.MetricFrame`, with the same draws over the same rows and groups.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def comparisons() -> dict[str, Any]:
 def dyadic(data: dict[str, Any]) -> Any:
     """2,000 draws of people, FMR and FNMR at six fixed thresholds, from counting to intervals."""
     from evenhand.core.streams import stream
-    from evenhand.stats.differentials import rate_draws
+    from evenhand.stats.differentials import impostor_draws, rate_draws
     from evenhand.stats.intervals import percentile
     from evenhand.stats.resample import pair_counts, unit_weights
 
@@ -192,9 +192,10 @@ def dyadic(data: dict[str, Any]) -> Any:
     counts = pair_counts(data["a"], data["b"], data["score"], thresholds, PEOPLE)
     weights = unit_weights(PEOPLE, 2000, stream("bench", "people"))
     everyone = np.ones((PEOPLE, 1), dtype=np.bool_)
+    impostors = impostor_draws(counts, everyone, weights)
     return [
         (percentile(drawn.fmr), percentile(drawn.fnmr))
-        for drawn in (rate_draws(counts, everyone, weights, at) for at in range(len(thresholds)))
+        for drawn in (rate_draws(counts, everyone, weights, at, impostors) for at in range(len(thresholds)))
     ]
 
 

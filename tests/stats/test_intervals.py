@@ -12,6 +12,8 @@ from evenhand.stats.intervals import (
     clopper_pearson,
     cluster_means,
     effective_size,
+    jackknife_interval,
+    jackknife_means,
     mean_interval,
     percentile,
     proportion_interval,
@@ -109,6 +111,23 @@ def test_few_subjects_widen_the_interval_of_a_proportion() -> None:
     means = cluster_means([3, 1, 4, 2, 0, 4], [4, 4, 4, 4, 4, 4])
     plain, wide = proportion_interval(means), proportion_interval(means, small_sample=True)
     assert wide.low[0] < plain.low[0] < plain.high[0] < wide.high[0]
+
+
+def test_the_jackknife_leaves_out_one_cluster_at_a_time() -> None:
+    sums, counts_ = np.array([3.0, 1.0, 9.0, 2.0]), np.array([4.0, 2.0, 9.0, 7.0])
+    left = np.array([np.delete(sums, i).sum() / np.delete(counts_, i).sum() for i in range(4)])
+    found = jackknife_means(sums, counts_)
+    value = sums.sum() / counts_.sum()
+    assert found.variance[0] == pytest.approx(3 / 4 * ((left - value) ** 2).sum())
+    assert found.degrees[0] == pytest.approx(22**2 / (counts_**2).sum() - 1)
+    assert np.isnan(jackknife_interval(jackknife_means([1.0], [2.0])).low[0])
+
+
+def test_clusters_of_equal_size_need_no_jackknife() -> None:
+    sums = np.random.default_rng(0).random(12)
+    plain, wide = cluster_means(sums, np.full(12, 3.0)), jackknife_means(sums, np.full(12, 3.0))
+    assert wide.variance == pytest.approx(plain.variance)
+    assert wide.degrees[0] == pytest.approx(11)
 
 
 def test_weights_that_are_not_whole_use_the_same_formula() -> None:

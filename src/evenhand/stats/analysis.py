@@ -24,7 +24,7 @@ from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
 from evenhand.stats.intervals import Interval, bias_corrected, effective_size
 from evenhand.stats.pairing import Pairs
 from evenhand.stats.permutation import gap_reference
-from evenhand.stats.redraw import left_out, redraw, redraw_dyadic
+from evenhand.stats.redraw import COSTLY_CELLS, left_out, redraw, redraw_dyadic
 from evenhand.stats.resample import Weights, weight_blocks
 from evenhand.stats.sets import set_evidence
 from evenhand.stats.settings import Settings, margin_of
@@ -34,7 +34,6 @@ from evenhand.stats.verdicts import verdicts
 FEW_EVENTS = 30
 FEW_ROWS = 50
 MANY_GROUPS = 20
-COSTLY_CELLS = 50_000
 
 
 @dataclass(frozen=True)
@@ -230,7 +229,7 @@ def _beside(
     if not there and estimate.units == 1:
         yield "one unit: no interval"
     if there and estimate.units < settings.min_units:
-        yield f"an interval from {estimate.units} units covers less than it says"
+        yield f"an interval from {estimate.units} units may cover less than it says"
     if size is not None and 0 < size < FEW_ROWS and estimate.group != EVERYONE and everyone.number is not None:
         rest = max(everyone.rows - size, 1.0)
         rate = min(max(everyone.number, 0.0), 1.0)

@@ -6,14 +6,16 @@ A difference of gaps is never the comparison of two verdicts: it is drawn jointl
 own permutation reference.
 """
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from evenhand.core.errors import RunError
-from evenhand.core.measure import AnyMetric, Tally, estimates, tally
+from evenhand.core.measure import AnyMetric, estimates, tally
 from evenhand.core.metric import Direction, Kind, Ratio, Resampling
 from evenhand.core.records import Array, Group, Records, groups_of
 from evenhand.core.results import Estimate, Method, Reference, Status, Verdict
@@ -23,7 +25,7 @@ from evenhand.stats.checks import Floats, divide, normal_quantile
 from evenhand.stats.contrasts import joint_contrast
 from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
 from evenhand.stats.permutation import gap_reference
-from evenhand.stats.redraw import redraw, redraw_dyadic, redraw_ratio
+from evenhand.stats.redraw import COSTLY_CELLS, redraw, redraw_dyadic, redraw_ratio
 from evenhand.stats.resample import Weights, weight_blocks
 from evenhand.stats.settings import Settings, margin_of
 from evenhand.stats.tables import Layout, UnitTable, by_order, layout
@@ -113,17 +115,45 @@ def compare(
     plain = [estimates(part, groups) for part in tallies]
     at, size = 0, len(groups)
     for number, metric in enumerate(metrics):
+        sides = []
         for output, direction in metric.outputs.items():
             both = (plain[0][at : at + size], plain[1][at : at + size])
             at += size
-            if ":" in output and not chosen.detailed:
-                continue
-            side = _Side(metric, output, direction, tallies, places, rows, number, both, chosen, names)
-            if not side.numeric:
-                continue
-            found.extend(side.contrasts())
-            gaps.extend(side.gaps())
+            states = (tallies[0].states[number], tallies[1].states[number])
+            side = _Side(metric, output, direction, states, (places[0], places[1]), both, chosen, names)
+            if side.numeric and (chosen.detailed or ":" not in output):
+                sides.append(side)
+        drawn = _draws_of(sides)
+        for side in sides:
+            found.extend(side.contrasts(drawn))
+            gaps.extend(side.gaps(drawn))
     return Comparison(*names, tuple(found), tuple(gaps), places[0].units, *only, chosen.method())
+
+
+_BothDraws = tuple[Mapping[str, Floats], Mapping[str, Floats]]
+
+
+def _draws_of(sides: Sequence[_Side]) -> _BothDraws:
+    """The outputs of one metric that have no formula, drawn again for both models with the same weights."""
+    left = [side for side in sides if side.ratios is None]
+    if not left or left[0].settings.draws == 0:
+        return {}, {}
+    found: list[dict[str, Floats]] = []
+    one = left[0]
+    for place, state in zip(one.places, one.states, strict=True):
+        ratios = one.metric.ratios(state) if place.unit_b is not None else {}
+        drawn = {
+            side.output: redraw_dyadic(ratios[side.output], place, one.weights())
+            for side in left
+            if side.output in ratios
+        }
+        others = frozenset(side.output for side in left if side.output not in ratios)
+        if others:
+            costly = place.cells > COSTLY_CELLS
+            count = min(one.settings.draws, one.settings.costly_draws) if costly else one.settings.draws
+            drawn.update(redraw(one.metric, state, place, one.weights(count), others).values)
+        found.append(drawn)
+    return found[0], found[1]
 
 
 @dataclass(frozen=True)
@@ -133,10 +163,8 @@ class _Side:
     metric: AnyMetric
     output: str
     direction: Direction
-    tallies: Sequence[Tally]
-    places: Sequence[Layout]
-    rows: tuple[Records, Records]
-    number: int
+    states: tuple[Any, Any]
+    places: tuple[Layout, Layout]
     both: tuple[Sequence[Estimate], Sequence[Estimate]]
     settings: Settings
     names: tuple[str, str]
@@ -147,40 +175,41 @@ class _Side:
         there = [a.number is not None and b.number is not None for a, b in zip(*self.both, strict=True)]
         return any(there) and self.metric.resampling is not Resampling.NONE
 
-    def states(self) -> tuple[Any, Any]:
-        return self.tallies[0].states[self.number], self.tallies[1].states[self.number]
-
+    @property
     def ratios(self) -> tuple[Ratio, Ratio] | None:
+        """Both models' sums, when the output is a ratio of sums over single units."""
         if self.places[0].unit_b is not None:
             return None
-        found = [self.metric.ratios(state).get(self.output) for state in self.states()]
+        found = [self.metric.ratios(state).get(self.output) for state in self.states]
         return None if found[0] is None or found[1] is None else (found[0], found[1])
 
-    def weights(self) -> Iterator[Weights]:
+    def weights(self, draws: int | None = None) -> Iterator[Weights]:
+        """The weights of units, the same for both models."""
         units = self.places[0].units
-        return weight_blocks(units, self.settings.draws, stream("bootstrap", *self.settings.seed, units))
+        count = self.settings.draws if draws is None else draws
+        return weight_blocks(units, count, stream("bootstrap", *self.settings.seed, units))
 
-    def evidence(self) -> tuple[Evidence, Evidence]:
-        found: list[Evidence] = []
-        for side, (place, state) in enumerate(zip(self.places, self.states(), strict=True)):
-            ratio = self.metric.ratios(state).get(self.output)
+    def evidence(self, drawn: _BothDraws) -> tuple[Evidence, Evidence]:
+        """What is known about the output for each model."""
+        ratios = self.ratios
+        if ratios is not None:
             seed = (*self.settings.seed, self.metric.name, self.output)
-            if ratio is not None and place.unit_b is None:
-                found.append(RatioEvidence(place, ratio, self.weights, seed))
-                continue
-            if ratio is not None:
-                drawn = redraw_dyadic(ratio, place, self.weights())
-            else:
-                drawn = redraw(self.metric, state, place, self.weights(), frozenset([self.output])).values[self.output]
-            centre = np.array([np.nan if e.number is None else e.number for e in self.both[side]])
-            units = np.array([e.units for e in self.both[side]], dtype=np.int64)
-            found.append(DrawnEvidence(centre, drawn, units, place.shared_rows, "joint_bootstrap"))
+            first, second = (
+                RatioEvidence(place, ratio, self.weights, seed)
+                for place, ratio in zip(self.places, ratios, strict=True)
+            )
+            return first, second
+        found = []
+        for place, both, draws in zip(self.places, self.both, drawn, strict=True):
+            units = np.array([e.units for e in both], dtype=np.int64)
+            centre = _numbers([e.number for e in both])
+            found.append(DrawnEvidence(centre, draws[self.output], units, place.shared_rows, "joint_bootstrap"))
         return found[0], found[1]
 
-    def contrasts(self) -> list[ModelContrast]:
+    def contrasts(self, drawn: _BothDraws) -> list[ModelContrast]:
         """Every group, with p-values adjusted over the groups of one order."""
-        ratios = self.ratios()
-        raw = list(self._formulas(ratios) if ratios is not None else self._drawn())
+        ratios = self.ratios
+        raw = list(self._formulas(ratios) if ratios is not None else self._drawn(drawn))
         for order in {len(contrast.group.terms) for contrast in raw}:
             inside = [i for i, contrast in enumerate(raw) if len(contrast.group.terms) == order]
             usable = [i for i in inside if raw[i].status is Status.OK and not raw[i].group.is_missing]
@@ -190,13 +219,13 @@ class _Side:
                 raw[i] = replace(raw[i], adjusted=None if np.isnan(value) else value, family_size=len(usable))
         return [self._judged(contrast) for contrast in raw]
 
-    def gaps(self) -> Iterator[GapContrast]:
+    def gaps(self, drawn: _BothDraws) -> Iterator[GapContrast]:
         """The gap of every attribute for both models, with its own reference each, and their joint difference."""
         orders = by_order(self.places[0].groups)
         if not orders or self.settings.draws == 0:
             return
-        a, b = self.evidence()
-        drawn = [self._all_draws(side) for side in (a, b)]
+        a, b = self.evidence(drawn)
+        redrawn = [self._all_draws(side) for side in (a, b)]
         for by, positions in orders.items():
             large = [p for p in positions if self._usable(p, a.values, b.values)]
             if len(large) < 2:
@@ -204,8 +233,8 @@ class _Side:
             apart = paired.gap_difference(
                 a.values[large],
                 b.values[large],
-                drawn[0][:, large],
-                drawn[1][:, large],
+                redrawn[0][:, large],
+                redrawn[1][:, large],
                 confidence=self.settings.confidence,
             )
             gap_a, gap_b = (float(np.ptp(side.values[large])) for side in (a, b))
@@ -224,6 +253,7 @@ class _Side:
             )
 
     def _all_draws(self, side: Evidence) -> Floats:
+        """The draws of all groups."""
         if isinstance(side, RatioEvidence):
             return redraw_ratio(side.table, list(range(side.table.groups)), self.weights())
         assert isinstance(side, DrawnEvidence)
@@ -232,7 +262,10 @@ class _Side:
     def _reference(self, side: Evidence, large: list[int], gap: float) -> Reference | None:
         if not self.settings.permutations:
             return None
-        found = gap_reference(gap, side.null_gaps(large, self.settings.permutations).gaps)
+        null = side.null_gaps(large, self.settings.permutations).gaps
+        if np.all(np.isnan(null)):
+            return None
+        found = gap_reference(gap, null)
         return Reference(found.permutations, found.mean, found.quantile95, found.p_value, found.excess)
 
     def _usable(self, position: int, a: Floats, b: Floats) -> bool:
@@ -311,9 +344,9 @@ class _Side:
             p, test = paired.sign_flip(apart, flips=flips, rng=rng).p_value, "sign_flip"
         return self._contrast(position, group, difference, float(found.low), float(found.high), p, test, "cluster_t")
 
-    def _drawn(self) -> Iterator[ModelContrast]:
+    def _drawn(self, drawn: _BothDraws) -> Iterator[ModelContrast]:
         """Anything else: joint draws."""
-        a, b = self.evidence()
+        a, b = self.evidence(drawn)
         found = paired.joint_difference(
             a.values, b.values, self._all_draws(a), self._all_draws(b), confidence=self.settings.confidence
         )

@@ -144,22 +144,27 @@ def cross_counts(pairs: sparse.csr_array, membership: Booleans) -> Floats:
     return table
 
 
-def rate_draws(counts: PairCounts, membership: Booleans, weights: Weights, threshold: int = 0) -> RateDraws:
+def impostor_draws(counts: PairCounts, membership: Booleans, weights: Weights) -> Floats:
+    """How many impostor comparisons each group has in every draw (draws × groups); the same for all thresholds."""
+    return np.stack([dyadic_totals(weights, counts.impostor, inside, inside) for inside in membership.T], axis=1)
+
+
+def rate_draws(
+    counts: PairCounts, membership: Booleans, weights: Weights, threshold: int = 0, impostors: Floats | None = None
+) -> RateDraws:
     """Rates of every group when subjects are drawn again, the threshold fixed (draws × groups).
 
     A genuine comparison weighs as its person, an impostor comparison as the product of its two.
+    `impostors`, from `impostor_draws`, saves counting them again for every threshold.
     """
     inside = membership.astype(np.float64)
     wide = weights.astype(np.float64)
     fnmr = divide((wide * counts.genuine_errors[threshold]) @ inside, (wide * counts.genuine) @ inside)
-    fmr = np.empty_like(fnmr)
-    for group in range(membership.shape[1]):
-        here = np.asarray(membership[:, group])
-        fmr[:, group] = divide(
-            dyadic_totals(weights, counts.impostor_errors[threshold], here, here),
-            dyadic_totals(weights, counts.impostor, here, here),
-        )
-    return RateDraws(fmr, fnmr)
+    errors = counts.impostor_errors[threshold]
+    matches = np.stack([dyadic_totals(weights, errors, inside, inside) for inside in membership.T], axis=1)
+    return RateDraws(
+        divide(matches, impostor_draws(counts, membership, weights) if impostors is None else impostors), fnmr
+    )
 
 
 class RateIntervals(NamedTuple):

@@ -29,7 +29,7 @@ from evenhand.stats.redraw import redraw_ratio
 from evenhand.stats.resample import Weights
 from evenhand.stats.tables import Layout, UnitTable, pair_table, unit_table
 
-FEW_DRAWN_UNITS = 50
+FEW_DRAWN_UNITS = 200
 """Below so many units redrawn limits are drawn apart, as t asks."""
 
 

@@ -27,6 +27,7 @@ from evenhand.stats.checks import (
     divide,
     floats,
     normal_quantile,
+    summed,
     t_quantile,
 )
 
@@ -138,6 +139,45 @@ def cluster_means(sums: ArrayLike, counts: ArrayLike, groups: ArrayLike | None =
 def mean_interval(means: ClusteredMean, *, confidence: float = 0.95) -> Interval:
     """The t interval of clustered means, G − 1 degrees of freedom; none with fewer than two clusters."""
     half = t_quantile(confidence, means.clusters - 1) * means.standard_error
+    return Interval(means.value - half, means.value + half)
+
+
+class JackknifeMean(NamedTuple):
+    """Means of groups with the variance that leaving out one cluster at a time shows, and its degrees of freedom."""
+
+    value: Floats
+    variance: Floats  # NaN with fewer than two clusters
+    degrees: Floats
+
+
+def jackknife_means(
+    sums: ArrayLike, counts: ArrayLike, groups: ArrayLike | None = None, size: int = 1
+) -> JackknifeMean:
+    """As `cluster_means`, for few clusters of unequal size.
+
+    A large cluster pulls the mean towards itself and hides its own deviation; leaving it out shows it:
+    V = (G−1)/G · Σ((s − m·n)/(1 − n/N))² / N². Unequal clusters are worth fewer: (Σn)²/Σn² − 1 degrees of freedom.
+    With clusters of equal size both are what they are in `cluster_means`.
+
+    >>> plain, wide = cluster_means([3, 1, 9], [4, 2, 9]), jackknife_means([3, 1, 9], [4, 2, 9])
+    >>> bool(wide.variance[0] > plain.variance[0]), wide.degrees.round(2)
+    (True, array([1.23]))
+    """
+    plain = cluster_means(sums, counts, groups, size)
+    s, n = floats(sums), floats(counts)
+    g = np.zeros(len(s), dtype=np.int64) if groups is None else checked_codes(groups, size, len(s))
+    rest = plain.rows[g] - n
+    apart = divide((s - np.where(np.isnan(plain.value), 0.0, plain.value)[g] * n) * plain.rows[g], rest)
+    squares = summed(g, np.where(n > 0, apart, 0.0) ** 2, size)
+    variance = divide((plain.clusters - 1.0) * squares, plain.clusters * plain.rows**2)
+    degrees = divide(plain.rows**2, summed(g, n * n, size)) - 1
+    several = plain.clusters >= 2
+    return JackknifeMean(plain.value, np.where(several, variance, np.nan), np.where(several, degrees, np.nan))
+
+
+def jackknife_interval(means: JackknifeMean, *, confidence: float = 0.95) -> Interval:
+    """The t interval of means with jackknife variance; none with fewer than two clusters."""
+    half = t_quantile(confidence, np.nan_to_num(means.degrees)) * np.sqrt(means.variance)
     return Interval(means.value - half, means.value + half)
 
 

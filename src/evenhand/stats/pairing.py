@@ -13,13 +13,20 @@ from scipy import special
 
 from evenhand.core.metric import Kind
 from evenhand.stats import contrasts, ranks
-from evenhand.stats.checks import Floats, Integers, divide, summed
-from evenhand.stats.intervals import Interval, effective_size, mean_interval, proportion_interval, wilson
+from evenhand.stats.checks import Booleans, Floats, Integers, divide, summed
+from evenhand.stats.intervals import (
+    Interval,
+    effective_size,
+    jackknife_interval,
+    mean_interval,
+    proportion_interval,
+    wilson,
+)
 from evenhand.stats.ranks import OmnibusTest
 from evenhand.stats.tables import UnitTable
 
 FEW_UNITS = 100
-"""Below so many units a proportion's interval takes the t quantile."""
+"""Below so many units intervals take the forms for few units: t quantiles, jackknife."""
 
 Names = NDArray[np.str_]
 
@@ -48,16 +55,22 @@ def names(text: str | Names, count: int | None = None) -> Names:
 def table_limits(table: UnitTable, confidence: float) -> tuple[Interval, Names]:
     """The interval that fits a table of sums by unit, and its name, for every group."""
     means = table.means
+    few = means.clusters < FEW_UNITS
     if table.kind is Kind.MEAN:
-        name = "t" if table.independent else "cluster_t"
-        return mean_interval(means, confidence=confidence), np.full(table.groups, name)
+        plain = mean_interval(means, confidence=confidence)
+        if table.independent:
+            return plain, np.full(table.groups, "t")
+        wider = jackknife_interval(table.jackknife, confidence=confidence)
+        return _either(few, wider, plain), np.where(few, "cluster_t_jackknife", "cluster_t")
     if table.independent:
         return wilson(table.totals, means.rows, confidence=confidence), np.full(table.groups, "wilson")
-    few = means.clusters < FEW_UNITS
     plain = proportion_interval(means, confidence=confidence)
     wider = proportion_interval(means, confidence=confidence, small_sample=True)
-    interval = Interval(np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high))
-    return interval, np.where(few, "wilson_effective_t", "wilson_effective")
+    return _either(few, wider, plain), np.where(few, "wilson_effective_t", "wilson_effective")
+
+
+def _either(few: Booleans, wider: Interval, plain: Interval) -> Interval:
+    return Interval(np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high))
 
 
 def table_pairs(table: UnitTable, first: Integers, second: Integers, confidence: float, alpha: float) -> Pairs:

@@ -71,10 +71,10 @@ def permute_labels(
         out_counts[:] = summed(g, n, size)
     for start, dealt in _dealt(g, permutations, rng):
         rows = len(dealt)
-        place = (dealt + (np.arange(rows, dtype=np.int64) * size)[:, None]).ravel()
-        for table, values in ((out_sums, s),) if alike else ((out_sums, s), (out_counts, n)):
-            added = np.bincount(place, np.broadcast_to(values, dealt.shape).ravel(), minlength=rows * size)
-            table[start : start + rows] = added.reshape(rows, size)
+        for row in range(rows):
+            out_sums[start + row] = np.bincount(dealt[row], s, minlength=size)
+            if not alike:
+                out_counts[start + row] = np.bincount(dealt[row], n, minlength=size)
     return Permuted(out_sums, out_counts)
 
 
@@ -86,9 +86,12 @@ def permute_memberships(
     Whole rows of the table are dealt out: who belongs to two groups does so after the permutation too.
     """
     s, n = floats(sums), floats(counts)
-    patterns, codes = np.unique(membership, axis=0, return_inverse=True)
-    dealt = permute_labels(s, n, codes.reshape(-1), len(patterns), permutations, rng)
-    to_groups = patterns.astype(np.float64)
+    packed = np.ascontiguousarray(np.packbits(membership, axis=1))
+    _, first, codes = np.unique(
+        packed.view(np.dtype((np.void, packed.shape[1]))).ravel(), return_index=True, return_inverse=True
+    )
+    dealt = permute_labels(s, n, codes.reshape(-1), len(first), permutations, rng)
+    to_groups = membership[first].astype(np.float64)
     return Permuted(dealt.sums @ to_groups, dealt.counts @ to_groups)
 
 

@@ -19,6 +19,9 @@ from evenhand.stats.checks import Booleans, Floats, divide
 from evenhand.stats.resample import Weights, dyadic_totals, subsample_weights, weight_blocks
 from evenhand.stats.tables import Layout, UnitTable
 
+COSTLY_CELLS = 50_000
+"""Beyond so many cells, metrics that are drawn again get fewer draws (`Settings.costly_draws`)."""
+
 _BLOCK_ENTRIES = 3_000_000
 
 
@@ -47,8 +50,9 @@ def redraw(metric: AnyMetric, state: Any, places: Layout, weights: Iterator[Weig
             in_patterns = state.weigh(spread)
             identity = sparse.eye_array(len(drawn), format="csr")
             part = in_patterns.weigh(sparse.kron(identity, group_matrix, "csr"))
-            everyone = np.ones((groups, patterns))
-            whole = in_patterns.weigh(sparse.kron(identity, sparse.csr_array(everyone), "csr"))
+            repeats = groups if len(drawn) > 1 else 1  # a single whole serves all groups of its draw
+            everyone = sparse.csr_array(np.ones((repeats, patterns)))
+            whole = in_patterns.weigh(sparse.kron(identity, everyone, "csr"))
             values = metric.result(part, whole)
             for name in wanted:
                 column = numbers(values[name])

@@ -152,7 +152,7 @@ def dyadic_totals(
     >>> dyadic_totals(np.array([[1, 1], [2, 3]], dtype=np.float32), table)
     array([ 2., 12.])
     """
-    if rows is None or columns is None:
+    if rows is None or columns is None or (rows.all() and columns.all()):
         return _bilinear(weights, weights, counts)
     inside_rows, inside_columns = np.flatnonzero(rows), np.flatnonzero(columns)
     forward = counts[inside_rows][:, inside_columns]
@@ -241,7 +241,7 @@ def _bilinear(left: Weights, right: Weights, counts: sparse.csr_array) -> Floats
         inner = right.astype(kind) @ table.T.astype(kind)
     else:
         inner = np.ascontiguousarray((counts @ right.T.astype(np.float64)).T)
-    return floats(np.einsum("di,di->d", left.astype(np.float64), inner.astype(np.float64)))
+    return floats(np.einsum("di,di->d", left, inner, dtype=np.float64))
 
 
 def _counted(place: Integers, units: int) -> sparse.csr_array:

@@ -15,7 +15,7 @@ from scipy import sparse
 from evenhand.core.metric import Kind, Ratio
 from evenhand.core.records import Group, Records, distinct, unique_codes
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
-from evenhand.stats.intervals import ClusteredMean, cluster_means
+from evenhand.stats.intervals import ClusteredMean, JackknifeMean, cluster_means, jackknife_means
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,9 @@ class Layout:
             return False
         _, kinds = np.unique(self.kept[list(chosen)], axis=1, return_inverse=True)
         kind = kinds.reshape(-1)[self.pattern]
-        low, high = np.full(self.units, np.iinfo(np.int64).max), np.full(self.units, -1, dtype=np.int64)
-        np.minimum.at(low, self.unit, kind)
-        np.maximum.at(high, self.unit, kind)
-        return bool(np.all(low == high))
+        one_cell = np.zeros(self.units, dtype=np.int64)
+        one_cell[self.unit] = np.arange(self.cells)
+        return bool(np.all(kind == kind[one_cell[self.unit]]))
 
 
 def layout(cells: Records, groups: Sequence[Group]) -> Layout:
@@ -131,6 +130,11 @@ class UnitTable:
     def means(self) -> ClusteredMean:
         """Value, variance between units, rows and units of every group."""
         return cluster_means(self.top, self.bottom, self.group, self.groups)
+
+    @cached_property
+    def jackknife(self) -> JackknifeMean:
+        """Value, variance and degrees of freedom of every group, for few units of unequal size."""
+        return jackknife_means(self.top, self.bottom, self.group, self.groups)
 
     @cached_property
     def totals(self) -> Floats:
