@@ -11,11 +11,10 @@ from evenhand.core.engine import Done, Failed, finished
 from evenhand.core.errors import DataError, OptionError, PartError, UnknownNameError
 from evenhand.engines import Readable, Unreadable, parse, read_each
 
-EVERY = ("serial", "threads:2", "processes:2")
-every_engine = pytest.mark.parametrize("engine", EVERY)
+every_engine = pytest.mark.parametrize("engine", ["serial", "threads:2", "processes:1"])
 
 
-@every_engine
+@pytest.mark.parametrize("engine", ["serial", "threads:2", "processes:2"])
 def test_outcomes_come_in_the_order_of_parts(engine: str):
     assert list(parse(engine).map(parts.unequally_slow, range(9))) == [Done(part, part) for part in range(9)]
 
@@ -93,7 +92,7 @@ def test_a_generator_of_parts_that_raises_is_heard(engine: str):
         list(parse(engine).map(parts.square, broken()))
 
 
-@pytest.mark.parametrize("engine", ["threads:2", "processes:2"])
+@pytest.mark.parametrize("engine", ["threads:1", "processes:2"])
 def test_a_part_that_hangs_is_stopped_and_the_others_go_on(engine: str):
     outcomes = list(parse(engine).map(parts.troubled, ["a", "hang", "b", "c"], time_limit=1.0))
     assert [getattr(outcome, "value", None) for outcome in outcomes] == ["a", None, "b", "c"]
@@ -101,7 +100,7 @@ def test_a_part_that_hangs_is_stopped_and_the_others_go_on(engine: str):
 
 
 def test_a_worker_that_the_system_ends_costs_its_part_alone():
-    outcomes = list(parse("processes:2").map(parts.troubled, ["a", "kill", "b", "exit", "c"]))
+    outcomes = list(parse("processes:1").map(parts.troubled, ["a", "kill", "b", "exit", "c"]))
     assert [getattr(outcome, "value", None) for outcome in outcomes] == ["a", None, "b", None, "c"]
     assert "lost (ended by SIGKILL; the system may have run out of memory)" in outcomes[1].cause
     assert "exit code 5" in outcomes[3].cause
@@ -151,7 +150,7 @@ def test_every_part_has_one_thread_of_linear_algebra(engine: str):
 def test_products_have_the_same_bits_everywhere():
     found = {
         engine: list(finished(parse(engine).map(parts.product, range(3))))
-        for engine in ("serial", "threads:2", "processes:3")
+        for engine in ("serial", "threads:2", "processes:2")
     }
     assert all(value == found["serial"] for value in found.values())
 

@@ -19,6 +19,7 @@ from evenhand.core.task import Task
 from evenhand.engines import parse
 from evenhand.run import evaluate
 from evenhand.run.analysis import UNCOUNTED
+from evenhand.store.manifest import code_facts
 from evenhand.store.runs import run_folders
 
 QUICK = {"draws": 0, "permutations": 0}
@@ -59,7 +60,7 @@ def test_values_are_those_of_the_rows(tiny_data: Files):
     assert run.results.facts == {"faces": 400}
 
 
-@pytest.mark.parametrize("engine", ["threads:2", "processes:2", "processes:5"])
+@pytest.mark.parametrize("engine", ["threads:2", "processes:2", pytest.param("processes:5", marks=pytest.mark.slow)])
 def test_every_engine_gives_the_same_bytes(tmp_path: Path, tiny_data: Files, engine: str):
     data, predictions = tiny_data
     folders = [
@@ -107,6 +108,27 @@ def test_other_settings_are_another_run(tmp_path: Path, tiny_data: Files, other:
     second = evaluate(tiny.task, predictions, data, runs=tmp_path, **QUICK, **other)
     assert not second.reused
     assert second.manifest.fingerprint != first.manifest.fingerprint
+
+
+def test_a_file_that_an_option_names_counts_by_its_content(tmp_path: Path, tiny_data: Files):
+    data, predictions = tiny_data
+    weights = tmp_path / "weights.bin"
+    prints = []
+    for content in (b"one", b"two", b"one"):
+        weights.write_bytes(content)
+        run = evaluate(tiny.task, predictions, data, options={"weights": str(weights)}, **QUICK)
+        prints.append(run.manifest.fingerprint)
+    assert prints[0] == prints[2] != prints[1]
+    assert [(file.role, file.name) for file in run.manifest.inputs][-1] == ("options", "weights")
+
+
+def test_other_code_is_another_run(tmp_path: Path, tiny_data: Files, monkeypatch: pytest.MonkeyPatch):
+    data, predictions = tiny_data
+    before = evaluate(tiny.task, predictions, data, runs=tmp_path / "runs", **QUICK)
+    monkeypatch.setattr("evenhand.run.evaluation.code_facts", code_facts)
+    after = evaluate(tiny.task, predictions, data, runs=tmp_path / "runs", **QUICK)
+    assert after.folder != before.folder
+    assert set(after.manifest.code) == {"evenhand", "tiny"}
 
 
 def test_other_groups_are_measured_from_the_stored_rows(tmp_path: Path, tiny_data: Files, monkeypatch):
@@ -321,3 +343,28 @@ def test_a_difference_without_rows_says_why_there_are_none(tmp_path: Path, tiny_
     data, predictions = tiny_data
     run = evaluate(tiny.task, predictions, data, runs=tmp_path / "runs", rows="none", **QUICK)
     assert "--rows all" in store.diff(run, run).rows.reason
+
+
+class Ruler:
+    """An instrument that knows its name."""
+
+    def __init__(self, fingerprint: str) -> None:
+        self.fingerprint = fingerprint
+
+
+def test_instruments_are_part_of_the_results_and_of_the_fingerprint(tmp_path: Path, tiny_data: Files):
+    data, predictions = tiny_data
+    task = replace(tiny.task, instruments=lambda options: ("ruler",))
+    first = evaluate(task, predictions, data, instruments={"ruler": Ruler("steel")}, **QUICK)
+    second = evaluate(task, predictions, data, instruments={"ruler": Ruler("wood")}, **QUICK)
+    assert first.results.instruments == {"ruler": "steel"}
+    assert first.manifest.stages["records"] != second.manifest.stages["records"]
+    with pytest.raises(UnknownNameError, match="no instrument 'ruler'"):
+        evaluate(task, predictions, data, **QUICK)
+
+
+def test_recording_tells_how_far_it_is(tiny_data: Files):
+    data, predictions = tiny_data
+    seen: list[tuple[int, int | None, str]] = []
+    evaluate(tiny.task, predictions, data, progress=lambda *told: seen.append(told), **QUICK)
+    assert seen[-1] == (8, None, "parts recorded")

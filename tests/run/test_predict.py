@@ -57,6 +57,7 @@ def test_the_official_file_has_every_answer_in_the_order_of_the_samples(tmp_path
     assert (outcome.answered, outcome.unanswered, outcome.asked_now, outcome.asked_again) == (400, {}, 400, ())
     run = evaluate(tiny.task, outcome.file, tiny_data[0], draws=0)
     assert run.results.coverage.answered == 400
+    assert run.results.model == "given"
 
 
 def test_a_sample_that_is_not_answered_has_its_reason(tmp_path: Path, tiny_data: Files):

@@ -28,6 +28,7 @@ LEVELS = {"tone": ("light", "dark"), "age": ("young", "old")}
 class TinyOptions(Options):
     size: int = option(50, "faces per part")
     trouble: Literal["none", "raise", "kill", "slow", "hang"] = option("none", "what happens in part 2")
+    weights: Path | None = option(None, "a file that is not read")
     threshold: float = option(0.5, "score from which a face counts as found")
 
 

@@ -24,7 +24,7 @@ from evenhand.core.results import (
     Summary,
     Verdict,
 )
-from evenhand.store.plain import dumps, from_plain, loads, to_plain
+from evenhand.store.plain import dumps, dumps_lines, from_plain, loads, to_plain
 
 OLD = Group.of(age="70+", tone="dark")
 
@@ -89,6 +89,12 @@ def test_results_come_back_equal_and_to_the_same_bytes():
     back = from_plain(loads(data), Results)
     assert back == results
     assert dumps(back) == data
+
+
+def test_the_form_with_lines_says_the_same():
+    results = full_results()
+    fields_of = {field.name: getattr(results, field.name) for field in fields(Results)}
+    assert loads(dumps_lines(fields_of)) == loads(dumps(results))
 
 
 def test_every_field_of_results_is_filled_by_the_example():

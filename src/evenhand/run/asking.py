@@ -22,7 +22,7 @@ from evenhand.core.errors import EvenhandError, ModelError, PredictionError, Run
 from evenhand.core.options import as_plain
 from evenhand.core.options import parse as parse_options
 from evenhand.core.records import blocks
-from evenhand.core.task import Codec, Dataset, Model, Question, Sample, Unanswered
+from evenhand.core.task import Codec, Dataset, Model, Question, Sample, Unanswered, ignore, no_progress
 from evenhand.run.places import folder_of
 from evenhand.store.journal import SHARD_ANSWERS, Journal, UnwritableError, asked_before, copy_answers, read_journal
 from evenhand.store.manifest import (
@@ -78,8 +78,8 @@ def predict(
     ask_unanswered: bool = False,
     engine: Engine | None = None,
     workers: int = 1,
-    progress: Progress = lambda done, total, what: None,
-    warn: Warn = lambda message: None,
+    progress: Progress = no_progress,
+    warn: Warn = ignore,
 ) -> PredictOutcome:
     """Ask a model everything that is not on disk, and write the official file below `runs`.
 
@@ -158,7 +158,7 @@ class _Place:
         for folder in interrupted:
             lock = lock_folder(folder)
             if lock is not None:
-                return Claim(folder, adopted=True, _lock=lock)
+                return Claim(self.stem, folder, adopted=True, _lock=lock)
         if interrupted:
             raise RunError(f"{interrupted[0]} is being written by another process, which asks the same question.")
         return claim(self.parent, self.free_name())

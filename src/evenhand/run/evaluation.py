@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-import evenhand
 from evenhand import engines
 from evenhand.core.engine import Engine
 from evenhand.core.errors import DataError, PartError, UnknownNameError
@@ -20,11 +19,11 @@ from evenhand.core.options import as_plain
 from evenhand.core.options import parse as parse_options
 from evenhand.core.records import Records, concatenate
 from evenhand.core.results import MetricFact, Results
-from evenhand.core.task import Dataset, Predictions, Task, Tools
+from evenhand.core.task import Dataset, Predictions, Task, Tools, ignore, no_progress
 from evenhand.engines.blas import OneThread
 from evenhand.run.analysis import Tallied, in_metric_order, plain_estimates, tally_rows
 from evenhand.run.instruments import LazyInstruments
-from evenhand.run.places import folder_of, place_of
+from evenhand.run.places import folder_of, model_of, place_of
 from evenhand.run.recording import KEPT, Keeping, Recorder, share, stored_before
 from evenhand.store import inputs
 from evenhand.store.manifest import (
@@ -36,6 +35,7 @@ from evenhand.store.manifest import (
     fingerprint,
     input_facts,
     media_facts,
+    own_version,
     platform_facts,
     versions,
 )
@@ -53,7 +53,7 @@ from evenhand.store.runs import (
     run_folders,
 )
 from evenhand.store.submission import store_submission
-from evenhand.store.writing import Claim, claim, storing, write_whole
+from evenhand.store.writing import claim, storing, write_whole
 
 if TYPE_CHECKING:
     from evenhand.stats import Analysis
@@ -62,14 +62,6 @@ CACHE = ".cache"
 Rows = Literal["auto", "none", "all"]
 Warn = Callable[[str], None]
 Progress = Callable[[int, int | None, str], None]
-
-
-def _ignore(message: str) -> None:
-    """Nobody listens."""
-
-
-def _no_progress(done: int, total: int | None, what: str) -> None:
-    """Nobody watches."""
 
 
 def evaluate(
@@ -95,8 +87,8 @@ def evaluate(
     hash_media: bool = False,
     device: str = "cpu",
     instruments: Mapping[str, Any] | None = None,
-    progress: Progress = _no_progress,
-    warn: Warn = _ignore,
+    progress: Progress = no_progress,
+    warn: Warn = ignore,
 ) -> Run:
     """The run of a task over a file of predictions; stored below `runs`, or nowhere without it.
 
@@ -124,7 +116,7 @@ def evaluate(
         task=task,
         data=data,
         predictions=predictions,
-        model=model or predictions.stem or predictions.name,
+        model=model or model_of(predictions),
         options=chosen,
         dataset=dataset,
         answers=answers,
@@ -172,13 +164,11 @@ def _stored(job: _Job, manifest: Manifest, runs: Path, *, force: bool) -> Run:
         if not job.keeps_rows or found.manifest.stored.get("rows"):
             return replace(found, reused=True)
         force = True  # the same numbers, but rows are asked for and were not kept
-    held = claim(parent, final.name)
+    held = claim(parent, manifest.fingerprint)
     try:
-        _forget_unless_same(held, manifest.fingerprint)
         run = job.compute(manifest, held.folder, [] if force else _siblings(parent))
         with storing(final):
             shutil.rmtree(held.folder / KEPT, ignore_errors=True)
-            (held.folder / _WHOSE).unlink(missing_ok=True)
         if not held.publish(final, replace=force):
             held.discard()
             return replace(open_run(final), reused=True)
@@ -194,17 +184,6 @@ def _stored(job: _Job, manifest: Manifest, runs: Path, *, force: bool) -> Run:
                 f"{error} {kept} finished parts are kept: start the same command again, it computes only the others."
             ) from error
         raise
-
-
-_WHOSE = "fingerprint"  # in an unfinished run: what its parts belong to
-
-
-def _forget_unless_same(held: Claim, whole: str) -> None:
-    """What a dead process left is used only for the very same run."""
-    path = held.folder / _WHOSE
-    if held.adopted and not (path.exists() and path.read_text() == whole):
-        held.empty()
-    write_whole(path, whole.encode(), flush=False)
 
 
 def _siblings(parent: Path) -> list[Path]:
@@ -232,7 +211,7 @@ class _Job:
 
     def manifest(self, *, hash_media: bool) -> Manifest:
         """What the run is made of, before it is computed."""
-        files = (*input_facts(self.dataset.inputs, "data", self.data), *self._submission())
+        files = (*input_facts(self.dataset.inputs, "data", self.data), *self._submission(), *self._named_by_options())
         media = media_facts(
             (path for sample in self.dataset.samples for path in sample.media), self.data, content=hash_media
         )
@@ -298,7 +277,7 @@ class _Job:
                         continue
                     if source != records:
                         share(source, records)
-                    recorder = Recorder(self.task.name, None, None, hold=hold)
+                    recorder = Recorder(self.task.name, hold=hold)
                     whole = self._tally(recorder.through(read_parts(records, recorded)))
                     return whole, recorded, recorder.held
             said: list[str] = []
@@ -307,7 +286,7 @@ class _Job:
             if records is not None and folder is not None:
                 keeping = Keeping(self.tools.engine, folder / KEPT)
                 tools = replace(tools, engine=keeping)
-            recorder = Recorder(self.task.name, records, keeping, hold=hold)
+            recorder = Recorder(self.task.name, records, keeping, hold=hold, progress=self.tools.progress)
             parts = self.task.record(self.dataset, self.answers, self.options, tools)
             whole = self._tally(recorder.through(parts))
             recorded = Recorded(
@@ -382,8 +361,17 @@ class _Job:
             missing_attributes=whole.unannotated(self.by),
             warnings=recorded.warnings,
             facts={**recorded.facts, **to_plain(extras)},
-            version=evenhand.__version__,
+            version=own_version(),
         )
+
+    def _named_by_options(self) -> Iterator[Input]:
+        """Files that options name, such as weights: what is in them counts, not what they are called."""
+        for entry in fields(self.options):
+            value = getattr(self.options, entry.name)
+            for path in value if isinstance(value, tuple) else (value,):
+                if isinstance(path, Path) and path.is_file():
+                    fact = inputs.hash_of(path)
+                    yield Input("options", entry.name, fact.path, fact.size, fact.sha256)
 
     def _submission(self) -> tuple[Input, ...]:
         facts = self.answers.inputs

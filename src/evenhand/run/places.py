@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from evenhand.core.errors import RunError
 from evenhand.store.manifest import FILENAME, read_manifest
+from evenhand.store.runs import PREDICTIONS
 
 
 def folder_of(runs: Path, task: str, model: str) -> Path:
@@ -21,6 +23,15 @@ def folder_name(text: str) -> str:
     """
     name = "".join(letter if letter.isalnum() or letter in "-_.=+" else "-" for letter in text).lstrip(".")
     return name[:100] or "unnamed"
+
+
+def model_of(predictions: Path) -> str:
+    """Who gave these answers: the model that `predict` asked, where it wrote the file, else the file's name."""
+    folder = predictions.parent.parent
+    if predictions.parent.name == PREDICTIONS and (folder / FILENAME).is_file():
+        with suppress(RunError):
+            return read_manifest(folder).model
+    return predictions.stem or predictions.name
 
 
 def place_of(parent: Path, fingerprint: str) -> Path:

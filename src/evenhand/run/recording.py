@@ -17,9 +17,10 @@ from typing import Any
 from evenhand.core.engine import Done, Engine, Failed, In, Out, Workplace
 from evenhand.core.errors import PartError, RunError
 from evenhand.core.records import Array, Records
+from evenhand.core.task import no_progress
 from evenhand.store import inputs
 from evenhand.store.rows import from_parquet, to_parquet
-from evenhand.store.runs import RECORDED, Part, Recorded, read_parts, read_recorded
+from evenhand.store.runs import RECORDED, Part, Recorded, read_recorded
 from evenhand.store.writing import storing, write_whole
 
 KEPT = "kept"  # outcomes of the engine, in the folder of an unfinished run
@@ -62,8 +63,9 @@ class Keeping:
         number = 0
         while True:
             if number in have:
-                value: Any = from_parquet(have[number].read_bytes(), str(have[number]))
-                self.latest = (value, have[number], _hash(have[number].read_bytes()))
+                path = have[number]
+                value: Any = from_parquet(path.read_bytes(), str(path))
+                self.latest = (value, path, _digest_in(path))
                 yield Done(number, value)
             else:
                 outcome = next(outcomes, None)
@@ -89,17 +91,24 @@ class Keeping:
     def _on_disk(self, call: int) -> dict[int, Path]:
         have = {}
         for path in self.folder.glob(f"{call:03d}-*.parquet"):
-            _, number, digest = path.stem.split("-")
-            if _hash(path.read_bytes()) == digest:
-                have[int(number)] = path
+            if _hash(path.read_bytes()) == _digest_in(path):
+                have[int(path.stem.split("-")[1])] = path
         return have
 
 
 class Recorder:
     """Checks the parts of a protocol, writes them where they are stored, and holds them where they are asked for."""
 
-    def __init__(self, task: str, folder: Path | None, keeping: Keeping | None, *, hold: bool) -> None:
-        self.task, self.folder, self.keeping, self.hold = task, folder, keeping, hold
+    def __init__(
+        self,
+        task: str,
+        folder: Path | None = None,
+        keeping: Keeping | None = None,
+        *,
+        hold: bool,
+        progress: Callable[[int, int | None, str], None] = no_progress,
+    ) -> None:
+        self.task, self.folder, self.keeping, self.hold, self.progress = task, folder, keeping, hold, progress
         self.parts: list[Part] = []
         self.held: list[Records] = []
         if folder is not None:
@@ -117,6 +126,7 @@ class Recorder:
                 self.parts.append(self._store(rows, self.folder / f"part-{number:04d}.parquet"))
             if self.hold:
                 self.held.append(rows)
+            self.progress(number + 1, None, "parts recorded")
             yield rows
 
     def _store(self, rows: Records, path: Path) -> Part:
@@ -147,11 +157,6 @@ def stored_before(records: Path, fingerprint: str) -> Recorded | None:
     return recorded
 
 
-def reread(records: Path, recorded: Recorded) -> Iterator[Records]:
-    """The stored parts, as recording gave them."""
-    return read_parts(records, recorded)
-
-
 def share(source: Path, target: Path) -> None:
     """Give the stored rows of one run to another: the same files where the disk can, else copies."""
     with storing(target):
@@ -162,6 +167,10 @@ def share(source: Path, target: Path) -> None:
                 os.link(path, target / path.name)
             except OSError:
                 shutil.copyfile(path, target / path.name)
+
+
+def _digest_in(path: Path) -> str:
+    return path.stem.rpartition("-")[2]
 
 
 def _hash(data: bytes) -> str:

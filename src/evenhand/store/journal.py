@@ -42,7 +42,7 @@ class Journal:
     folder: Path
     most_answers: int = SHARD_ANSWERS
     most_seconds: float = SHARD_SECONDS
-    _open: list[tuple[str, str, Any]] = field(default_factory=list)
+    _open: list[msgspec.Raw] = field(default_factory=list)
     _since: float = 0.0
     _next: int = 0
     _asked: TextIO | None = None
@@ -66,8 +66,7 @@ class Journal:
         Raises UnwritableError when the answer is neither JSON values nor arrays.
         """
         kind, plain = ("unanswered", answer.reason) if isinstance(answer, Unanswered) else ("answer", answer)
-        entry = (sample, kind, plain)
-        _encode(entry)
+        entry = msgspec.Raw(_encode((sample, kind, plain)))
         if not self._open:
             self._since = monotonic()
         self._open.append(entry)

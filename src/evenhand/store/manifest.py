@@ -16,7 +16,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import evenhand
 from evenhand.core.errors import RunError
 from evenhand.core.task import InputFact
 from evenhand.store import inputs
@@ -24,7 +23,8 @@ from evenhand.store.plain import dumps, from_plain, loads, to_plain
 
 FORMAT = 1  # raised when an older evenhand could not read what we write
 FILENAME = "run.json"
-_VIEWS = frozenset({"cli", "compat", "report", "scenes", "serve"})  # rooms that no number depends on
+PACKAGE = "evenhand"
+_VIEWS = frozenset({"cli", "compat", "report", "reporting", "scenes", "serve"})  # rooms that no number depends on
 _PACKAGES = (
     "numpy",
     "scipy",
@@ -120,7 +120,7 @@ def check_format(plain: Any, path: Path) -> Any:
         raise RunError(f"{path} has no format version. It was not written by evenhand, or it is damaged.")
     if version > FORMAT:
         raise RunError(
-            f"{path} has format {version}, but this evenhand ({evenhand.__version__}) knows formats up to {FORMAT}. "
+            f"{path} has format {version}, but this evenhand ({own_version()}) knows formats up to {FORMAT}. "
             "A newer version wrote it: upgrade with pip install -U evenhand."
         )
     return plain
@@ -177,19 +177,24 @@ def media_facts(paths: Iterable[Path], root: Path, *, content: bool) -> Media | 
 
 def code_facts(functions: Sequence[Any]) -> dict[str, str]:
     """SHA-256 of the source of evenhand and of the packages that the functions come from."""
-    modules = {"evenhand", *(str(getattr(function, "__module__", "")).partition(".")[0] for function in functions)}
+    modules = {PACKAGE, *(str(getattr(function, "__module__", "")).partition(".")[0] for function in functions)}
     return {name: digest for name in sorted(modules) if (digest := _source(name))}
 
 
 def versions() -> dict[str, str]:
     """The versions of evenhand, Python and the packages that numbers depend on; of those installed."""
-    found = {"evenhand": evenhand.__version__, "python": platform.python_version()}
+    found = {PACKAGE: own_version(), "python": platform.python_version()}
     for package in _PACKAGES:
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def own_version() -> str:
+    """The version of evenhand; the package is there before any of its rooms, which need not import it."""
+    return str(vars(sys.modules[PACKAGE])["__version__"])
 
 
 def platform_facts() -> dict[str, str]:
@@ -207,7 +212,7 @@ def _source(module: str) -> str:
     digest = hashlib.sha256()
     for path in paths:
         name = path.relative_to(root)
-        if module == evenhand.__name__ and name.parts[0] in _VIEWS:
+        if module == PACKAGE and name.parts[0] in _VIEWS:
             continue
         try:
             digest.update(f"{name.as_posix()}\0".encode() + path.read_bytes())

@@ -12,7 +12,7 @@ import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
@@ -23,6 +23,7 @@ import numpy as np
 from evenhand.core.metric import Curve, Grid, Undefined
 from evenhand.core.records import Group
 
+_AS_IT_IS = frozenset({str, int, bool, type(None)})
 _WORDS = {math.inf: "inf", -math.inf: "-inf"}
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _TAGGED: Mapping[str, type[Any]] = {"curve": Curve, "grid": Grid, "undefined": Undefined}
@@ -35,6 +36,31 @@ def dumps(value: Any) -> bytes:
     '{\\n  "threshold": "inf",\\n  "value": {\\n    "undefined": "no faces"\\n  }\\n}\\n'
     """
     return msgspec.json.format(msgspec.json.encode(to_plain(value)), indent=2) + b"\n"
+
+
+def dumps_lines(value: Mapping[str, Any]) -> bytes:
+    """A mapping as JSON with a line per field, and a line per entry of its long lists.
+
+    >>> print(dumps_lines({"rows": 3, "estimates": [{"value": 0.5}, {"value": 0.25}], "by": ("age",)}).decode(), end="")
+    {
+    "rows": 3,
+    "estimates": [
+    {"value":0.5},
+    {"value":0.25}
+    ],
+    "by": ["age"]
+    }
+    """
+    encode = msgspec.json.encode
+    lines = []
+    for name, entry in value.items():
+        plain = to_plain(entry)
+        if isinstance(plain, list) and any(isinstance(part, dict) for part in plain):
+            text = b"[\n" + b",\n".join(encode(part) for part in plain) + b"\n]"
+        else:
+            text = encode(plain)
+        lines.append(encode(name) + b": " + text)
+    return b"{\n" + b",\n".join(lines) + b"\n}\n"
 
 
 def loads(data: bytes) -> Any:
@@ -51,20 +77,25 @@ def to_plain(value: Any) -> Any:
     >>> to_plain(Group.of(age="70+")), to_plain((1, 2.5)), to_plain(float("-inf"))
     ([['age', '70+']], [1, 2.5], '-inf')
     """
-    if value is None or isinstance(value, bool | str):
-        return str(value) if isinstance(value, np.str_) else value.value if isinstance(value, Enum) else value
+    kind = type(value)
+    if kind in _AS_IT_IS:
+        return value
+    if kind is float:
+        return _number(value)
+    if kind is tuple or kind is list:
+        return [to_plain(entry) for entry in value]
+    if kind is Group:
+        return [list(term) for term in value.terms]
+    return _rarer(value)
+
+
+def _rarer(value: Any) -> Any:
     if isinstance(value, Enum):
         return to_plain(value.value)
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        return _number(float(value))
-    if isinstance(value, np.bool_):
-        return bool(value)
+    if isinstance(value, np.generic):
+        return to_plain(value.item())
     if isinstance(value, np.ndarray):
         return to_plain(value.tolist())
-    if isinstance(value, Group):
-        return [list(term) for term in value.terms]
     if isinstance(value, Undefined):
         return {"undefined": value.reason}
     if isinstance(value, Curve | Grid):
@@ -75,8 +106,10 @@ def to_plain(value: Any) -> Any:
         if any(not isinstance(key, str) for key in value):
             return [[to_plain(key), to_plain(entry)] for key, entry in value.items()]
         return {str(key): to_plain(entry) for key, entry in value.items()}
-    if isinstance(value, Path):
+    if isinstance(value, Path | str):
         return str(value)
+    if isinstance(value, int | float):  # a type derived from them
+        return to_plain(int(value) if isinstance(value, int) else float(value))
     if isinstance(value, frozenset | set):
         return sorted((to_plain(entry) for entry in value), key=repr)
     if isinstance(value, Sequence):
@@ -94,43 +127,107 @@ def from_plain(plain: Any, kind: Any) -> Any:
     >>> from_plain({"undefined": "no faces"}, float | Undefined)
     Undefined(reason='no faces')
     """
-    origin = get_origin(kind)
-    if kind is Any:
-        return plain
-    if origin in (Union, types.UnionType):
-        return _union(plain, get_args(kind))
-    if kind is Group:
-        return Group(tuple((str(name), str(level)) for name, level in _list(plain)))
-    if kind is Undefined:
-        return Undefined(str(_tagged(plain, "undefined")))
-    if kind is float:
-        return _float(plain)
-    if kind in (int, str, bool):
-        if type(plain) is not kind:
-            raise ValueError(f"expected {kind.__name__}, found {plain!r}")
-        return plain
-    if kind is Path:
-        return Path(str(plain))
-    if kind is type(None):
-        if plain is not None:
-            raise ValueError(f"expected nothing, found {plain!r}")
-        return None
-    if origin is tuple:
-        inner = get_args(kind)
-        if len(inner) == 2 and inner[1] is Ellipsis:
-            return tuple(from_plain(entry, inner[0]) for entry in _list(plain))
-        return tuple(from_plain(entry, part) for entry, part in zip(_list(plain), inner, strict=True))
-    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
-        key, entry = get_args(kind)
-        pairs = plain.items() if isinstance(plain, dict) else _list(plain)
-        return {from_plain(name, key): from_plain(value, entry) for name, value in pairs}
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(plain)
-    if is_dataclass(kind) and isinstance(kind, type):
-        return _dataclass(plain, kind)
-    if _is_array(kind):
-        return _array(plain)
-    raise TypeError(f"no rule to read {kind!r} from JSON")
+    return _Reading({}).value(plain, kind)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The fields of a dataclass: their types, and which must be there."""
+
+    types: Mapping[str, Any]
+    needed: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One reading of plain values; knows the dataclasses that it has met."""
+
+    shapes: dict[type[Any], _Shape]
+
+    def value(self, plain: Any, kind: Any) -> Any:
+        if kind is Any:
+            return plain
+        if kind is float:
+            return _float(plain)
+        if kind in (int, str, bool):
+            if type(plain) is not kind:
+                raise ValueError(f"expected {kind.__name__}, found {plain!r}")
+            return plain
+        if kind is Group:
+            return Group(tuple((str(name), str(level)) for name, level in _list(plain)))
+        if kind is Undefined:
+            return Undefined(str(_tagged(plain, "undefined")))
+        if kind is type(None):
+            if plain is not None:
+                raise ValueError(f"expected nothing, found {plain!r}")
+            return None
+        if get_origin(kind) is None and isinstance(kind, type):
+            return self._of_class(plain, kind)
+        return self._generic(plain, kind)
+
+    def _of_class(self, plain: Any, kind: type[Any]) -> Any:
+        if issubclass(kind, Enum):
+            return kind(plain)
+        if is_dataclass(kind):
+            return self._dataclass(plain, kind)
+        if kind is Path:
+            return Path(str(plain))
+        if kind is np.ndarray:
+            return _array(plain)
+        raise TypeError(f"no rule to read {kind!r} from JSON")
+
+    def _generic(self, plain: Any, kind: Any) -> Any:
+        origin, inner = get_origin(kind), get_args(kind)
+        if origin in (Union, types.UnionType):
+            return self._union(plain, inner)
+        if origin is tuple:
+            if len(inner) == 2 and inner[1] is Ellipsis:
+                return tuple(self.value(entry, inner[0]) for entry in _list(plain))
+            return tuple(self.value(entry, part) for entry, part in zip(_list(plain), inner, strict=True))
+        if origin is np.ndarray:
+            return _array(plain)
+        if isinstance(origin, type) and issubclass(origin, Mapping):
+            pairs = plain.items() if isinstance(plain, dict) else _list(plain)
+            return {self.value(name, inner[0]): self.value(value, inner[1]) for name, value in pairs}
+        raise TypeError(f"no rule to read {kind!r} from JSON")
+
+    def _union(self, plain: Any, kinds: tuple[Any, ...]) -> Any:
+        if plain is None and type(None) in kinds:
+            return None
+        if isinstance(plain, dict) and len(plain) == 1 and (tag := next(iter(plain))) in _TAGGED:
+            kind = _TAGGED[tag]
+            if kind in kinds:
+                return self.value(plain, kind) if kind is Undefined else self._dataclass(plain[tag], kind)
+        problems = []
+        for kind in kinds:
+            try:
+                return self.value(plain, kind)
+            except (ValueError, TypeError) as error:
+                problems.append(str(error))
+        raise ValueError("; ".join(problems))
+
+    def _dataclass(self, plain: Any, kind: type[Any]) -> Any:
+        if not isinstance(plain, dict):
+            raise ValueError(f"expected the fields of {kind.__name__}, found {plain!r}")
+        shape = self.shapes.get(kind) or self.shapes.setdefault(kind, _shape(kind))
+        if not plain.keys() <= shape.types.keys():
+            raise ValueError(f"{kind.__name__} has no field {sorted(set(plain) - set(shape.types))[0]!r}")
+        if not shape.needed <= plain.keys():
+            missing = sorted(shape.needed - set(plain))[0]
+            raise ValueError(f"{kind.__name__} needs the field {missing!r}, which is not there")
+        values = {}
+        for name, entry in plain.items():
+            try:
+                values[name] = self.value(entry, shape.types[name])
+            except ValueError as error:
+                raise ValueError(f"{kind.__name__}.{name}: {error}") from None
+        return kind(**values)
+
+
+def _shape(kind: type[Any]) -> _Shape:
+    needed = (f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING)
+    hints = typing.get_type_hints(kind)
+    return _Shape({f.name: hints[f.name] for f in fields(kind)}, frozenset(needed))
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -149,39 +246,6 @@ def _float(plain: Any) -> float:
     return float(plain)
 
 
-def _union(plain: Any, kinds: tuple[Any, ...]) -> Any:
-    if isinstance(plain, dict) and len(plain) == 1 and (tag := next(iter(plain))) in _TAGGED:
-        kind = _TAGGED[tag]
-        if kind in kinds:
-            return from_plain(plain, kind) if kind is Undefined else _dataclass(plain[tag], kind)
-    problems = []
-    for kind in sorted(kinds, key=lambda kind: kind is not type(None)):
-        try:
-            return from_plain(plain, kind)
-        except (ValueError, TypeError) as error:
-            problems.append(str(error))
-    raise ValueError("; ".join(problems))
-
-
-def _dataclass(plain: Any, kind: type[Any]) -> Any:
-    if not isinstance(plain, dict):
-        raise ValueError(f"expected the fields of {kind.__name__}, found {plain!r}")
-    hints = typing.get_type_hints(kind)
-    known = {field.name: field for field in fields(kind)}
-    if unknown := set(plain) - set(known):
-        raise ValueError(f"{kind.__name__} has no field {sorted(unknown)[0]!r}")
-    for name, field in known.items():
-        if name not in plain and field.default is MISSING and field.default_factory is MISSING:
-            raise ValueError(f"{kind.__name__} needs the field {name!r}, which is not there")
-    values = {}
-    for name, entry in plain.items():
-        try:
-            values[name] = from_plain(entry, hints[name])
-        except ValueError as error:
-            raise ValueError(f"{kind.__name__}.{name}: {error}") from None
-    return kind(**values)
-
-
 def _tagged(plain: Any, tag: str) -> Any:
     if not isinstance(plain, dict) or set(plain) != {tag}:
         raise ValueError(f"expected an object with the one field {tag!r}, found {plain!r}")
@@ -192,10 +256,6 @@ def _list(plain: Any) -> list[Any]:
     if not isinstance(plain, list):
         raise ValueError(f"expected a list, found {plain!r}")
     return plain
-
-
-def _is_array(kind: Any) -> bool:
-    return kind is np.ndarray or get_origin(kind) is np.ndarray
 
 
 def _array(plain: Any) -> np.ndarray[Any, Any]:

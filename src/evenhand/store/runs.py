@@ -25,7 +25,7 @@ from evenhand.core.results import Coverage, Results
 from evenhand.core.task import InputFact
 from evenhand.store import inputs
 from evenhand.store.manifest import FILENAME, FORMAT, Manifest, check_format, read_manifest
-from evenhand.store.plain import dumps, from_plain, loads
+from evenhand.store.plain import dumps_lines, from_plain, loads
 from evenhand.store.rows import from_parquet
 
 RESULTS, RECORDS, PREDICTIONS, RECORDED = "results.json", "records", "predictions", "recorded.json"
@@ -179,7 +179,7 @@ def run_folders(root: Path) -> Iterator[Path]:
 
 def results_json(results: Results) -> bytes:
     """The results as they stand in `results.json`."""
-    return dumps({"format": FORMAT, **{name: getattr(results, name) for name in results.__dataclass_fields__}})
+    return dumps_lines({"format": FORMAT, **{name: getattr(results, name) for name in results.__dataclass_fields__}})
 
 
 def read_recorded(records: Path) -> Recorded:

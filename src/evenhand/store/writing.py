@@ -91,6 +91,7 @@ def flush_tree(folder: Path) -> None:
 class Claim:
     """A hidden folder that this process alone writes, until it is published or let go."""
 
+    name: str  # of the run; files of another are never taken for its own
     folder: Path
     adopted: bool  # a dead process left it, with what it had finished
     _lock: int | None = None
@@ -104,7 +105,7 @@ class Claim:
             flush_tree(self.folder)
             aside = None
             if replace and final.exists():
-                aside = final.with_name(f".{final.name}{REPLACED}{secrets.token_hex(4)}")
+                aside = final.with_name(f".{self.name}{REPLACED}{secrets.token_hex(4)}")
                 with suppress(FileNotFoundError):
                     final.rename(aside)
             try:
@@ -147,9 +148,9 @@ def claim(parent: Path, name: str) -> Claim:
         if lock is None:
             continue
         if found is None:
-            found = Claim(folder, adopted=True, _lock=lock)
+            found = Claim(name, folder, adopted=True, _lock=lock)
         else:  # one is enough
-            Claim(folder, adopted=True, _lock=lock).discard()
+            Claim(name, folder, adopted=True, _lock=lock).discard()
     for folder in parent.glob(f".{name}{REPLACED}*"):
         shutil.rmtree(folder, ignore_errors=True)
     while found is None:
@@ -158,7 +159,7 @@ def claim(parent: Path, name: str) -> Claim:
             folder.mkdir()
         lock = lock_folder(folder)
         if lock is not None or not _LOCKS:
-            found = Claim(folder, adopted=False, _lock=lock)
+            found = Claim(name, folder, adopted=False, _lock=lock)
     return found
 
 
