@@ -4,8 +4,8 @@
     python bench/uccs.py [FOLDER]           whole commands as users call them, in processes of their own
 
 The validation set has 7,584 images with 17,689 faces, the gallery 1,000 subjects with 10 pictures each, and a
-detector that leaves 28 boxes an image gives 212,352 rows: 2.6 GB of text. The data are made from a fixed seed and kept in
-the temporary folder, or in FOLDER. `published` in the goals is what the challenge's own package took for the same
+detector that leaves 28 boxes an image gives 212,352 rows: 2.6 GB of text. The data are made from a fixed seed and kept
+in the temporary folder, or in FOLDER. `published` in the goals is what the challenge's own package took for the same
 work, measured on another two-core machine.
 """
 
@@ -184,7 +184,9 @@ def _large() -> Any:
     )
     noise = rng.standard_normal((WATCHLIST, 128), dtype=np.float32)
     probes = means[subject - 1] + 1.2 * noise
-    stores = [ProbeEmbeddings(f"img{n:05d}", np.ones(10), box, probes[10 * n : 10 * n + 10]) for n in range(images)]
+    stores = [
+        ProbeEmbeddings([f"img{n:05d}"] * 10, np.ones(10), box, probes[10 * n : 10 * n + 10]) for n in range(images)
+    ]
     return faces, Enrolment(tuple(range(1, WATCHLIST + 1)), means), stores
 
 

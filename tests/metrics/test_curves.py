@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from evenhand.core.measure import measure
 from evenhand.core.metric import Curve, Undefined
 from evenhand.core.records import EVERYONE, Attribute, Group, Records
-from evenhand.metrics.curves import Event, FreeResponse, OpenSet, free_response, read_at, sum_of
+from evenhand.metrics.curves import Event, FreeResponse, OpenSet
+from evenhand.metrics.free_response import free_response, read_at, sum_of
 
 
 def by_counting(positives: list[float], negatives: list[float], faces: int, images: int) -> list[tuple[float, ...]]:

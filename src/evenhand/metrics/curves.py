@@ -1,14 +1,9 @@
-"""Rates against false alarms per image: free-response and open-set curves.
+"""Rates against false alarms per image as metrics: free-response and open-set curves.
 
-A curve is made of *positives* (faces that were found, or named correctly) and *negatives*
-(false alarms, strangers taken for somebody), each with a score. Its thresholds are the distinct
-scores of the negatives; at each, the rate is the share of all faces whose positive reaches it,
-and the abscissa the number of negatives that reach it, per image. Scores are sorted once, and
-every count is a binary search in them.
-
-An operating point asks for at most so many false alarms per image. It is read at the lowest
-threshold that keeps the promise, without interpolation; a curve that ends earlier gives its
-right-most value, and a curve that never gets so low gives none.
+The state keeps the scores of positives and negatives with their cells, and what the denominators
+count. A cell's curve and operating points are those of `free_response`; thousands of weighted cells
+(groups, redrawn images) are read from one sorted list, and only as much of it is looked at as the
+highest target needs.
 """
 
 from __future__ import annotations
@@ -31,8 +26,8 @@ from evenhand.core.metric import (
     Undefined,
 )
 from evenhand.core.records import Array, Records
+from evenhand.metrics.free_response import COMPETITION_TARGETS, Side, curve_of, last_of_ties, nobody, read_at
 
-COMPETITION_TARGETS = (1e-3, 1e-2, 1e-1, 1.0)  # false alarms per image
 CONVENTION = "lowest threshold with at most so many false alarms per image"
 
 
@@ -47,86 +42,6 @@ class Event(IntEnum):
     IGNORED = 5  # a detection on a face that must not count
     EXCLUDED = 6  # a face that must not count
     ABSENT = 7  # an exclusion that names nobody, and yet lowers the number of faces
-
-
-class FreeResponseCurve(NamedTuple):
-    """A curve in counts: thresholds ascending, what reaches each, and the two denominators."""
-
-    thresholds: Array
-    positives: Array  # that reach the threshold
-    negatives: Array  # that reach the threshold
-    faces: float  # denominator of the rate
-    images: float  # denominator of false alarms per image
-
-    @property
-    def rate(self) -> Array | Undefined:
-        """Positives per face, at every threshold."""
-        return self.positives / self.faces if self.faces > 0 else Undefined(_nobody(self.faces))
-
-    @property
-    def per_image(self) -> Array:
-        """Negatives per image, at every threshold; none when there is no image."""
-        return self.negatives / self.images if self.images > 0 else np.zeros(0)
-
-
-class Reading(NamedTuple):
-    """A curve read at an operating point; all is None where it does not get that low.
-
-    When there is no face at all, the rate alone is None.
-    """
-
-    target: float
-    rate: float | None
-    threshold: float | None
-    actual: float | None  # false alarms per image that were really reached
-    negatives: int | None  # false alarms it rests on
-
-
-def free_response(
-    positives: Array, negatives: Array, *, faces: float, images: float, every_score: bool = False
-) -> FreeResponseCurve:
-    """The curve of scores of positives and negatives.
-
-    Thresholds are the distinct scores of the negatives; with `every_score`, of the positives too.
-
-    >>> curve = free_response(np.array([0.9, 0.4]), np.array([0.5, 0.3]), faces=4, images=2)
-    >>> curve.thresholds.tolist(), curve.rate.tolist(), curve.per_image.tolist()
-    ([0.3, 0.5], [0.5, 0.25], [1.0, 0.5])
-    """
-    return _curve(_Side.of(positives), _Side.of(negatives), faces, images, every_score)
-
-
-def read_at(curve: FreeResponseCurve, targets: Sequence[float] = COMPETITION_TARGETS) -> tuple[Reading, ...]:
-    """The curve at the lowest threshold whose false alarms per image do not exceed each target.
-
-    >>> curve = free_response(np.array([0.9, 0.4]), np.array([0.5, 0.3]), faces=4, images=2)
-    >>> [reading.rate for reading in read_at(curve, (0.1, 0.5, 10))]
-    [None, 0.25, 0.5]
-    """
-    per_image, rate = curve.per_image, curve.rate
-    found = []
-    for target in targets:
-        allowed = int(np.count_nonzero(per_image <= target))
-        if not allowed:
-            found.append(Reading(target, None, None, None, None))
-            continue
-        place = len(per_image) - allowed  # false alarms fall as the threshold rises
-        found.append(
-            Reading(
-                target,
-                None if isinstance(rate, Undefined) else float(rate[place]),
-                float(curve.thresholds[place]),
-                float(per_image[place]),
-                int(curve.negatives[place]),
-            )
-        )
-    return tuple(found)
-
-
-def sum_of(readings: Sequence[Reading]) -> float | Undefined:
-    """The sum of the rates that there are (the competition's ranking); a missing one adds nothing."""
-    rates = [reading.rate for reading in readings if reading.rate is not None]
-    return float(sum(rates)) if rates else Undefined("the curve gets as low as none of the targets")
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +102,7 @@ class _CurveMetric(Metric[Scored]):
         total = np.where(there.any(axis=1), np.where(there, found.rates, 0.0).sum(axis=1), np.nan)
         low = "the curve has more false alarms per image at every threshold"
         faces = own.faces
-        reasons = low if (faces > 0).all() else [_nobody(count) if count <= 0 else low for count in faces]
+        reasons = low if (faces > 0).all() else [nobody(count) if count <= 0 else low for count in faces]
         columns: dict[str, Column] = {"sum": Numbers(total, reasons)}
         for kind, table in (("", found.rates), (" shared", shared)):
             for place, target in enumerate(self.targets):
@@ -205,7 +120,7 @@ class _CurveMetric(Metric[Scored]):
         }
 
     def _draw(self, view: _View) -> Curve | Undefined:
-        curve = _curve(view.positives, view.negatives, view.faces, view.images, self._every_score)
+        curve = curve_of(view.positives, view.negatives, view.faces, view.images, self._every_score)
         rate = curve.rate
         if isinstance(rate, Undefined):
             return rate
@@ -284,34 +199,11 @@ class OpenSet(_CurveMetric):
         return role.astype(np.int8), np.asarray(rows["known"])
 
 
-class _Side:
-    """Scores from the highest down, each with its weight; counts of those that reach a threshold."""
-
-    def __init__(self, scores: Array, weights: Array | None) -> None:
-        self.scores, self._weights = scores, weights
-
-    @classmethod
-    def of(cls, scores: Array) -> _Side:
-        return cls(-np.sort(-np.asarray(scores, dtype=np.float64)), None)
-
-    def at_least(self, thresholds: Array) -> Array:
-        """The weight of the scores that reach each threshold."""
-        reached: Array = np.searchsorted(-self.scores, -thresholds, side="right")
-        if self._weights is not None:
-            reached = np.concatenate([[0], np.cumsum(self._weights, dtype=np.float64)])[reached]
-        return reached
-
-    def thresholds(self) -> Array:
-        """The distinct scores that occur (with a weight above 0), ascending."""
-        scores = self.scores if self._weights is None else self.scores[self._weights > 0]
-        return scores[_last_of_ties(scores)][::-1]
-
-
 class _View(NamedTuple):
     """One cell: its positives and negatives, sorted, and its denominators."""
 
-    positives: _Side
-    negatives: _Side
+    positives: Side
+    negatives: Side
     faces: float
     images: float
 
@@ -356,7 +248,7 @@ class _Cells:
         if self._mixture is None:
             for cell in range(self.size):
                 view = self.view(cell)
-                curve = _curve(view.positives, view.negatives, view.faces, view.images, every_score)
+                curve = curve_of(view.positives, view.negatives, view.faces, view.images, every_score)
                 for place, reading in enumerate(read_at(curve, targets)):
                     values = (reading.rate, reading.threshold, reading.actual, reading.negatives)
                     for table, value in zip(found, values, strict=True):
@@ -386,7 +278,8 @@ class _Cells:
 
     def _shares(self, reached: Array, thresholds: Array) -> Array:
         some = (self.faces > 0)[:, np.newaxis] & ~np.isnan(thresholds)
-        return np.divide(reached, self.faces[:, np.newaxis], out=np.full(thresholds.shape, np.nan), where=some)
+        shares = np.divide(reached, self.faces[:, np.newaxis], out=np.full(thresholds.shape, np.nan), where=some)
+        return np.asarray(shares)
 
     def _weights(self) -> Iterator[tuple[int, Array]]:
         """Every cell with the weights of the basis cells; unpacked a few megabytes at a time."""
@@ -410,7 +303,7 @@ class _SortedRows:
         self._scores, self._codes = state.score[order], state.codes[order]
         self._is_negative = state.role[order] == NEGATIVE
         self._only_negatives = bool(self._is_negative.all())
-        self._ends = _last_of_ties(self._scores)
+        self._ends = last_of_ties(self._scores)
         self._basis = state.basis
         self._by_basis: tuple[Array, Array] | None = None
 
@@ -419,16 +312,16 @@ class _SortedRows:
         """How many rows there are."""
         return len(self._scores)
 
-    def of_basis(self, cell: int) -> _Side:
+    def of_basis(self, cell: int) -> Side:
         if self._by_basis is None:
             order = np.argsort(self._codes, kind="stable")
             starts = np.searchsorted(self._codes[order], np.arange(self._basis + 1))
             self._by_basis = (order, starts)
         order, starts = self._by_basis
-        return _Side(self._scores[order[starts[cell] : starts[cell + 1]]], None)
+        return Side(self._scores[order[starts[cell] : starts[cell + 1]]], None)
 
-    def weighted(self, weights: Array) -> _Side:
-        return _Side(self._scores, weights[self._codes])
+    def weighted(self, weights: Array) -> Side:
+        return Side(self._scores, weights[self._codes])
 
     def at_least(self, weights: Array, thresholds: Array) -> Array:
         """(targets,): the weight of the rows that reach each threshold; not a number for one that is not."""
@@ -486,15 +379,6 @@ class _Lazily(Sequence[Curve | Undefined]):
         return self._make(cell % self._size)
 
 
-def _curve(positives: _Side, negatives: _Side, faces: float, images: float, every_score: bool) -> FreeResponseCurve:
-    thresholds = negatives.thresholds()
-    if every_score:
-        thresholds = np.union1d(thresholds, positives.thresholds())
-    if images <= 0:
-        thresholds = thresholds[:0]
-    return FreeResponseCurve(thresholds, positives.at_least(thresholds), negatives.at_least(thresholds), faces, images)
-
-
 _AT_ONCE = 1 << 22
 
 
@@ -508,20 +392,7 @@ def _most_allowed(images: Array, targets: Sequence[float]) -> Array:
     return np.where(images[:, np.newaxis] > 0, most, -1.0)
 
 
-def _last_of_ties(scores: Array) -> Array:
-    """Where runs of equal scores end."""
-    last = np.ones(len(scores), dtype=np.bool_)
-    last[:-1] = scores[1:] != scores[:-1]
-    return np.flatnonzero(last)
-
-
 def _point(target: float, threshold: float, actual: float, negatives: float) -> OperatingPoint:
     if np.isnan(threshold):
         return OperatingPoint(CONVENTION, target, None, None, None)
     return OperatingPoint(CONVENTION, target, actual, threshold, round(negatives))
-
-
-def _nobody(faces: float) -> str:
-    if faces < 0:
-        return f"more faces are excluded than there are (by {-int(faces)})"
-    return "there is no face to be counted"

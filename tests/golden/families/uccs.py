@@ -55,12 +55,10 @@ def _kind(here: Path, expected: Any) -> Callable[[Checks], None]:
         return lambda checks: _pipeline(checks, here, expected)
     elif (here / "detections.json").exists():
         return lambda checks: _detection_file(checks, here, expected)
-    elif (here / "data" / "gallery.csv").exists():
+    elif "subjects_in_header" in expected or any(path.is_dir() for path in here.rglob("*_embeddings")):
         return lambda checks: _scoring(checks, here, expected)
-    elif "ranks" in expected or "by_rank" in expected:
-        return lambda checks: _recognition(checks, here, expected, _score_file(here))
-    elif "curve" in expected or "by_iou" in expected or "refused" in expected:
-        return lambda checks: _detection(checks, here, expected, _score_file(here))
+    elif "ranks" in expected or "curve" in expected or "by_iou" in expected or "refused" in expected:
+        return lambda checks: _curves(checks, here, expected, _score_file(here))
     return lambda checks: checks.true("kind", False, f"no kind of case has these keys: {list(expected)}")
 
 
@@ -85,19 +83,49 @@ def _score_file(here: Path) -> Path:
     return found[0]
 
 
-def _detection(checks: Checks, here: Path, expected: Mapping[str, Any], file: Path, name: str = "") -> None:
-    if "refused" in expected:
-        faces = _truth(here)
-        checks.refused("refused", lambda: read_detections(file, faces), str(expected["refused"]))
-        return
+def _curves(checks: Checks, here: Path, expected: Mapping[str, Any], file: Path, name: str = "") -> None:
+    """A score file against its truth: refused, at several limits, or at one."""
     if "by_iou" in expected:
         _unknown(checks, "expected", expected, {"by_iou"})
         for limit, part in expected["by_iou"].items():
-            _detection(checks, here, part, file, f"iou {limit} ")
-        return
+            _curves(checks, here, {"iou": float(limit), **part}, file, f"iou {limit} ")
+    elif "refused" in expected:
+        _refused(checks, here, expected, file)
+    elif "ranks" in expected:
+        _recognition(checks, here, expected, file, name)
+    else:
+        _detection(checks, here, expected, file, name)
+
+
+def _refused(checks: Checks, here: Path, expected: Mapping[str, Any], file: Path) -> None:
+    """An error that names what it should, and nothing written."""
+    _unknown(checks, "expected", expected, {"refused", "iou", "rank"})
+    iou = expected.get("iou", 0.5)
+
+    def evaluate() -> Any:
+        faces = _truth(here)
+        if expected.get("task") == "recognition":
+            found = read_scores(file, faces, iou=iou)
+            return evaluate_identification(faces, found, ranks=[expected.get("rank", 1)], iou=iou)
+        return evaluate_detection(faces, read_detections(file, faces), iou=iou)
+
+    checks.refused("refused", evaluate, str(expected["refused"]))
+    task = expected.get("task", "detection")
+    table = next(path for path in sorted((here / "data").glob("*.csv")) if path.name != "gallery.csv")
+    lists = [path for path in (here / "data").iterdir() if path.name.startswith("exclude")]
+    with tempfile.TemporaryDirectory() as folder:
+        line = ["evaluation", "-t", task, "--data_directory", str(here / "data"), "--result_directory", folder]
+        line += ["--which_set", table.stem, f"--eval.{task}.files", str(file), "--eval.iou", str(iou)]
+        line += ["--eval.exclude_gallery", str(lists[0]) if lists else "null", "--draws", "0"]
+        line += ["--eval.recognition.rank", str(expected.get("rank", 1))]
+        checks.equal("exit code", command.main(line), 2)
+        checks.equal("files written", list(Path(folder).iterdir()), [])
+
+
+def _detection(checks: Checks, here: Path, expected: Mapping[str, Any], file: Path, name: str = "") -> None:
     faces = _truth(here)
     found = read_detections(file, faces)
-    iou = expected["iou"]
+    iou = expected.get("iou", 0.5)
     targets = [point["target"] for point in expected.get("operating_points", ())]
     got = as_plain(evaluate_detection(faces, found, iou=iou, **({"targets": targets} if targets else {})))
     _unknown(checks, name, expected, {"iou", "counts", "curve", "operating_points", "assignments", "sum"})
@@ -107,7 +135,7 @@ def _detection(checks: Checks, here: Path, expected: Mapping[str, Any], file: Pa
 
 def _recognition(checks: Checks, here: Path, expected: Mapping[str, Any], file: Path, name: str = "") -> None:
     faces = _truth(here)
-    iou = expected["iou"]
+    iou = expected.get("iou", 0.5)
     found = read_scores(file, faces, iou=iou)
     _identification(checks, name, faces, found, expected)
     _assignments(checks, name, faces, found, iou, expected)
@@ -118,13 +146,14 @@ def _identification(
 ) -> None:
     ranks = expected.get("ranks", {})
     _unknown(checks, name, expected, {"iou", "counts", "ranks", "assignments", "oroc_documented"})
-    targets = next((tuple(p["target"] for p in part["operating_points"]) for part in ranks.values()), None)
+    listed = (part["operating_points"] for part in ranks.values() if "operating_points" in part)
+    targets = next((tuple(point["target"] for point in points) for points in listed), None)
     got = as_plain(
         evaluate_identification(
             faces,
             found,
             ranks=[int(rank) for rank in ranks],
-            iou=expected["iou"],
+            iou=expected.get("iou", 0.5),
             **({"targets": targets} if targets else {}),
         )
     )
@@ -333,7 +362,7 @@ def _detection_file(checks: Checks, here: Path, expected: Mapping[str, Any]) -> 
         text = out.read_text(encoding="utf-8")
     wanted = (here / "expected.txt").read_text(encoding="utf-8")
     checks.equal("text", text, wanted)
-    checks.equal("lines", rows, expected["lines"] - 1 if text.count("\n") == expected["lines"] else expected["lines"])
+    checks.equal("lines", rows + 1, expected["lines"])  # with the header
     checks.equal(
         "images_written", len({line.split(",")[0] for line in text.splitlines()[1:]}), expected["images_written"]
     )

@@ -73,6 +73,7 @@ class Detected(NamedTuple):
 
     answers: tuple[tuple[str, ImageDetections], ...]
     unreadable: Mapping[str, str]
+    failed: Mapping[str, str]  # pictures at which the detector itself broke
 
 
 def detect(
@@ -85,19 +86,21 @@ def detect(
     tell: Tell | None = None,
 ) -> Detected:
     """Look for faces in pictures; the surest `most` of each are kept, best first."""
-    answers, unreadable = [], {}
+    answers: list[tuple[str, ImageDetections]] = []
+    unreadable: dict[str, str] = {}
+    failed: dict[str, str] = {}
     parts = [(str(pictures / name), most) for name in images]
     outcomes = engine.map(_detect_one, parts, setup=setting.build)
     for number, (name, outcome) in enumerate(zip(images, outcomes, strict=True), 1):
         if isinstance(outcome, Failed):
-            unreadable[name] = outcome.cause
+            failed[name] = outcome.cause
         elif isinstance(outcome.value, str):
             unreadable[name] = outcome.value
         else:
             answers.append((name, outcome.value))
         if tell is not None:
             tell(number, len(images))
-    return Detected(tuple(answers), unreadable)
+    return Detected(tuple(answers), unreadable, failed)
 
 
 def _detect_one(part: tuple[str, int], place: Workplace) -> ImageDetections | str:
@@ -113,7 +116,8 @@ def _detect_one(part: tuple[str, int], place: Workplace) -> ImageDetections | st
         return str(error)
     faces = detector.faces(pixels)[:most]
     marks = [face.landmarks for face in faces]
-    landmarks = np.array(marks, dtype=np.float32).reshape(-1, 5, 2) if None not in marks else None
+    complete = all(mark is not None for mark in marks)
+    landmarks = np.array(marks, dtype=np.float32).reshape(-1, 5, 2) if complete else None
     corners = np.array([face.box for face in faces], dtype=np.float32).reshape(-1, 4)
     return from_corners(np.array([face.score for face in faces], dtype=np.float32), corners, landmarks)
 

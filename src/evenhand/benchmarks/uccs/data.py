@@ -12,7 +12,7 @@ beside the ids.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ NO_EXCLUSION = Exclusion(np.zeros(0, dtype=np.int64))
 
 @dataclass(frozen=True)
 class ExtraColumn:
-    """A column that a user added: one level per face, or None where the field is empty."""
+    """What faces can be grouped by: one level per face, or none where the field is empty."""
 
     levels: tuple[str, ...]
     of_face: Array  # (faces,): index of the level, `len(levels)` where empty
@@ -114,8 +114,9 @@ def read_faces(path: Path, exclusion: Exclusion = NO_EXCLUSION) -> tuple[Faces, 
         subject=frame["SUBJECT_ID"].to_numpy()[order],
         face_id=frame["FACE_ID"].to_numpy()[order],
         exclusion=exclusion,
-        extra=_extra_columns(source.text(), others, header.names, order, image[order], len(first_seen)),
     )
+    extra = _extra_columns(source.text(), others, header.names, order, image[order], len(first_seen))
+    faces = replace(faces, extra=_own_columns(faces) | extra)
     return faces, source.fact
 
 
@@ -259,6 +260,19 @@ def exclusion_warnings(faces: Faces) -> tuple[str, ...]:
             "from the number of known faces, and so do we."
         )
     return tuple(found)
+
+
+SIZES = ("below 50 px", "50-99 px", "100-199 px", "200 px and more")
+
+
+def _own_columns(faces: Faces) -> dict[str, ExtraColumn]:
+    """What every table tells about its faces: whether they are on the watchlist, and how high they are."""
+    height = np.digitize(faces.boxes_xywh[:, 3], (50, 100, 200))
+    listed = np.where(faces.is_known, 0, 1)
+    return {
+        "listed": ExtraColumn(("listed", "unknown"), listed, None),
+        "face_height": ExtraColumn(SIZES, height, None),
+    }
 
 
 def _extra_columns(

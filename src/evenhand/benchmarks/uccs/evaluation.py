@@ -19,9 +19,9 @@ from evenhand.benchmarks.uccs.record import Ties, record_detection, record_ident
 from evenhand.core.errors import OptionError
 from evenhand.core.metric import Undefined
 from evenhand.core.records import Array, Records
-from evenhand.metrics.curves import (
+from evenhand.metrics.curves import Event
+from evenhand.metrics.free_response import (
     COMPETITION_TARGETS,
-    Event,
     FreeResponseCurve,
     Reading,
     free_response,

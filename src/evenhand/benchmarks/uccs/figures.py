@@ -19,7 +19,7 @@ from evenhand.core.errors import OptionError, StorageError
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Figure, Table
 from evenhand.core.records import Array
-from evenhand.metrics.curves import FreeResponseCurve
+from evenhand.metrics.free_response import FreeResponseCurve
 
 # The ten colours that figures of the challenge have been drawn in, in their order.
 COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")

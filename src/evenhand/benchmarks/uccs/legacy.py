@@ -53,7 +53,7 @@ def load_plain(data: bytes, path: Path, problem: Problem = DataError) -> Any:
             return _from_archive(data)
         stream = io.BytesIO(data)
         value = _run(stream, None)
-        if value == _TORCH_MAGIC:
+        if isinstance(value, int) and value == _TORCH_MAGIC:
             _, _, value = (_run(stream, None) for _ in range(3))  # protocol, machine, content
         return value
     except RefusedError as refused:

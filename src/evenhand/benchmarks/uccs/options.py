@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from evenhand.benchmarks.uccs.record import Ties
 from evenhand.core.options import Options, option
-from evenhand.metrics.curves import COMPETITION_TARGETS
+from evenhand.metrics.free_response import COMPETITION_TARGETS
 
 
 @dataclass(frozen=True)

@@ -280,9 +280,8 @@ def matrix_blocks(path: Path, rows: int, subjects: int) -> Iterator[tuple[int, A
             while filled < block.nbytes:
                 got = file.readinto(view[filled:])  # type: ignore[arg-type]  # a view is a writable buffer
                 if not got:
-                    raise PredictionError(
-                        f"{path} ends in row {start + filled // (4 * subjects) + 1} of {rows}: cut off."
-                    )
+                    row = start + filled // (4 * subjects) + 1
+                    raise PredictionError(f"{path} is cut off: it ends in row {row} of {rows}.")
                 filled += got
             yield start, block, file.fact() if start + count >= rows else None
 

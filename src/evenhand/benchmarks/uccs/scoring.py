@@ -10,10 +10,12 @@ Scores go to the challenge's text form, to a binary store, or straight into an e
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +29,7 @@ from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 
 SHORTEST = 1e-12  # a vector is divided by its length, or by this
-_ROWS_AT_ONCE = 4096
+_ROWS_AT_ONCE = 2048
 _VALUES_AT_ONCE = 1 << 25
 
 
@@ -78,10 +80,10 @@ def score(probes: Iterable[ProbeEmbeddings], enrolment: Enrolment) -> Iterator[S
         vectors = np.concatenate([probe.embeddings for probe in block])
         if vectors.shape[1] != gallery.shape[0]:
             raise PredictionError(
-                f"The embeddings of {block[0].name} have {vectors.shape[1]} values, "
+                f"The embeddings of {block[0].names[0]} have {vectors.shape[1]} values, "
                 f"the gallery's {gallery.shape[0]}. Were both extracted by the same network?"
             )
-        files = [probe.name for probe in block for _ in range(len(probe.detection_scores))]
+        files = [name for probe in block for name in probe.names]
         scores = np.concatenate([probe.detection_scores for probe in block])
         boxes = np.concatenate([probe.boxes_xywh for probe in block])
         for start in range(0, len(files), rows):
@@ -100,9 +102,9 @@ def write_text(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[int
     with _whole_or_absent(path) as file:
         names = [PREFIX + subject_name(subject) for subject in subjects]
         file.write((",".join((*LEADING_COLUMNS, *names)) + "\n").encode())
-        for block in blocks:
-            file.write(_text_of(block))
-            rows += len(block.files)
+        for count, text in _ahead(lambda block: (len(block.files), _text_of(block)), blocks):
+            file.write(text)
+            rows += count
     return rows
 
 
@@ -113,11 +115,15 @@ def write_binary(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[i
     boxes: list[Array] = []
     with _whole_or_absent(path) as file:
         _npy_header(file, 0, len(subjects))
-        for block in blocks:
+
+        def store(block: ScoredBlock) -> ScoredBlock:
+            file.write(np.ascontiguousarray(block.similarities, dtype="<f4").data)
+            return block
+
+        for block in _ahead(store, blocks, threads=1):
             files.extend(block.files)
             scores.append(block.detection_scores)
             boxes.append(block.boxes_xywh)
-            file.write(np.ascontiguousarray(block.similarities, dtype="<f4").data)
         file.seek(0)
         _npy_header(file, len(files), len(subjects))
         ids = {
@@ -156,6 +162,22 @@ def evaluate_blocks(
         reducer.add(gathered, block.similarities)
         rows += count
     return reducer.finish(inputs=inputs, single=True)
+
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+def _ahead(work: Callable[[In], Out], things: Iterable[In], threads: int = 2) -> Iterator[Out]:
+    """Results in order, while other threads are at work on the next one or two."""
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[Out]] = deque()
+        for thing in things:
+            waiting.append(pool.submit(work, thing))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def _batches(probes: Iterable[ProbeEmbeddings], rows: int) -> Iterator[list[ProbeEmbeddings]]:

@@ -15,6 +15,7 @@ import io
 import struct
 import zipfile
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,17 +24,18 @@ import numpy as np
 from evenhand.benchmarks.uccs.data import subject_name
 from evenhand.benchmarks.uccs.legacy import load_plain, save_plain
 from evenhand.core.errors import DataError, MissingExtraError, PredictionError
-from evenhand.core.records import Array
+from evenhand.core.records import Array, blocks
 from evenhand.core.task import InputFact
 from evenhand.store.inputs import Problem, opened, read
 
 SUFFIXES = (".npz", ".safetensors", ".pth")
+_ROWS_AT_ONCE = 4096
 
 
 class ProbeEmbeddings(NamedTuple):
-    """The detections of one probe image, with their embeddings."""
+    """Detections of one probe image, or of several, with their embeddings."""
 
-    name: str  # of the image, without extension
+    names: list[str]  # the image of each detection, without extension
     detection_scores: Array  # (N,) doubles
     boxes_xywh: Array  # (N, 4) doubles
     embeddings: Array  # (N, D)
@@ -78,7 +80,7 @@ def save_store(folder: Path, name: str, arrays: Mapping[str, Array], form: str =
 
 
 def read_probes(path: Path) -> Iterator[ProbeEmbeddings]:
-    """The stores of all probe images, sorted by name."""
+    """The detections of all probe images, sorted by name; those of a file of rows a few thousand at a time."""
     path, npz = Path(path), NpzReader()
     if path.is_dir():
         for name, file in _files_in(path).items():
@@ -156,7 +158,7 @@ def _probe(name: str, arrays: Mapping[str, Array], path: Path) -> ProbeEmbedding
         raise PredictionError(
             f"{path}, {name}: {len(scores)} scores, {len(boxes)} boxes, {len(embeddings)} embeddings; all must agree."
         )
-    return ProbeEmbeddings(name, scores, boxes, embeddings)
+    return ProbeEmbeddings([name] * len(scores), scores, boxes, embeddings)
 
 
 def _embeddings(arrays: Mapping[str, Array], path: Path) -> Array:
@@ -165,7 +167,7 @@ def _embeddings(arrays: Mapping[str, Array], path: Path) -> Array:
     found = np.asarray(arrays["embeddings"])
     if found.ndim != 2 or found.dtype.kind != "f":
         raise PredictionError(f"{path}: embeddings are {found.dtype} {found.shape}; (faces, dimensions) are needed.")
-    if not np.isfinite(found).all():
+    if not np.isfinite(found.sum(dtype=np.float64)) and not np.isfinite(found).all():
         row = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
         raise PredictionError(f"{path}: the embedding in row {row} is not finite.")
     return found
@@ -192,18 +194,18 @@ def _rows_of(path: Path, wanted: tuple[str, ...]) -> tuple[Array, dict[str, Arra
 
 def _probes_of_rows(path: Path) -> Iterator[ProbeEmbeddings]:
     vectors, arrays = _rows_of(path, ("files", "detection_scores", "bboxes"))
-    names, codes = np.unique(arrays["files"], return_inverse=True)
-    order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(len(names) + 1))
-    for place, name in enumerate(names.tolist()):
-        rows = order[starts[place] : starts[place + 1]]
-        near = slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] + 1 == len(rows) else rows
+    names = [str(name).removesuffix(".jpg") for name in arrays["files"].tolist()]
+    in_order = all(a <= b for a, b in pairwise(names))
+    order = None if in_order else np.array(sorted(range(len(names)), key=lambda row: names[row].encode()))
+    for part in blocks(len(names), _ROWS_AT_ONCE):
+        rows = part if order is None else order[part]
         entries = {
-            "embeddings": np.asarray(vectors[near]),
-            "detection_scores": arrays["detection_scores"][near],
-            "bboxes": arrays["bboxes"][near],
+            "embeddings": np.asarray(vectors[rows]),
+            "detection_scores": arrays["detection_scores"][rows],
+            "bboxes": arrays["bboxes"][rows],
         }
-        yield _probe(Path(str(name)).stem if str(name).endswith(".jpg") else str(name), entries, path)
+        some = names[part] if order is None else [names[row] for row in order[part]]
+        yield _probe(str(path), entries, path)._replace(names=some)
 
 
 def _subjects_of_rows(path: Path) -> dict[str, Array]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from evenhand.benchmarks.uccs.check import check
 from evenhand.benchmarks.uccs.codec import DetectionCodec, IdentificationCodec
+from evenhand.benchmarks.uccs.conventions import explain_detection, explain_identification
 from evenhand.benchmarks.uccs.data import Faces
 from evenhand.benchmarks.uccs.detections import Detections
 from evenhand.benchmarks.uccs.evaluation import check_ranks
@@ -30,7 +31,7 @@ DATA/
   exclude_gallery_validation.txt   one face id per line (optional)
   gallery.csv                      FILE, SUBJECT_ID, REYE_X … LMOUTH_Y (needed for baselines and scoring)
   validation_images/, gallery_images/NNNN/   (needed for baselines only)
-Any further column of validation.csv (LIGHTING, …) can be grouped by, in small letters."""
+Group by listed, face_height, or any further column of validation.csv (LIGHTING, …) in small letters."""
 
 CONVENTIONS = (
     "Overlaps in single precision, best pair first; equal to the limit counts.",
@@ -102,6 +103,7 @@ detection = Task(
     headline=("froc", "DR@0.1 shared"),
     sections=(curve_section,),
     check=check,
+    explain=explain_detection,
     about=About(
         data=DATA,
         predictions="A detection score file: one line per detection, box as left, top, width, height. "
@@ -126,6 +128,7 @@ identification = Task(
     headline=("oroc_rank1", "TPIR@0.1 shared"),
     sections=(curve_section,),
     check=check,
+    explain=explain_identification,
     about=About(
         data=DATA,
         predictions="A recognition score file: one line per detection with one similarity per subject; "

@@ -16,7 +16,7 @@ from evenhand.benchmarks.uccs.baseline import (
 from evenhand.benchmarks.uccs.data import list_images, read_gallery
 from evenhand.benchmarks.uccs.detections import read_found, write_detections
 from evenhand.compat.uccs.config import Configuration
-from evenhand.core.errors import DataError, OptionError
+from evenhand.core.errors import DataError, OptionError, PartError
 
 Say = Callable[[str], None]
 
@@ -44,6 +44,11 @@ def baseline_detection(config: Configuration, own: argparse.Namespace, say: Say)
     _name_unreadable(found.unreadable, len(names), say)
     rows = write_detections(out, found.answers)
     say(f"wrote {out}: {rows} detections in {len(found.answers)} pictures ({own.detector})")
+    if found.failed:
+        name, cause = next(iter(found.failed.items()))
+        raise PartError(
+            f"The detector failed at {len(found.failed)} of {len(names)} pictures, first at {name}: {cause}."
+        )
 
 
 def baseline_recognition(config: Configuration, own: argparse.Namespace, say: Say) -> None:
