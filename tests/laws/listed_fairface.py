@@ -15,5 +15,5 @@ def answers(rng: np.random.Generator, n: int) -> Records:
 
 LISTED = [
     Listed("label agreement", LabelAgreement("race", ("a", "b", "c")), answers),
-    Listed("label agreement without classes", LabelAgreement("race", ("a", "b", "c"), per_class=False), answers),
+    Listed("label agreement, brief", LabelAgreement("race", ("a", "b", "c"), brief=True), answers),
 ]

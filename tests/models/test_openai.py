@@ -168,7 +168,7 @@ def test_a_picture_that_can_not_be_read_is_unanswered_and_never_sent(serve, samp
     _, answers = ask(server, given)
     assert "broken.jpg can't be read" in answers["a"].reason
     assert "does not exist" in answers["b"].reason
-    assert "no picture" in answers["c"].reason
+    assert "there is no picture" in answers["c"].reason
     assert len(server.log.requests) == 1
 
 

@@ -6,7 +6,7 @@ of `DeepFace.analyze`; its weights are downloaded by DeepFace itself, on first u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -22,13 +22,14 @@ Analyse = Callable[..., Any]
 
 def provider(name: str = "", *, device: str = "cpu", **settings: Any) -> DeepFaceModel:
     """DeepFace with a detector, such as `deepface:retinaface`; the default is DeepFace's own (`opencv`)."""
+    detector = name.removeprefix("deepface").removeprefix(":")  # the name may come as the user wrote it
     try:
         package = import_module("deepface")
     except ImportError as error:
         raise ModelError(
             f"DeepFace can't be imported ({error}). Install it in this environment: pip install deepface"
         ) from None
-    return DeepFaceModel(package.DeepFace.analyze, detector=name or "opencv", settings=settings)
+    return DeepFaceModel(package.DeepFace.analyze, detector=detector or "opencv", settings=settings)
 
 
 class DeepFaceModel:
@@ -52,7 +53,7 @@ class DeepFaceModel:
         answered = False
         for sample in samples:
             try:
-                found = self._analyse(sample.media[0])
+                found = self._analyse(sample.media)
             except ModelError:
                 raise
             except Exception as error:  # DeepFace raises anything
@@ -67,7 +68,10 @@ class DeepFaceModel:
             answered = True
             yield sample.id, _plain(found)
 
-    def _analyse(self, picture: Path) -> Any:
+    def _analyse(self, media: Sequence[Path]) -> Any:
+        if not media:
+            raise FileNotFoundError("there is no picture; is the image folder beside the label file?")
+        picture = media[0]
         if not picture.is_file():
             raise FileNotFoundError(f"{picture} does not exist")
         return self.analyse(

@@ -27,7 +27,11 @@ _MOST_ADAPTATIONS: Final = 4
 
 
 def provider(name: str, *, device: str = "cpu", **settings: Any) -> ChatModel:
-    """The model of that name at an endpoint; `base_url` says which, and the key comes from the environment."""
+    """The model of that name at an endpoint; `base_url` says which, and the key comes from the environment.
+
+    The name may come as the user wrote it, with the provider's before it.
+    """
+    name = name.removeprefix("openai:")
     if not name:
         raise ModelError(
             "openai: needs the name of a model, such as openai:my-model --base-url http://127.0.0.1:8000/v1."
@@ -163,7 +167,7 @@ class _Desk:
     def answer(self, sample: Sample) -> ChatReply | Unanswered:
         """The answer to one sample; raises RequestError when trying again did not help."""
         if not sample.media:
-            return Unanswered("the sample has no picture")
+            return Unanswered("there is no picture; is the image folder beside the label file?")
         try:
             picture = picture_url(sample.media[0])
         except UnreadableImageError as error:

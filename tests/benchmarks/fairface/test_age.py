@@ -156,6 +156,8 @@ def ages(raw, mode: str = "field"):
         ("ca. 30", 30, 30),
         ("Age: approx. 30", 30, 30),
         # A10
+        ("30-39 or over 60", 30, None),
+        ("30 or older than 60", 30, None),
         ("20-29 or 30-39", 20, 39),
         ("25-35, most likely 30", 30, 30),
         ("30 years old, so 30", 30, 30),
@@ -293,6 +295,7 @@ def test_vague_words_are_unknown(word):
         ("over 120", Reason.RANGE),
         ("118 ± 5", Reason.RANGE),
         ("20, 25", Reason.SEVERAL),
+        ("30 and under 20", Reason.SEVERAL),
         ("20-30, 25-35", Reason.SEVERAL),
         ("not 30", Reason.NEGATED),
         ("33.3%", Reason.NOT_UNDERSTOOD),

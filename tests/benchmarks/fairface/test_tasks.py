@@ -12,6 +12,7 @@ from evenhand.benchmarks.fairface.check import check
 from evenhand.benchmarks.fairface.metrics import ONE_CLASS, LabelAgreement
 from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceOptions
 from evenhand.benchmarks.fairface.prompts import PROMPTS, prompt_of, schema_of
+from evenhand.benchmarks.fairface.sections import answered_share
 from evenhand.core.errors import UnknownNameError
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Table
@@ -112,7 +113,6 @@ def test_averages_over_classes_are_undefined_where_a_group_has_one_class():
     assert found["macro_f1"][0] == Undefined(ONE_CLASS)
     assert found["balanced_accuracy"][0] == Undefined(ONE_CLASS)
     assert found["accuracy"][0] == 0.5
-    assert found["coverage"][0] == 0.5
     assert metric.result(part, part)["macro_f1"][0] == pytest.approx(1 / 3)  # the data themselves have one class
     assert metric.result(whole, whole)["macro_f1"][0] == pytest.approx((2 / 3 + 1) / 2)
 
@@ -122,7 +122,7 @@ def test_unknown_is_wrong_and_never_a_class(folder):
     accuracy = run.results.get("race", "accuracy")
     assert (accuracy.events, accuracy.rows) == (3, 5)
     assert run.results.get("race", "macro_f1").number == pytest.approx((1 + 1 + 0 + 0 + 0 + 0) / 6)
-    assert run.results.get("race", "coverage").number == pytest.approx(0.6)
+    assert answered_share(run.results, "race") == pytest.approx(0.6)
     assert run.results.get("refusals", "rate").events == 1
     assert run.results.get("race", "macro_f1", Group.of(race="Asian")).number is None
     assert run.results.facts["unknown_reasons"]["race"] == {"missing": 1, "refusal": 1}
@@ -147,12 +147,24 @@ def test_every_section_can_be_drawn(folder, name):
         assert len(sections[1].blocks[1].rows) == 6
 
 
+def test_explain_shows_every_convention(folder):
+    labels = evenhand.evaluate("fairface/race", folder / "answers.jsonl", data=folder, draws=0, permutations=0)
+    table = benchmark.find("fairface/race").explain(labels).blocks[1]
+    shown = {row[0]: row[2] for row in table.rows}
+    assert shown["accuracy"] == pytest.approx(0.6)
+    assert shown["accuracy_answered_only"] == pytest.approx(1.0)
+    assert shown["macro_f1_unknown_as_a_class"] == pytest.approx(2 / 5)  # four classes occur, and unknown
+    ages = evenhand.evaluate("fairface/age", folder / "answers.jsonl", data=folder, draws=0, permutations=0)
+    table = benchmark.find("fairface/age").explain(ages).blocks[1]
+    assert [row[2] for row in table.rows] == pytest.approx([0.6, 0.4, 0.4])
+
+
 def test_check_says_what_was_not_understood_and_why(folder):
     report = check(folder / "answers.jsonl", folder, FaceOptions())
     assert report.ok
-    header, gender, *_ = report.tables["understood"]
-    assert dict(zip(header, gender, strict=True))["refusal"] == 1
-    assert gender[1] == 3
+    header, *rows_ = report.tables["understood"]
+    assert header == ("", "gender", "race", "age")
+    assert rows_ == [("understood", 3, 3, 3), ("refusal", 1, 1, 1)]
     assert report.tables["not understood: gender"][1] == ("I'm sorry, I can't help with that.", 1, "refusal")
     assert report.tables["kinds of records"][1] == ("vlm", 4)
     assert any("1 images have no answer" in finding.message for finding in report.findings)
@@ -164,6 +176,20 @@ def test_check_shows_the_fifty_most_frequent_answers(folder):
     table = check(folder / "answers.jsonl", folder, FaceOptions()).tables["not understood: race"]
     assert len(table) == 6
     assert table[0] == ("answer", "times", "why")
+
+
+def test_check_counts_the_values_that_were_not_understood(folder):
+    records = [
+        {"id": 1, "text": '{"gender": "banana", "age": 30}'},
+        {"id": 2, "text": '{"gender": "banana", "age": 40}'},
+        {"id": 3, "text": "Nothing to see."},
+    ]
+    (folder / "answers.jsonl").write_text("\n".join(json.dumps(record) for record in records))
+    tables = check(folder / "answers.jsonl", folder, FaceOptions()).tables
+    assert tables["not understood: gender"][1] == ("banana", 2, "not understood")
+    assert tables["not understood: race"][1] == ("(absent)", 2, "empty")
+    (folder / "answers.csv").write_text("file,gender,race,age\n1,x,y,z\n2,x,White,3\n")
+    assert check(folder / "answers.csv", folder, FaceOptions()).tables["not understood: gender"][1][:2] == ("x", 2)
 
 
 def test_check_of_the_data_compares_with_the_published_file(folder):

@@ -22,6 +22,7 @@ from evenhand.benchmarks.fairface import benchmark
 from evenhand.benchmarks.fairface.data import read_labels
 from evenhand.benchmarks.fairface.deepface import read_deepface
 from evenhand.benchmarks.fairface.normalise import Answer, Mode, Normaliser
+from evenhand.benchmarks.fairface.sections import answered_share
 from evenhand.benchmarks.fairface.sections import confusion as confusion_section
 from evenhand.benchmarks.fairface.taxonomy import (
     AGE_BINS,
@@ -233,6 +234,8 @@ def _labels(checks: Checks, where: str, numbers: _Numbers, metric: str, expected
             checks.close(name, numbers.share(metric, key), value)
         elif key == "n_unknown":
             checks.equal(name, numbers.get(metric, "unknown_rate").events, value)
+        elif key == "coverage":
+            checks.close(name, answered_share(numbers.results, metric), value)
         elif key == "confusion":
             checks.equal(name, numbers.grid(metric), value)
         elif key == "per_class":

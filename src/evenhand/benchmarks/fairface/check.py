@@ -49,12 +49,16 @@ def check(predictions: Path | None, data: Path, options: FaceOptions) -> CheckRe
 
 
 def understood(replies: Mapping[str, Reply]) -> tuple[tuple[Any, ...], ...]:
-    """Per attribute, how many answers were understood and why the others were not; the first row is the header."""
-    reasons = list(Reason)
-    table: list[tuple[Any, ...]] = [("attribute", "understood", *(reason.value for reason in reasons))]
-    for attribute in ("gender", "race", "age"):
-        counts = Counter(getattr(reply.answer, attribute).reason for reply in replies.values())
-        table.append((attribute, counts[None], *(counts[reason] for reason in reasons)))
+    """How many answers were understood, and why the others were not; the first row is the header."""
+    counts = {
+        attribute: Counter(getattr(reply.answer, attribute).reason for reply in replies.values())
+        for attribute in Answer._fields
+    }
+    table: list[tuple[Any, ...]] = [("", *counts)]
+    for reason in (None, *Reason):
+        row = tuple(counts[attribute][reason] for attribute in counts)
+        if any(row):
+            table.append(("understood" if reason is None else reason.value, *row))
     return tuple(table)
 
 
@@ -64,7 +68,7 @@ def not_understood(replies: Mapping[str, Reply], attribute: str) -> tuple[tuple[
     for reply in replies.values():
         reading = getattr(reply.answer, attribute)
         if reading.reason is not None and not reply.error:
-            counts[reply.raw[:200], reading.reason.value] += 1
+            counts[reply.about(attribute)[:200], reading.reason.value] += 1
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_SHOWN]
     return (("answer", "times", "why"), *((raw, times, why) for (raw, why), times in ordered))
 
@@ -95,7 +99,7 @@ def _check_data(dataset: Dataset[Faces], options: FaceOptions) -> CheckReport:
     where = str(dataset.facts["label_file"])
     findings = [Finding("warning", where, text) for text in dataset.warnings]
     findings.extend(Finding("note", where, text) for text in _unlike_published(faces, options))
-    absent = [sample.id for sample in dataset.samples if not sample.media[0].is_file()]
+    absent = [sample.id for sample in dataset.samples if not (sample.media and sample.media[0].is_file())]
     if absent:
         shown = ", ".join(absent[:5])
         findings.append(

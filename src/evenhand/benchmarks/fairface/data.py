@@ -9,10 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,7 @@ def load(path: Path, options: FaceOptions) -> Dataset[Faces]:
             raise DataError(f"{label_file}: no row has service_test True, so the subset is empty.")
     root = label_file.parent
     given = {"prompt": prompt_of(options.prompt), "schema": schema_of(options.prompt)}
-    samples = [Sample(faces.files[row], (root / faces.files[row],), given) for row in faces.chosen]
+    samples = list(_samples(root, [faces.files[row] for row in faces.chosen], given))
     return Dataset(
         version=f"FairFace {label_file.name} ({len(faces.files)} labels, sha256 {source.sha256[:12]})",
         samples=samples,
@@ -98,6 +98,16 @@ def load(path: Path, options: FaceOptions) -> Dataset[Faces]:
             "service_test": "absent" if faces.service_test is None else int(faces.service_test.sum()),
         },
     )
+
+
+def _samples(root: Path, files: Sequence[str], given: Mapping[str, Any]) -> Iterator[Sample]:
+    """One sample per image; without a picture where its folder is not there, as when only labels were downloaded."""
+    there: dict[str, bool] = {}
+    for file in files:
+        folder = file.rpartition("/")[0]
+        if folder not in there:
+            there[folder] = (root / folder).is_dir()
+        yield Sample(file, (root / file,) if there[folder] else (), given)
 
 
 def find_labels(path: Path, options: FaceOptions) -> Path:

@@ -9,10 +9,11 @@ from typing import Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.metric import Column, Direction, Kind, Numbers, Ratio, ratio
+from evenhand.core.metric import Column, Direction, Numbers, Ratio
 from evenhand.metrics.labels import Confusion, Counts
 
 _OVER_CLASSES: Final = ("macro_f1", "macro_f1_present_classes", "balanced_accuracy")
+_BRIEF: Final = ("accuracy", "unknown_rate", "confusion")
 ONE_CLASS: Final = "the group has one true class only; its recall is the group's accuracy"
 
 
@@ -22,26 +23,17 @@ class LabelAgreement(Confusion):
 
     Averages over classes are undefined in a group that has one true class while
     the whole data have several: macro-F1 of white faces by race says nothing.
-    `coverage` is the share of faces with an answer. Without `per_class`, precision,
-    recall and F1 of single classes are left out.
+    With `brief`, accuracy, the share of unknown answers and the matrix are all.
     """
 
-    per_class: bool = True
+    brief: bool = False
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
-        found: dict[str, Direction] = {}
-        for name, direction in super().outputs.items():
-            if self.per_class or ":" not in name:
-                found[name] = direction
-            if name == "unknown_rate":
-                found["coverage"] = Direction.HIGHER
-        return found
+        return {name: way for name, way in super().outputs.items() if not self.brief or name in _BRIEF}
 
     def result(self, part: Counts, whole: Counts) -> Mapping[str, Column]:
         found = dict(super().result(part, whole))
-        answered, rows = _answered(part)
-        found["coverage"] = ratio(answered, rows, "the group has no rows")
         present = (np.asarray(part.counts).sum(axis=2) > 0).sum(axis=1)
         overall = (np.asarray(whole.counts).sum(axis=2) > 0).sum(axis=1)
         meaningless = (present == 1) & (overall > 1)
@@ -53,14 +45,8 @@ class LabelAgreement(Confusion):
         return {name: found[name] for name in self.outputs}
 
     def ratios(self, state: Counts) -> Mapping[str, Ratio]:
-        found = dict(super().ratios(state))
-        found["coverage"] = Ratio(*_answered(state), Kind.PROPORTION)
+        found = super().ratios(state)
         return {name: found[name] for name in self.outputs if name in found}
-
-
-def _answered(state: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    counts = np.asarray(state.counts, dtype=np.float64)
-    return counts[:, :, :-1].sum(axis=(1, 2)), counts.sum(axis=(1, 2))
 
 
 @dataclass(frozen=True, eq=False)

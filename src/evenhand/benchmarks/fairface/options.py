@@ -27,6 +27,9 @@ class FaceOptions(Options):
     seen: Literal["yes", "no", "unknown"] = option(
         "unknown", "were these images or their labels available to the model in training?"
     )
+    crop_margin: Literal["unknown", "0.25", "1.25"] = option(
+        "unknown", "margin of the face crops that the model saw; FairFace publishes both"
+    )
     prompt: str = option(
         "all-v1", "the prompt that `predict` sends: all-v1, gender-v1, race-v1, age-v1, or your own text"
     )

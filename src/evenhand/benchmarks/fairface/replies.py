@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -20,7 +20,16 @@ from evenhand.benchmarks.fairface.data import repair_age
 from evenhand.benchmarks.fairface.deepface import is_deepface, read_deepface
 from evenhand.benchmarks.fairface.keys import without_face_number
 from evenhand.benchmarks.fairface.normalise import Answer, Normaliser, Reason, nothing
-from evenhand.benchmarks.fairface.normalise.structured import AGE_KEYS, GENDER_KEYS, RACE_KEYS, as_number, letters_only
+from evenhand.benchmarks.fairface.normalise.structured import (
+    ABSENT,
+    AGE_KEYS,
+    GENDER_KEYS,
+    RACE_KEYS,
+    Fields,
+    as_number,
+    find_fields,
+    letters_only,
+)
 from evenhand.benchmarks.fairface.options import FaceOptions
 from evenhand.core.errors import PredictionError
 from evenhand.core.task import InputFact
@@ -48,6 +57,17 @@ class Reply:
     faces: int = 1
     nothing_found: bool = False  # the detector found no face and the whole picture was analysed
     face_number: int = 0  # of the FairFace script's crops
+    cells: tuple[str, str, str] | None = None  # gender, race and age as they stand in a CSV
+
+    def about(self, attribute: str) -> str:
+        """The part of what was said that speaks of an attribute; all of it where it is prose."""
+        if self.cells is not None:
+            return self.cells[Answer._fields.index(attribute)]
+        fields = find_fields(self.raw)
+        if fields is None:
+            return self.raw
+        value = getattr(fields, attribute)
+        return "(absent)" if value is ABSENT else _as_text(value)
 
 
 @dataclass
@@ -100,38 +120,42 @@ def records(path: Path, options: FaceOptions, reading: Reading) -> Iterator[tupl
 
 
 class _Understanding:
-    """Normalises, remembering short answers: most of them come again and again."""
+    """Normalises, remembering short answers and short values: most of them come again and again."""
 
     def __init__(self, options: FaceOptions) -> None:
         self.normaliser: Normaliser = options.normaliser
         self._answers: dict[str, Answer] = {}
-        self._cells: dict[tuple[str, str], Any] = {}
+        self._values: dict[tuple[str, str], Any] = {}
 
     def answer(self, raw: Any) -> Answer:
-        if not isinstance(raw, str) or len(raw) > _LONGEST_REMEMBERED:
+        """What a free answer says."""
+        if not isinstance(raw, str):
             return self.normaliser.answer(raw)
         found = self._answers.get(raw)
         if found is None:
-            found = self.normaliser.answer(raw)
-            if len(self._answers) < _MOST_REMEMBERED:
+            fields = find_fields(raw)
+            found = self.normaliser.prose(raw) if fields is None else self._fields(fields)
+            if len(raw) <= _LONGEST_REMEMBERED and len(self._answers) < _MOST_REMEMBERED:
                 self._answers[raw] = found
         return found
 
     def cells(self, gender: str, race: str, age: str) -> Answer:
-        normaliser = self.normaliser
-        return Answer(
-            self._cell("gender", gender, normaliser.gender),
-            self._cell("race", race, normaliser.race),
-            self._cell("age", age, normaliser.age),
-        )
+        """What three cells of a table say."""
+        return Answer(self._value("gender", gender), self._value("race", race), self._value("age", age))
 
-    def _cell(self, attribute: str, text: str, read: Callable[[str], Any]) -> Any:
+    def _fields(self, fields: Fields) -> Answer:
+        values = (fields.gender, fields.race, fields.age)
+        if not all(isinstance(value, str) for value in values):
+            return self.normaliser.fields(fields)
+        return self.cells(*values)
+
+    def _value(self, attribute: str, text: str) -> Any:
         key = (attribute, text)
-        found = self._cells.get(key)
+        found = self._values.get(key)
         if found is None:
-            found = read(text)
-            if len(self._cells) < _MOST_REMEMBERED and len(text) <= _LONGEST_REMEMBERED:
-                self._cells[key] = found
+            found = getattr(self.normaliser, attribute)(text)
+            if len(text) <= _LONGEST_REMEMBERED and len(self._values) < _MOST_REMEMBERED:
+                self._values[key] = found
         return found
 
 
@@ -302,9 +326,9 @@ class _Columns:
             age = repaired
         answer = understand.cells(gender, race, age)
         if self.family != "fairface_csv":
-            return key, Reply(raw, answer)
+            return key, Reply(raw, answer, cells=(gender, race, age))
         image, number = without_face_number(key)
-        return image, Reply(raw, answer, face_number=number)
+        return image, Reply(raw, answer, face_number=number, cells=(gender, race, age))
 
 
 def _first(letters: list[str], names: tuple[str, ...]) -> int:

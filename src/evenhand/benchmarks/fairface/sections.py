@@ -93,6 +93,12 @@ _COUNTS: Final = {
 }
 
 
+def answered_share(results: Results, metric: str) -> float | None:
+    """The share of faces with an answer that could be used: one minus the unknown rate."""
+    found = _estimate(results, metric, "unknown_rate")
+    return None if found is None or found.number is None else 1.0 - found.number
+
+
 def age_readings(results: Results) -> Section | None:
     """The three readings of an age answer side by side, with how many bins an answer covers."""
     rows: list[tuple[Cell, ...]] = []

@@ -6,6 +6,7 @@ from typing import Any
 
 from evenhand.benchmarks.fairface.check import check
 from evenhand.benchmarks.fairface.codec import FaceCodec
+from evenhand.benchmarks.fairface.conventions import explain_ages, explain_labels
 from evenhand.benchmarks.fairface.data import load
 from evenhand.benchmarks.fairface.demo import write_demo
 from evenhand.benchmarks.fairface.metrics import LabelAgreement
@@ -28,19 +29,22 @@ from evenhand.metrics.means import Mean, Rate
 ATTRIBUTES = ("gender", "race", "age")
 
 _DATA = """\
-DIR/fairface_label_val.csv      file,age,gender,race,service_test; one row per image (10,954 in the published file)
-DIR/val/1.jpg …                 the images; needed only to ask a model
-Another label file of the same layout: --set labels=NAME, or give the file itself as --data."""
+DIR/fairface_label_val.csv   file,age,gender,race,service_test; a row per image
+DIR/val/1.jpg …              the images; needed only to ask a model
+The published file has 10,954 rows. Another of the same layout:
+--set labels=NAME, or give the file itself as --data."""
 
 _PREDICTIONS = """\
-One file with an answer per image, of any of these kinds (told apart by what is in them):
-JSON lines   {"image_path": "val/1.jpg", "raw_output": "...", "status": "ok"}   free text or JSON of a model
-             image key: image_path, image, file, img_path, path, filename, image_id or id
-             text:      raw_output, output, response, answer, text, prediction or completion
-DeepFace     the same lines with DeepFace's dictionary, or list of dictionaries, as raw_output
-FairFace     the CSV that the FairFace script writes (face_name_align,race,race4,gender,age,…)
-CSV          a column for the image and columns gender, race, age
-Keys may be val/12.jpg, /any/where/val/12.jpg, 12.jpg or 12; a path through another split's folder matches nothing."""
+One file with an answer per image; its kind is told by what is in it:
+JSON lines  {"image_path": "val/1.jpg", "raw_output": "...", "status": "ok"}
+            free text or JSON of a model. Image key: image_path, image, file,
+            img_path, path, filename, image_id or id. Text: raw_output, output,
+            response, answer, text, prediction or completion.
+DeepFace    the same lines with DeepFace's dictionaries as raw_output
+FairFace    the CSV of the FairFace script (face_name_align,race,race4,…)
+CSV         a column for the image and columns gender, race, age
+Keys may be val/12.jpg, /any/where/val/12.jpg, 12.jpg or 12; a path through
+another split's folder matches nothing."""
 
 _CONVENTIONS = (
     "Every labelled image counts. One without a usable answer is unknown, and unknown is wrong.",
@@ -88,7 +92,7 @@ def _age_metrics(options: AgeOptions) -> tuple[Metric[Any], ...]:
     readings = (literal, strict) if options.age_overlap == "inclusive" else (strict, literal)
     return (
         *readings,
-        LabelAgreement("single_bin", AGE_BINS, per_class=False),
+        LabelAgreement("single_bin", AGE_BINS, brief=True),
         Mean("bins_covered", "bins_covered", Direction.NEITHER, nothing="no answer names an age"),
         Rate(
             "open_ended", "open_ended", direction=Direction.NEITHER, among="answered", nothing="no answer names an age"
@@ -113,6 +117,7 @@ gender = Task(
     headline=("gender", "accuracy"),
     sections=(contamination, confusion, unknown_answers),
     check=check,
+    explain=explain_labels,
 )
 
 race = Task(
@@ -128,6 +133,7 @@ race = Task(
     headline=("race", "accuracy"),
     sections=(contamination, fine_race_caution, confusion, unknown_answers),
     check=check,
+    explain=explain_labels,
 )
 
 age = Task(
@@ -147,6 +153,7 @@ age = Task(
     headline=("bin_overlap_accuracy_inclusive", "accuracy"),
     sections=(contamination, age_readings, confusion, unknown_answers),
     check=check,
+    explain=explain_ages,
 )
 
 everything = Question(

@@ -43,7 +43,7 @@ _CONFIDENCE: Final = re.compile(
     r"\b(?:confidence|probability|score|certainty)\D{0,12}?\d++(?:\.\d++)?(?: ?[-/] ?\d++(?:\.\d++)?)?"
 )
 _ENUMERATOR: Final = re.compile(r"^ ?\(?(?:\d|1[0-2])[.)] (?=\S)", re.MULTILINE)
-_NEGATIVE: Final = re.compile(r"(?:^|(?<=[\n(\[{,:;=<>])|(?<=[\n(\[{,:;=<>] ))-(?=\d)")
+_NEGATIVE: Final = re.compile(r"-(?=\d)(?:(?<=^-)|(?<=[\n(\[{,:;=<>]-)|(?<=[\n(\[{,:;=<>] -))")
 _MINUS: Final = "\u00ac"
 _NUMERIC: Final = NUMBER_WORDS | {"teens", _MINUS}
 _FAR_OUTSIDE: Final = 1e9

@@ -31,6 +31,7 @@ _PART_JOINTS: Final = frozenset({"to", "-", "/", "or"})
 
 _MORE: Final = frozenset(listed("older above over up more beyond"))
 _LESS: Final = frozenset(["younger", "under", "below", "less"])
+_LIMITS: Final = frozenset({"over", "above", "past", "under", "below"})
 _NOT: Final = frozenset({"not", "no"})
 
 _CUES_BEFORE: Final = frozenset(
@@ -120,14 +121,19 @@ def find_ages(plain: Numbered, mode: Mode) -> list[Candidate]:
     >>> [(c.low, c.high, c.rule) for c in find_ages(numbered("30-39 or over 60", Mode.FIELD), Mode.FIELD)]
     [(30, 39, 'A6'), (61, None, 'A5')]
     """
-    search = _Search(plain, mode)
     found: list[Candidate] = []
-    for pattern in _IN_ORDER:
+    if not plain.numbers and not plain.decades:
+        return found
+    search = _Search(plain, mode)
+    for pattern, needs in _IN_ORDER:
+        if needs.isdisjoint(plain.words):
+            continue
         found.extend(pattern(search))
         if not search.numbers and not search.decades:
-            break
-    found.sort()
-    return found
+            return sorted(found)
+    found.extend(_single_decades(search))
+    found.extend(_single_numbers(search))
+    return sorted(found)
 
 
 def _more_than_seventy(search: _Search) -> Iterator[Candidate]:
@@ -278,12 +284,17 @@ def _limit_after(search: _Search, at: int) -> tuple[bool, int]:
     sign = search.after_unit(at + 1)
     if search.words[sign] in ("+", "plus"):
         return True, search.after_unit(sign + 1)
-    if search.words[sign] in ("and", "or"):
+    if search.words[sign] in ("and", "or") and not _begins_another(search, sign + 2):
         if search.words[sign + 1] in _MORE:
             return True, sign + 2
         if search.words[sign + 1] in _LESS:
             return False, sign + 2
     return False, 0
+
+
+def _begins_another(search: _Search, at: int) -> bool:
+    """Whether `over` or `older` before this position belongs to a number after it: "30 or over 60"."""
+    return at in search.numbers or search.words[at] == "than"
 
 
 def _limit_before(search: _Search, at: int) -> Candidate | None:
@@ -336,21 +347,22 @@ def _ranges(search: _Search) -> Iterator[Candidate]:
 
 
 def _single_decades(search: _Search) -> Iterator[Candidate]:
-    for at in list(search.decades):
-        decade = _decade(search, at)
-        search.use(at)
-        yield decade
+    for at in search.decades:
+        yield _decade(search, at)
 
 
 def _single_numbers(search: _Search) -> Iterator[Candidate]:
     """A7: a number with an age cue before or after it; without one in field mode or as the whole answer."""
-    spoken = (at for at, word in enumerate(search.words) if word.isalnum())
-    bare = search.mode is Mode.FIELD or all(at in search.numbers for at in spoken)
-    for at, value in list(search.numbers.items()):
+    bare = search.mode is Mode.FIELD or _is_nothing_else(search)
+    for at, value in search.numbers.items():
         end = search.after_unit(at + 1)
         if bare or end > at + 1 or _has_cue_before(search, at):
-            search.use(at)
             yield _point(at, end, value, "A7")
+
+
+def _is_nothing_else(search: _Search) -> bool:
+    """Whether the answer has no word but its numbers."""
+    return all(at in search.numbers for at, word in enumerate(search.words) if word.isalnum())
 
 
 def _has_cue_before(search: _Search, at: int) -> bool:
@@ -369,13 +381,12 @@ def _point(start: int, end: int, value: float, rule: str) -> Candidate:
     return Candidate(start, end, age, age, AgeKind.POINT, rule)
 
 
-_IN_ORDER: Final[tuple[Callable[[_Search], Iterator[Candidate]], ...]] = (
-    _more_than_seventy,
-    _months,
-    _plus_minus,
-    _decade_ranges,
-    _one_sided,
-    _ranges,
-    _single_decades,
-    _single_numbers,
+# Each pattern with the words of which it needs at least one: most answers need none of them tried.
+_IN_ORDER: Final[tuple[tuple[Callable[[_Search], Iterator[Candidate]], frozenset[str]], ...]] = (
+    (_more_than_seventy, frozenset({"more"})),
+    (_months, _MONTHS | _WEEKS_AND_DAYS),
+    (_plus_minus, frozenset({"±", "+", "plus"})),
+    (_decade_ranges, frozenset({"decade", "teens"})),
+    (_one_sided, frozenset({"+", "plus", "and", "or", "than", "least", "most", "to", "=", ">", "<", *_LIMITS})),
+    (_ranges, _RANGE_JOINTS | {"and", ","}),
 )

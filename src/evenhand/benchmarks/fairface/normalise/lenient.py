@@ -117,7 +117,8 @@ def _scalar(found: re.Match[str]) -> Any:
         text = found["double"] if found["double"] is not None else found["single"]
         return _ESCAPE.sub(_unescape, text) if "\\" in text else text
     if found["number"]:
-        return float(found["number"][:40])
+        digits = found["number"]
+        return int(digits) if len(digits) < 16 and digits.lstrip("+-").isdecimal() else float(digits[:40])
     if found["word"] not in _WORDS:
         raise ValueError("a word without quotes")
     return _WORDS[found["word"]]

@@ -66,8 +66,10 @@ class Normaliser:
             parsed = fields_of(raw)
             return self.fields(parsed) if parsed else nothing(Reason.NOT_UNDERSTOOD)
         found = find_fields(raw)
-        if found is not None:
-            return self.fields(found)
+        return self.prose(raw) if found is None else self.fields(found)
+
+    def prose(self, raw: str) -> Answer:
+        """All three attributes of a text that has no object with a known key (S6)."""
         passage = final_answer(prepare(without_confidences(raw)))
         values = labelled_values(passage.text)
         shared = words(passage.text)

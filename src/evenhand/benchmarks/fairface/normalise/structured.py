@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -97,14 +98,30 @@ def find_fields(text: str) -> Fields | None:
     ABSENT
     >>> find_fields("just {prose}")
     """
-    if "{" not in text:
+    first = text.find("{")
+    if first < 0:
         return None
+    whole = _only_object(text, first)
+    if whole is not None:
+        return fields_of(whole)
     for respect_quotes in (True, False):
         spans, unclosed = _balanced(text, respect_quotes=respect_quotes)
         found = [fields for fields in (_recognise(text, span) for span in spans) if fields is not None]
         if found:
             return found[-1]._replace(rule="S1" if len(found) == 1 else "S3")
     return _complete_pairs(text[unclosed:]) if unclosed is not None else None
+
+
+def _only_object(text: str, first: int) -> dict[str, Any] | None:
+    """The object from the first brace to the last, when that is plain JSON: most answers that have one at all."""
+    last = text.rfind("}")
+    if last < first or text.find("{", last) >= 0 or _is_confidence(text, first):
+        return None
+    try:
+        value = json.loads(text[first : last + 1])
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def without_confidences(text: str) -> str:
@@ -228,7 +245,7 @@ def _opens_string(text: str, position: int) -> bool:
 
 def _recognise(text: str, span: _Span, level: int = 0) -> Fields | None:
     """The values of a balanced bracket, or of the last one inside when it can't be parsed as a whole."""
-    if _UNDER_CONFIDENCE.search(text[max(span.start - 40, 0) : span.start]):
+    if _is_confidence(text, span.start):
         return None
     if "{" not in text[span.start : span.end]:
         return None
@@ -239,6 +256,11 @@ def _recognise(text: str, span: _Span, level: int = 0) -> Fields | None:
             return None
     inside = (_recognise(text, inner, level + 1) for inner in span.inner)
     return next(iter([fields for fields in inside if fields is not None][-1:]), None)
+
+
+def _is_confidence(text: str, start: int) -> bool:
+    """Whether the bracket at `start` is the value of a key `confidence`."""
+    return start > 0 and _UNDER_CONFIDENCE.search(text[max(start - 40, 0) : start]) is not None
 
 
 def _complete_pairs(text: str) -> Fields | None:

@@ -111,7 +111,7 @@ def labelled_values(text: str) -> dict[str, str]:
 def words(text: str) -> list[str]:
     """Letter runs with inner apostrophes, numbers, single signs and line ends; a possessive `'s` is cut off.
 
-    >>> words("The man's non-binary friend is 29.5.")
+    >>> words("the man's non-binary friend is 29.5.")
     ['the', 'man', 'non', '-', 'binary', 'friend', 'is', '29.5', '.']
     """
     tokens: list[str] = _TOKEN.findall(text)
