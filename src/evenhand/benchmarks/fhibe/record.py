@@ -40,7 +40,7 @@ def record_boxes(
     dataset: Dataset[BoxTruth], answers: Predictions[Detections], options: FhibeOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per annotated person or face, with its best overlap."""
-    yield _rows(dataset.truth.people, {"overlap": scores.box_overlaps(dataset.truth, answers)})
+    yield person_rows(dataset.truth.people, {"overlap": scores.box_overlaps(dataset.truth, answers)})
 
 
 def record_masks(
@@ -48,7 +48,7 @@ def record_masks(
 ) -> Iterator[Records]:
     """One row per annotated person, with its best mask overlap."""
     found = scores.mask_scores(dataset.truth, answers, tools.engine)
-    yield _rows(dataset.truth.people, {"overlap": found.overlap, "area": found.area})
+    yield person_rows(dataset.truth.people, {"overlap": found.overlap, "area": found.area})
 
 
 def record_poses(
@@ -63,7 +63,7 @@ def record_poses(
         "oks": found.oks,
         "area": found.area,
     }
-    yield _rows(dataset.truth.people, columns)
+    yield person_rows(dataset.truth.people, columns)
 
 
 def record_parts(
@@ -84,7 +84,7 @@ def record_parts(
         "recall_legs": found.recall(options.recall_thresholds, corrected=True).reshape(-1),
         "accuracy_legs": found.accuracy(options.accuracy_thresholds, corrected=True).reshape(-1),
     }
-    yield _rows(people, columns, row)
+    yield person_rows(people, columns, row)
 
 
 class _FacePart(NamedTuple):
@@ -112,7 +112,7 @@ def record_faces(
     for start, outcome in zip(starts, tools.engine.map(_score_faces, parts()), strict=True):
         found = _value(outcome)
         rows = np.arange(start, start + len(found[0]))
-        yield _rows(truth.people, dict(zip(("f1", "f1_ears_ignored", "labels"), found, strict=True)), rows)
+        yield person_rows(truth.people, dict(zip(("f1", "f1_ears_ignored", "labels"), found, strict=True)), rows)
 
 
 def record_embeddings(
@@ -121,7 +121,7 @@ def record_embeddings(
     """One row per eligible picture that the file names; its embedding is not a number where alignment failed."""
     people = dataset.truth.people
     rows = np.array([row for row, image in enumerate(people.images) if answers.get(image) is not None], dtype=np.int64)
-    yield _rows(people, {"embedding": embedding_table([answers.get(people.images[row]) for row in rows])}, rows)
+    yield person_rows(people, {"embedding": embedding_table([answers.get(people.images[row]) for row in rows])}, rows)
 
 
 def embedding_table(found: Sequence[Any]) -> Array:
@@ -155,10 +155,11 @@ def record_pictures(
         if not options.metrics or metric in options.metrics:
             values[rows] = pictures.compare(metric, made, originals, tools, required=metric in options.metrics)
         columns[metric.lower()] = values
-    yield _rows(people, columns)
+    yield person_rows(people, columns)
 
 
-def _rows(people: People, columns: Mapping[str, Array], rows: Array | None = None) -> Records:
+def person_rows(people: People, columns: Mapping[str, Array], rows: Array | None = None) -> Records:
+    """Columns with image, subject and attributes of their rows; `rows` says which people they are about."""
     index = np.arange(len(people)) if rows is None else rows
     images = np.array(people.images)
     fixed = {"item": images[index], "unit": people.units[index], "row": index}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from evenhand.benchmarks.fhibe import codec, data, pictures, record, vocabulary
@@ -19,7 +21,7 @@ from evenhand.benchmarks.fhibe.options import (
     VerificationOptions,
 )
 from evenhand.core.metric import Direction, Metric
-from evenhand.core.task import About, Task
+from evenhand.core.task import About, Dataset, Task
 from evenhand.metrics.means import Mean
 
 Metrics = tuple[Metric[Any], ...]
@@ -88,8 +90,16 @@ def _picture_metrics(names: tuple[str, ...], options: PictureOptions) -> Metrics
     )
 
 
+def load_for(task: str, load: Callable[[Path, Any], Dataset[Any]], folder: Path, options: Any) -> Dataset[Any]:
+    """The data of a task; every sample says which task it is asked for, as a wrapped model must know."""
+    found = load(folder, options)
+    asked = {"task": task, "custom_keypoints": getattr(options, "custom_keypoints", None)}
+    return replace(found, samples=tuple(replace(one, given={**one.given, **asked}) for one in found.samples))
+
+
 def _task(name: str, summary: str, load: Any, codec_: Any, **more: Any) -> Task[Any, Any]:
     face = name in vocabulary.FACE_TASKS
+    load = partial(load_for, name, load)
     about = About(
         data=_FACE_DATA if face else _BODY_DATA,
         predictions=codec_.example,

@@ -9,7 +9,7 @@ TASKS: Mapping[str, str] = {
     "person_parsing": "The model marks the pixels of every person in a picture.",
     "keypoint_estimation": "The model places keypoints of the body for every person, given the person's box.",
     "face_localization": "The model draws a box around every face in a picture.",
-    "body_parts_detection": "The model says, for every person, how probable it is that each part of the body is visible.",
+    "body_parts_detection": "The model says, for every person, how probable it is that each part is visible.",
     "face_parsing": "The model names, for every pixel of a face picture, the part of the face it belongs to.",
     "face_verification": "The model turns a face picture into a vector; pictures of one person should lie close.",
     "face_encoding": "The model encodes a face picture; what can be recovered is compared with the original.",
@@ -18,8 +18,8 @@ TASKS: Mapping[str, str] = {
 DATA: Mapping[bool, str] = {
     False: "FHIBE: pictures of one or two people who consented, described themselves, and may withdraw. A row is one "
     "subject in one picture.",
-    True: "FHIBE-Face: aligned crops of single faces, 512 × 512 pixels, of people who consented and may withdraw. A row "
-    "is one picture.",
+    True: "FHIBE-Face: aligned crops of single faces, 512 × 512 pixels, of people who consented and may withdraw. A "
+    "row is one picture.",
 }
 METRICS: Mapping[str, tuple[str, str]] = {
     "AR_IOU": (

@@ -111,6 +111,21 @@ class WrappedModel:
             )
 
 
+def predict_wrapped(wrapper: Any, samples: Iterable[Sample]) -> Iterator[tuple[str, Any]]:
+    """The answers of a wrapper to samples of any FHIBE task: they say which, and where their data root is."""
+    asked = list(samples)
+    if not asked:
+        return
+    first = asked[0]
+    if "task" not in first.given:
+        raise ModelError("A wrapped model answers samples of FHIBE tasks only.")
+    parts = first.media[0].parts
+    root = Path(*parts[: len(parts) - len(Path(first.id).parts)])
+    name = str(getattr(wrapper, "name", type(wrapper).__name__))
+    custom = first.given.get("custom_keypoints")
+    yield from WrappedModel(name, wrapper, first.given["task"], root, custom).predict(asked)
+
+
 def paths_in(batch: Any, known: Mapping[str, Any], depth: int = 0) -> list[str]:
     """The known paths that a batch carries, in order; none when it carries none.
 

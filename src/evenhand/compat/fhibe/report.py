@@ -16,19 +16,15 @@ from typing import Any
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary, words
 from evenhand.benchmarks.fhibe.disparity import MIN_GROUP, Bars, bars, disparities, disparity_table
-from evenhand.benchmarks.fhibe.options import ACCURACY_GRID, PCK_GRID, RECALL_GRID, threshold_keys
-from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.compat.fhibe import plots, typeset
 from evenhand.compat.fhibe.arguments import dataset_folder, results_folder
 from evenhand.compat.fhibe.errors import ArgumentValueError
+from evenhand.compat.fhibe.honest import Honest, from_outputs, from_picture_scores
 from evenhand.compat.fhibe.stored import from_content, open_scores, stored_metrics, threshold_curve
 from evenhand.core.errors import EvenhandError
 from evenhand.core.records import Group
-from evenhand.core.results import Results
 
-_MANY = 8
-_GRIDS = (RECALL_GRID, PCK_GRID, ACCURACY_GRID)
-_OPTIONS: Mapping[str, str] = {"AR_IOU": "thresholds", "AR_MASK": "thresholds", "AR_OKS": "oks_thresholds"}
+_PICTURE_TASKS = ("face_encoding", "face_super_resolution")
 
 
 @dataclass(frozen=True)
@@ -124,7 +120,7 @@ class BiasReport:
             typeset.compile_pdf(text, Path(folder), target / report_savename)
         return target / report_savename
 
-    def pages(self, metric: str, asked: Sequence[str], regions: bool, evaluated: Results | None) -> MetricPages:
+    def pages(self, metric: str, asked: Sequence[str], regions: bool, evaluated: Honest | None) -> MetricPages:
         """What is shown of one metric."""
         stored = open_scores(self.results_dir, metric)
         figures, found, honest = {}, {}, {}
@@ -141,30 +137,16 @@ class BiasReport:
         table = None if metric == "VAL" else disparity_table(stored, asked, largest_regions=regions)
         return MetricPages(metric, threshold_curve(self.results_dir, metric), figures, found, table, honest)
 
-    def _evaluated(self, asked: Sequence[str], metrics: Sequence[str]) -> Results | None:
+    def _evaluated(self, asked: Sequence[str], metrics: Sequence[str]) -> Honest | None:
         """The same outputs through the house's statistics; None when data or outputs are not at hand."""
-        from evenhand.run import evaluate
-
-        options: dict[str, Any] = {}
         if self.use_mini_dataset:
             return None  # the size of the mini data set is not in the results folder
-        for metric in metrics:
-            if metric in _OPTIONS and (levels := threshold_curve(self.results_dir, metric)[0]):
-                options[_OPTIONS[metric]] = _grid(levels)
-            if metric == "PCK":
-                options["pck_thresholds"] = tuple(threshold_curve(self.results_dir, metric)[0])
         try:
-            run = evaluate(
-                task_named(self.task_name),
-                self.results_dir,
-                self.data_rootdir,
-                options=options,
-                by=list(asked),
-                depth=1,
-            )
+            if self.task_name in _PICTURE_TASKS:
+                return from_picture_scores(self.task_name, self.results_dir, self.data_rootdir, asked, metrics)
+            return from_outputs(self.task_name, self.results_dir, self.data_rootdir, asked, metrics)
         except EvenhandError:
             return None
-        return run.results
 
     def _document(
         self,
@@ -173,7 +155,7 @@ class BiasReport:
         folder: Path,
         regions: bool,
         stars: bool,
-        evaluated: Results | None,
+        evaluated: Honest | None,
     ) -> str:
         face = self.task_name in vocabulary.FACE_TASKS
         out = typeset.Document(f"Bias report: {self.task_name.replace('_', ' ')}")
@@ -204,7 +186,7 @@ class BiasReport:
         page: MetricPages,
         folder: Path,
         stars: bool,
-        evaluated: Results | None,
+        evaluated: Honest | None,
     ) -> None:
         title, meaning = words.METRICS[page.metric]
         out.page()
@@ -255,12 +237,6 @@ def _checked(asked: Any) -> tuple[str, ...]:
     return names.canonical(asked)
 
 
-def _grid(levels: Sequence[float]) -> tuple[float, ...]:
-    """The exact thresholds behind two-decimal keys: a published grid where the keys are its keys."""
-    keys = [f"{level:.2f}" for level in levels]
-    return next((grid for grid in _GRIDS if list(threshold_keys(grid)) == keys), tuple(levels))
-
-
 def _rates(entries: Mapping[str, Any], attribute: str) -> Bars:
     values = [names.parse_key(key)[0] for key in entries]
     sizes = tuple(int(entry["Class_Size"]) for entry in entries.values())
@@ -271,24 +247,18 @@ def _rates(entries: Mapping[str, Any], attribute: str) -> Bars:
     return Bars(labels, heights, sizes, tuple(values), (), ())
 
 
-def _limits(evaluated: Results | None, metric: str, attribute: str) -> plots.Limits:
-    if evaluated is None or metric not in {fact.name for fact in evaluated.metrics}:
-        return {}
-    output = next(fact for fact in evaluated.metrics if fact.name == metric).outputs
-    found = {}
-    for estimate in evaluated.of(metric, next(iter(output))):
-        if estimate.group.by == (attribute,) and estimate.low is not None and estimate.high is not None:
-            found[estimate.group.terms[0][1]] = (estimate.low, estimate.high)
-    return found
+def _limits(evaluated: Honest | None, metric: str, attribute: str) -> plots.Limits:
+    return {
+        estimate.group.terms[0][1]: (estimate.low, estimate.high)
+        for estimate in ([] if evaluated is None else evaluated.of(metric, attribute))
+        if estimate.low is not None and estimate.high is not None
+    }
 
 
-def _honest(evaluated: Results | None, metric: str, attribute: str) -> list[list[str]]:
-    if evaluated is None or metric not in {fact.name for fact in evaluated.metrics}:
-        return []
-    fact = next(fact for fact in evaluated.metrics if fact.name == metric)
+def _honest(evaluated: Honest | None, metric: str, attribute: str) -> list[list[str]]:
     rows = []
-    for estimate in evaluated.of(metric, next(iter(fact.outputs))):
-        if estimate.group.by != (attribute,) or not estimate.rows:
+    for estimate in [] if evaluated is None else evaluated.of(metric, attribute):
+        if not estimate.rows:
             continue
         value = "undefined" if estimate.number is None else f"{estimate.number:.3f}"
         limits = (
@@ -299,7 +269,7 @@ def _honest(evaluated: Results | None, metric: str, attribute: str) -> list[list
     return rows
 
 
-def _verdicts(evaluated: Results | None, metric: str, most: int = 50) -> list[list[str]]:
+def _verdicts(evaluated: Honest | None, metric: str, most: int = 50) -> list[list[str]]:
     if evaluated is None:
         return []
     found = [contrast for contrast in evaluated.contrasts if contrast.metric == metric and contrast.verdict is not None]

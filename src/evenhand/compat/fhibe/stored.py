@@ -67,7 +67,7 @@ def from_content(metric: str, content: Mapping[str, Any]) -> StoredScores:
     for key, value in content.items():
         if key.startswith("["):
             groups = value if isinstance(value, dict) else parse(bytes(value))
-            entry = next(iter(groups.values()), {})
+            entry: dict[str, Any] = next(iter(groups.values()), {})
             parts = None if "Class_Size" in entry or not entry else tuple(entry)
             break
     return StoredScores(metric, content, parts)
@@ -90,3 +90,13 @@ def threshold_curve(folder: Path, metric: str) -> tuple[list[float], list[float]
     rows = np.array([entry["pcks@thresholds"] for entry in found["results"].values()], dtype=np.float64)
     known = rows[~np.isnan(rows).any(axis=1)]
     return list(found["thresholds"]), known.mean(axis=0).tolist() if len(known) else []
+
+
+def custom_keypoints(folder: Path) -> tuple[str, ...]:
+    """The keypoints that were evaluated, when they were a subset."""
+    for metric in stored_metrics(folder):
+        content = open_scores(folder, metric).content
+        if "custom_keypoints" in content:
+            found = content["custom_keypoints"]
+            return tuple(found if isinstance(found, list) else parse(bytes(found)))
+    return ()

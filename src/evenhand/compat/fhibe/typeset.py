@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from evenhand.core.errors import MissingExtraError
 
-_HEAD = """#set document(title: "{title}", date: none)
+_HEAD = """#set document(title: {quoted}, date: none)
 #set page(paper: "us-letter", margin: 2cm, numbering: "1")
 #set text(size: 10pt)
 #set table(stroke: 0.4pt + gray, inset: 4pt)
@@ -21,7 +20,7 @@ class Document:
     """Typst source, built from top to bottom."""
 
     def __init__(self, title: str) -> None:
-        self._pieces = [_HEAD.format(title=escape(title))]
+        self._pieces = [_HEAD.format(title=escape(title), quoted=quoted(title))]
 
     @property
     def text(self) -> str:
@@ -60,12 +59,18 @@ class Document:
 
 
 def escape(text: str) -> str:
-    r"""A text in which typst finds nothing to interpret.
+    """A text as a typst string, in which nothing is interpreted.
 
-    >>> escape("a_b #x [18, 30)")
-    'a\\_b \\#x \\[18, 30)'
+    >>> escape("a_b *x* [18, 30)")
+    '#"a_b *x* [18, 30)"'
     """
-    return re.sub(r"([\\#$*_`<>@\[\]/=~'\"+-])", r"\\\1", text).replace("\\]", "]").replace("\\/", "/")
+    return "#" + quoted(text)
+
+
+def quoted(text: str) -> str:
+    """A typst string literal."""
+    safe = "".join(character for character in text if character.isprintable())
+    return '"' + safe.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def plain(cell: str) -> str:

@@ -1,0 +1,269 @@
+"""FHIBE at its real size: whole evaluations, groupings, verification, masks, label maps.
+
+    python -m bench fhibe
+
+Data are made from a fixed seed. `published` in a goal is what the published tool took for the same work, measured on
+another two-core machine.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.hot import Hot
+
+ROWS, IMAGES, SUBJECTS = 10_557, 10_000, 1_980
+EIGHT = ["pronoun", "age", "ancestry", "scene", "apparent_skin_color", "lighting", "weather", "hairstyle"]
+FOUR = ["pronoun", "age", "ancestry", "apparent_skin_color"]
+
+
+def _cells(rng: np.random.Generator, name: str, count: int) -> list[str]:
+    from evenhand.benchmarks.fhibe import vocabulary
+
+    if name == "age":
+        return [str(age) for age in rng.integers(18, 75, count)]
+    values = vocabulary.VALUES[name]
+    if name not in vocabulary.MULTI_VALUED:
+        return [values[place] for place in rng.integers(0, len(values), count)]
+    first, second = rng.integers(0, len(values), (2, count))
+    both = rng.random(count) < 0.25
+    return [
+        str([values[a], values[b]] if two and a != b else [values[a]])
+        for a, b, two in zip(first, second, both, strict=True)
+    ]
+
+
+def _people(names: list[str], rows: int = ROWS) -> Any:
+    from evenhand.benchmarks.fhibe.data import prepared_cells, published_attribute
+
+    rng = np.random.default_rng(5)
+    people = {name: published_attribute(name, prepared_cells(name, _cells(rng, name, rows))) for name in names}
+    return people, rng.integers(0, 11, rows) / 10
+
+
+def _count_groups(data: Any) -> None:
+    from evenhand.benchmarks.fhibe import grouping
+
+    people, scores = data
+    grouping.count_memberships(people, EIGHT)
+    groups = 0
+    for subset in grouping.subsets(people, EIGHT):
+        groups += len(subset)
+        subset.means(scores)
+    assert groups > 1_500_000, groups
+
+
+def _write_groups(data: Any) -> None:
+    from evenhand.benchmarks.fhibe import grouping
+
+    people, scores = data
+    with tempfile.TemporaryDirectory() as folder:
+        grouping.write_intersections(Path(folder) / "x.json", "AR_IOU", people, EIGHT, scores)
+
+
+def _localization() -> tuple[Path, Path]:
+    """A data root with 10,000 images and the stored boxes of a model."""
+    folder = Path(tempfile.gettempdir()) / "evenhand-bench-fhibe"
+    root, results = folder / "data", folder / "results"
+    stored = results / "person_localization" / "fhibe_downsampled" / "m" / "model_outputs.json"
+    if stored.exists():
+        return root, results
+    table = root / "data/processed/fhibe_downsampled/fhibe_downsampled.csv"
+    for path in (table, stored):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(6)
+    image = np.sort(np.concatenate([np.arange(IMAGES), rng.integers(0, IMAGES, ROWS - IMAGES)]))
+    boxes = np.column_stack([rng.uniform(0, 800, (ROWS, 2)), rng.uniform(200, 900, (ROWS, 2))]).round(2)
+    columns = {name: _cells(rng, name, ROWS) for name in FOUR}
+    names = [f"data/raw/fhibe_downsampled/s{n % SUBJECTS}/i{n}/main_i{n}.png" for n in range(IMAGES)]
+    with table.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(
+            ["image_id", "filepath", "json_path", "subject_id", "location_country", "person_bbox", *columns]
+        )
+        for row in range(ROWS):
+            n = int(image[row])
+            fixed = [f"i{n}", names[n], f"{names[n]}.json", f"s{n % SUBJECTS}", "Kenya", str(boxes[row].tolist())]
+            writer.writerow([*fixed, *(columns[name][row] for name in columns)])
+    answers: dict[str, Any] = {name: {"detections": [], "scores": []} for name in names}
+    moved = boxes + rng.normal(0, 25, boxes.shape)
+    for n, (x, y, width, height) in zip(image.tolist(), moved.tolist(), strict=True):
+        answers[names[n]]["detections"].append([x, y, x + width, y + height])
+        answers[names[n]]["scores"].append(0.9)
+    stored.write_text(json.dumps(answers))
+    return root, results
+
+
+def _evaluate_task(data: Any) -> None:
+    from evenhand.compat.fhibe import evaluate_task
+
+    root, results = data
+    evaluate_task(
+        data_rootdir=root, dataset_name="fhibe", model=None, model_name="m", task_name="person_localization",
+        attributes=FOUR, reuse_model_outputs=True, results_rootdir=results,
+    )  # fmt: skip
+
+
+def _evaluate(data: Any) -> None:
+    from evenhand.benchmarks.fhibe.tasks import task_named
+    from evenhand.run import evaluate
+
+    root, results = data
+    stored = results / "person_localization/fhibe_downsampled/m/model_outputs.json"
+    evaluate(task_named("person_localization"), stored, root, by=FOUR, depth=2, draws=0, permutations=0)
+
+
+def _faces() -> Any:
+    rng = np.random.default_rng(7)
+    identity = np.repeat(np.arange(1_667), 3)[:5_000]
+    vectors = rng.normal(size=(1_667, 512))[identity] + 1.2 * rng.normal(size=(5_000, 512))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors.astype(np.float32), identity, rng.integers(0, 2, 5_000), rng.integers(0, 5, 5_000)
+
+
+def _verify(data: Any) -> None:
+    from evenhand.benchmarks.fhibe.verification import group_validation
+
+    vectors, identity, pronoun, age = data
+    for groups in (pronoun, age, 5 * pronoun + age):
+        for group in range(int(groups.max()) + 1):
+            group_validation(vectors[groups == group], identity[groups == group])
+
+
+def _person_masks() -> Any:
+    from evenhand.benchmarks.fhibe.made_up import make_subjects
+    from evenhand.geometry.masks import runs_of_polygons
+    from evenhand.scenes.figures import Figure
+
+    found = []
+    for number, subject in enumerate(make_subjects(40, "bench")):
+        outlines = [
+            list(Figure(subject.look, 700.0 + shift, 1_950.0, 1_700.0).walking(number / 40).parts().values())
+            for shift in (0, 25)
+        ]
+        found.append(tuple(runs_of_polygons(outline, 2048, 1536) for outline in outlines))
+    return found
+
+
+def _on_runs(data: Any) -> None:
+    from evenhand.geometry.masks import overlap_matrix
+
+    for first, second in data:
+        overlap_matrix([first], [second])
+
+
+def _on_pixels(data: Any) -> None:
+    from pycocotools import mask as coco
+
+    for first, second in data:
+        a, b = coco.decode(first.coded).astype(bool), coco.decode(second.coded).astype(bool)
+        assert (a & b).sum() / (a | b).sum() > 0
+
+
+def _polygons() -> Any:
+    from evenhand.benchmarks.fhibe.made_up import make_subjects
+    from evenhand.scenes.figures import Figure
+
+    return [
+        list(Figure(subject.look, 700.0, 1_950.0, 1_700.0).walking(number / 40).parts().values())
+        for number, subject in enumerate(make_subjects(100, "bench"))
+    ]
+
+
+def _rasterise(data: Any) -> None:
+    from evenhand.geometry.masks import runs_of_polygons
+
+    for outlines in data:
+        runs_of_polygons(outlines, 2048, 1536)
+
+
+def _rasterise_whole(data: Any) -> None:
+    from pycocotools import mask as coco
+
+    from evenhand.geometry.masks import fill_polygons
+
+    for outlines in data:
+        coco.encode(np.asfortranarray(fill_polygons(outlines, 2048, 1536).view(np.uint8)))
+
+
+def _label_maps() -> Any:
+    from evenhand.benchmarks.fhibe.codec import FaceMapCodec, face_map
+    from evenhand.benchmarks.fhibe.made_up import make_subjects, write_faces
+
+    folder = Path(tempfile.mkdtemp())
+    rows = write_faces(folder, make_subjects(50, "bench"), images=4, size=512, pixels=True)
+    codec = FaceMapCodec()
+    answers = [json.dumps(codec.stored(face_map(row.draw().labels))).encode() for row in rows]
+    return [folder / row.mask for row in rows], answers
+
+
+def _parse_faces(data: Any) -> None:
+    from evenhand.benchmarks.fhibe.codec import FaceMapCodec, parse
+    from evenhand.benchmarks.fhibe.scores import face_score, read_label_map
+
+    codec, (paths, answers) = FaceMapCodec(), data
+    for path, answer in zip(paths, answers, strict=True):
+        face_score(read_label_map(path), codec.answer("x", parse(answer), set()))
+
+
+def _decode_faces(data: Any) -> None:
+    """What reading the maps and decoding every stored mask costs, without scoring anything."""
+    from pycocotools import mask as coco
+
+    from evenhand.benchmarks.fhibe.scores import read_label_map
+
+    for path, answer in zip(*data, strict=True):
+        read_label_map(path)
+        for found in json.loads(answer)["detections_rle"].values():
+            coco.decode({"size": found["size"], "counts": found["counts"].encode()})
+
+
+HOT = [
+    Hot(
+        "fhibe/person_localization_drop_in",
+        f"evaluate_task on stored boxes: {IMAGES:,} images, four attributes, all intersections, all published files",
+        _localization, _evaluate_task, goal="under 3 s (published: 49–61 CPU s)", repeat=2,
+    ),
+    Hot(
+        "fhibe/person_localization_evaluate",
+        f"evaluate on the same: {IMAGES:,} images, four attributes and their pairs, intervals by subject, no draws",
+        _localization, _evaluate, repeat=1,
+    ),
+    Hot(
+        "fhibe/groups",
+        f"count and average all groups of eight attributes over {ROWS:,} rows",
+        lambda: _people(EIGHT), _count_groups, goal="under 5 s and 1 GB", repeat=2,
+    ),
+    Hot(
+        "fhibe/groups_file",
+        "the same with the published file of some 600 MB, streamed",
+        lambda: _people(EIGHT), _write_groups, goal="under 15 s (published: 183 CPU s, 1.4 GB)", repeat=1,
+    ),
+    Hot(
+        "fhibe/verification",
+        "VAL of 17 groups of two attributes over 5,000 images, 512 numbers each",
+        _faces, _verify, goal="under 1 s (published: 67 CPU s, 3.7 GB)", repeat=2,
+    ),
+    Hot(
+        "fhibe/mask_overlap",
+        "overlap of 40 pairs of person masks of 2048 × 1536",
+        _person_masks, _on_runs, peer=_on_pixels, peer_name="decoded", peer_here=True, goal="at least 50 × decoding",
+    ),
+    Hot(
+        "fhibe/rasterise",
+        "polygons of 100 people to run lengths, 2048 × 1536, one core",
+        _polygons, _rasterise, peer=_rasterise_whole, peer_name="full canvas", peer_here=True, repeat=2,
+    ),
+    Hot(
+        "fhibe/face_parsing",
+        "F1 of 200 label maps of 512 × 512 (10,000 take 50 times as long, in the same memory)",
+        _label_maps, _parse_faces, bound=_decode_faces, bound_name="decoding alone", goal="under 500 MB, as fast as decoding",
+        repeat=2,
+    ),
+]  # fmt: skip

@@ -1,0 +1,79 @@
+"""The house's statistics for a published results folder: subjects as units, 95 % intervals, verdicts.
+
+Outputs are evaluated again from `model_outputs.json`; pictures are not compared a second time, their
+stored scores are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand.benchmarks.fhibe.codec import match_keys, parse
+from evenhand.benchmarks.fhibe.options import ACCURACY_GRID, PCK_GRID, RECALL_GRID, threshold_keys
+from evenhand.benchmarks.fhibe.record import person_rows
+from evenhand.benchmarks.fhibe.tasks import task_named
+from evenhand.compat.fhibe.stored import custom_keypoints, threshold_curve
+from evenhand.core.measure import tally
+from evenhand.core.options import parse as parse_options
+from evenhand.core.results import Contrast, Estimate
+
+_GRIDS = (RECALL_GRID, PCK_GRID, ACCURACY_GRID)
+_OPTIONS = {"AR_IOU": "thresholds", "AR_MASK": "thresholds", "AR_OKS": "oks_thresholds", "PCK": "pck_thresholds"}
+
+
+@dataclass(frozen=True)
+class Honest:
+    """Estimates and contrasts of the first output of every metric."""
+
+    estimates: tuple[Estimate, ...]
+    contrasts: tuple[Contrast, ...]
+
+    def of(self, metric: str, attribute: str) -> list[Estimate]:
+        """The groups of one attribute, by the metric's first output."""
+        found = [estimate for estimate in self.estimates if estimate.metric == metric]
+        return [
+            estimate for estimate in found if estimate.output == found[0].output and estimate.group.by == (attribute,)
+        ]
+
+
+def from_outputs(task: str, folder: Path, data: Path, asked: Sequence[str], metrics: Sequence[str]) -> Honest:
+    """The stored outputs, evaluated with the thresholds that the folder shows."""
+    from evenhand.run import evaluate
+
+    options: dict[str, Any] = {}
+    for metric in metrics:
+        if metric in _OPTIONS and (levels := threshold_curve(folder, metric)[0]):
+            options[_OPTIONS[metric]] = _grid(levels)
+    if task == "keypoint_estimation" and (names := custom_keypoints(folder)):
+        options["custom_keypoints"] = names
+    results = evaluate(task_named(task), folder, data, options=options, by=list(asked), depth=1).results
+    return Honest(results.estimates, results.contrasts)
+
+
+def from_picture_scores(task: str, folder: Path, data: Path, asked: Sequence[str], metrics: Sequence[str]) -> Honest:
+    """The stored score of every picture, with the subjects and attributes of the table."""
+    from evenhand import stats
+
+    entry = task_named(task)
+    options = parse_options(entry.options, {"metrics": tuple(metrics)})
+    people = entry.load(data, options).truth.people
+    columns = {}
+    for metric in metrics:
+        stored = parse((folder / f"{metric.lower()}_scores.json").read_bytes())
+        scores, _ = match_keys(stored, people.images)
+        values = [scores.get(image) for image in people.images]
+        columns[metric.lower()] = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    rows = person_rows(people, columns)
+    found = stats.analyse(tally(rows, entry.metrics(options), tuple(asked)), by=tuple(asked), depth=1)
+    return Honest(found.estimates, found.contrasts)
+
+
+def _grid(levels: Sequence[float]) -> tuple[float, ...]:
+    """The exact thresholds behind two-decimal keys: a published grid where the keys are its keys."""
+    keys = [f"{level:.2f}" for level in levels]
+    return next((grid for grid in _GRIDS if list(threshold_keys(grid)) == keys), tuple(levels))

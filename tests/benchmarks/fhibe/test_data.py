@@ -1,0 +1,193 @@
+"""Tables, literals and attributes: what is read, and what is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.benchmarks.fhibe import attributes, data, vocabulary
+from evenhand.benchmarks.fhibe.literals import LiteralError, parse_literal
+from evenhand.benchmarks.fhibe.options import FhibeOptions, KeypointOptions
+from evenhand.benchmarks.fhibe.table import BODY_TABLE, mini_rows, read_table
+from evenhand.core.errors import DataError, OptionError
+from evenhand.core.records import Group
+
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**9), 10**9)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(plain)
+def test_a_literal_is_read_as_python_wrote_it(value: Any) -> None:
+    assert parse_literal(repr(value)) == value
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "__import__('os').system('true')",
+        "[x for x in ().__class__.__bases__]",
+        "[" * 5000 + "]" * 5000,
+        "-" * 10000 + "1",
+        "9" * 100_000,
+        "{[]: 1}",
+        "[1, 2",
+        "'a' 'b' +",
+        "lambda: 0",
+        "1 if True else 2",
+    ],
+)
+def test_a_hostile_cell_is_an_error_and_never_run(hostile: str) -> None:
+    with pytest.raises(LiteralError):
+        parse_literal(hostile)
+
+
+def test_a_hostile_box_is_named_with_row_image_and_column(write: Any) -> None:
+    root = write({}, {"person_bbox": "__import__('os')"})
+    with pytest.raises(DataError, match=r"row 1 \(data/raw/s1/i1/main_i1.png\), column 'person_bbox'"):
+        data.load_person_boxes(root, FhibeOptions())
+
+
+def test_a_box_of_three_numbers_is_named(write: Any) -> None:
+    with pytest.raises(DataError, match="four numbers are needed"):
+        data.load_person_boxes(write({"person_bbox": "[1, 2, 3]"}), FhibeOptions())
+
+
+def test_a_missing_country_age_or_attribute_is_counted_and_not_fatal(write: Any) -> None:
+    root = write({}, {"location_country": "", "age": "", "pronoun": ""}, {"location_country": "I Go"})
+    found = data.load_person_boxes(root, FhibeOptions())
+    people = found.truth.people
+    assert people.attributes["location_country"].member.any(axis=1).tolist() == [True, False, False]
+    assert people.attributes["age"].member.any(axis=1).tolist() == [True, False, True]
+    assert any("2 of 3 rows have no location_country" in warning for warning in found.warnings)
+
+
+def test_an_age_that_is_no_number_is_named(write: Any) -> None:
+    with pytest.raises(DataError, match="row 0, column 'age': 'old'"):
+        data.load_person_boxes(write({"age": "old"}), FhibeOptions())
+
+
+def test_a_table_that_is_not_there_says_where_it_belongs(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"data/processed/fhibe_downsampled/fhibe_downsampled\.csv"):
+        data.load_person_boxes(tmp_path, FhibeOptions())
+
+
+def test_a_column_that_is_not_there_is_named(write: Any) -> None:
+    with pytest.raises(DataError, match="no column 'face_bbox'"):
+        data.load_face_boxes(write({}, drop=["face_bbox"]), FhibeOptions())
+
+
+def test_parsed_tables_are_kept_by_content_and_read_again(write: Any, tmp_path: Path) -> None:
+    root = write({}, {"filepath": "b.png"})
+    options = FhibeOptions(cache=tmp_path / "cache")
+    plainly = data.load_masks(root, FhibeOptions()).truth
+    first = data.load_masks(root, options).truth
+    kept = list((tmp_path / "cache").rglob("*.parquet"))
+    again = data.load_masks(root, options).truth
+    assert len(kept) == 1
+    for truth in (first, again):
+        assert truth.people.images == plainly.people.images
+        assert [[s.points.tolist() for s in row] for row in truth.segments] == [
+            [s.points.tolist() for s in row] for row in plainly.segments
+        ]
+    write({"age": "61"})
+    assert len(data.load_masks(root, options).truth.people) == 1
+    assert len(list((tmp_path / "cache").rglob("*.parquet"))) == 2
+
+
+def test_three_subjects_in_an_image_are_three_rows_of_one_sample(write: Any) -> None:
+    found = data.load_parts(write({}, {"subject_id": "s2"}, {"subject_id": "s3"}), FhibeOptions())
+    assert len(found.samples) == 1
+    assert len(found.samples[0].given["person_boxes_xyxy"]) == 3
+    assert len(found.truth.visible) == 3
+
+
+def test_the_mini_data_set_draws_rows_and_refuses_more_than_there_are() -> None:
+    assert len(mini_rows(100, 0)) == 50
+    with pytest.raises(OptionError, match="the table has 3"):
+        mini_rows(3, 4)
+
+
+def test_custom_keypoints_must_be_known_and_in_order(write: Any) -> None:
+    root = write({})
+    assert data.load_poses(root, KeypointOptions(custom_keypoints=("Nose",))).truth.poses.shape == (1, 1, 3)
+    for wrong in ((), ("Left eye", "Nose"), ("Chin",), ("Nose", "Nose")):
+        with pytest.raises(OptionError, match="custom_keypoints"):
+            data.load_poses(root, KeypointOptions(custom_keypoints=wrong))
+
+
+def test_visibility_one_becomes_two_and_absent_points_zero(write: Any) -> None:
+    poses = data.load_poses(write({}), KeypointOptions()).truth.poses
+    assert poses[0, 0].tolist() == [5.0, 5.0, 2.0]
+    assert poses[0, 1].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_knee_makes_a_leg_only_in_the_corrected_reading() -> None:
+    knee = {"Left knee": (0.0, 0.0, 1.0)}
+    assert "Leg" not in data.visible_parts([], knee)
+    assert data.visible_parts([], knee, knees=True)[-2:] == ("Left leg", "Leg")
+
+
+def test_verification_keeps_subjects_with_two_pictures_of_their_own(write: Any) -> None:
+    rows = [{"filepath": f"{n}.png", "subject_id": s, "multiple_subjects": m} for n, s, m in
+            ((0, "a", "0"), (1, "a", "0"), (2, "b", "0"), (3, "c", "0"), (4, "c", "1"))]  # fmt: skip
+    found = data.load_identities(write(*rows, face=True), FhibeOptions())
+    assert found.truth.people.images == ("0.png", "1.png")
+    assert found.facts["left_out"] == {"more than one subject": 1, "single picture": 2}
+
+
+def test_a_face_without_a_combined_mask_is_named(write: Any) -> None:
+    with pytest.raises(DataError, match=r"row 0 .*no combined mask"):
+        data.load_face_maps(write({"CelebA": "['skin.png']"}, face=True), FhibeOptions())
+
+
+def test_a_polygon_without_points_draws_nothing(write: Any) -> None:
+    from evenhand.benchmarks.fhibe.scores import mask_areas
+
+    truth = data.load_masks(
+        write({"segments": "[{'class_name': '0. Face skin', 'polygon': []}]"}), FhibeOptions()
+    ).truth
+    assert mask_areas(truth.people, truth.segments, truth.sizes).tolist() == [0]
+
+
+def test_skin_zero_is_the_darkest() -> None:
+    darkest = vocabulary.VALUES["apparent_skin_color"][0]
+    assert attributes.display_value("apparent_skin_color", darkest) == "VI"
+
+
+def test_hue_is_shown_whole_inside_intersections() -> None:
+    shown = attributes.display_group(["apparent_skin_color_hue_lum", "pronoun"], ["dark_red", "1. He/him/his"])
+    assert shown == ["dark red", "He/him/his"]
+
+
+def test_corrected_nationality_and_country_join_what_the_published_rules_split() -> None:
+    assert attributes.corrected_nationality("['226. Free-text']") == ("232. Other", "226. Free-text")
+    assert attributes.corrected_nationality("['105. Kenyan']") == ("227. African", "105. Kenyan")
+    assert attributes.labels("nationality", "['214. Uzbek']", ("214. Uzbek",)) == ("214. Uzbek",)
+    assert attributes.corrected_country("trinidad and tobago") == "Trinidad and Tobago"
+
+
+def test_a_published_attribute_selects_rows_by_group(write: Any) -> None:
+    root = write({}, {"pronoun": "['0. She/her/hers', '2. They/them/their']"}, {"pronoun": "['1. He/him/his']"})
+    attribute = data.load_person_boxes(root, FhibeOptions()).truth.people.attributes["pronoun"]
+    assert attribute.belongs("0. She/her/hers").tolist() == [True, True, False]
+    assert Group.of(pronoun="2. They/them/their").terms[0][1] in attribute.levels
+
+
+def test_numbers_of_rows_are_those_of_the_file_after_sampling(write: Any) -> None:
+    root = write(*({"filepath": f"{number}.png"} for number in range(9)))
+    table = read_table(root, BODY_TABLE, ())
+    chosen = table.take(mini_rows(len(table), 3))
+    assert [f"{number}.png" for number in chosen.numbers] == list(chosen.texts("filepath"))
+    assert np.array_equal(chosen.numbers, mini_rows(9, 3))

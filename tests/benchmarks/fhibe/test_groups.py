@@ -1,0 +1,105 @@
+"""Groups, disparities and the demonstration."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evenhand.benchmarks.fhibe import attributes, disparity, grouping
+from evenhand.benchmarks.fhibe.data import published_attribute
+from evenhand.benchmarks.fhibe.demo import CHANCE, PLANTED, write_demo
+from evenhand.core.errors import UnknownNameError
+
+CELLS = {
+    "pronoun": ["['0. She/her/hers']", "['1. He/him/his']", "['0. She/her/hers', '1. He/him/his']", None],
+    "head_pose": ["0. Typical", "1. Atypical", "0. Typical", "1. Atypical"],
+    "location_country": ["Kenya", "Côte D'Ivoire", "Kenya", "Kenya"],
+}
+PEOPLE = {name: published_attribute(name, cells) for name, cells in CELLS.items()}
+SCORES = np.array([0.1, 0.2, 0.4, 0.8])
+
+
+def test_groups_are_the_products_of_labels_over_all_subsets_of_attributes() -> None:
+    found = grouping.nested("M", PEOPLE, list(CELLS), SCORES)
+    labels = {
+        name: [attributes.labels(name, c, attributes.found_values(name, CELLS[name])) for c in CELLS[name]]
+        for name in CELLS
+    }
+    names = attributes.canonical(CELLS)
+    expected: dict[str, dict[str, list[float]]] = {}
+    for size in range(1, 4):
+        for by in combinations(names, size):
+            groups = expected.setdefault(attributes.group_key(by), {})
+            for row in range(4):
+                for group in product(*(labels[name][row] for name in by)):
+                    groups.setdefault(attributes.group_key(group), []).append(float(SCORES[row]))
+    assert {by: {key: entry["scores"] for key, entry in groups.items()} for by, groups in found.items()} == expected
+
+
+def test_the_streamed_file_is_the_indented_json_of_the_same_content(tmp_path: Path) -> None:
+    scores = np.array([0.1, np.nan, 0.4, 0.8])
+    count = grouping.write_intersections(tmp_path / "x.json", "M", PEOPLE, list(CELLS), scores, extra={"k": ["a"]})
+    expected = {**grouping.nested("M", PEOPLE, list(CELLS), scores), "k": ["a"]}
+    text = (tmp_path / "x.json").read_text()
+    assert text == json.dumps(expected, indent=4)
+    assert count == sum(len(groups) for groups in list(expected.values())[:-1])
+
+
+def test_the_number_of_memberships_is_known_before(tmp_path: Path) -> None:
+    found = sum(len(subset.rows) for subset in grouping.subsets(PEOPLE, list(CELLS)))
+    assert grouping.count_memberships(PEOPLE, list(CELLS)) == found
+
+
+def test_labels_that_share_a_number_keep_the_order_of_first_appearance() -> None:
+    people = {"nationality": published_attribute("nationality", ["['7. B']", "['7. A']", "['7. B']"])}
+    (subset,) = grouping.subsets(people, ["nationality"])
+    assert subset.keys() == ["['7. B']", "['7. A']"]
+    assert subset.means(np.array([1.0, 5.0, 3.0])).tolist() == [2.0, 5.0]
+
+
+def test_an_attribute_that_is_not_there_is_named() -> None:
+    with pytest.raises(UnknownNameError, match="shoe size"):
+        list(grouping.subsets(PEOPLE, ["shoe size"]))
+
+
+def test_no_attributes_give_no_groups() -> None:
+    assert grouping.nested("M", PEOPLE, [], SCORES) == {}
+
+
+def test_negative_medians_give_pairs_without_a_disparity() -> None:
+    groups = {"a": np.linspace(-0.9, -0.2, 40), "b": np.linspace(0.1, 0.9, 40)}
+    (pair,) = disparity.rank_tests(groups).significant
+    assert pair.disparity is None
+    assert pair.worst == "a"
+
+
+def test_equal_medians_call_the_second_group_worst() -> None:
+    (pair,) = disparity.rank_tests({"a": np.full(30, 0.5), "b": np.full(30, 0.5)}).pairs
+    assert (pair.worst, pair.disparity, pair.p_value) == ("b", 0.0, 1.0)
+
+
+def test_a_table_without_significant_pairs_is_none() -> None:
+    assert disparity.disparity_table(disparity.Scored("M", PEOPLE, SCORES), ["head_pose"]) is None
+
+
+def test_the_demo_finds_what_was_planted_and_does_not_over_read_chance(tmp_path: Path) -> None:
+    from evenhand.benchmarks.fhibe.tasks import task_named
+    from evenhand.core.results import Verdict
+    from evenhand.run import evaluate
+
+    made = write_demo(tmp_path)[0]
+    run = evaluate(
+        task_named(made.task), made.predictions, made.data, by=["apparent_skin_color", "age"], depth=1, draws=200,
+        permutations=200,
+    )  # fmt: skip
+    sure = [
+        c for c in run.results.contrasts if c.metric == "AR_IOU" and c.verdict in (Verdict.LARGE, Verdict.DIFFERENT)
+    ]
+    worse = {str(contrast.worse) for contrast in sure}
+    assert PLANTED in worse
+    assert CHANCE not in worse
+    assert (made.planted, made.chance) == (PLANTED, CHANCE)

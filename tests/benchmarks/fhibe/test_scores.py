@@ -1,0 +1,348 @@
+"""Answers and scores: every crash of the published code gives the right value or a message with the image."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.benchmarks.fhibe import codec, data, record, scores, verification
+from evenhand.benchmarks.fhibe.embeddings import EmbeddingCodec
+from evenhand.benchmarks.fhibe.metrics import AverageRecall, TarAtFar, ValidationRate
+from evenhand.benchmarks.fhibe.options import FhibeOptions, KeypointOptions, RecallOptions, threshold_keys
+from evenhand.benchmarks.fhibe.outputs import encode_mask, write_outputs
+from evenhand.benchmarks.fhibe.tasks import TASKS, task_named
+from evenhand.core.errors import PredictionError
+from evenhand.core.records import Records
+from evenhand.core.task import Tools
+from evenhand.geometry.masks import encode
+
+IMAGE = "data/raw/s1/i1/main_i1.png"
+
+
+def saved(folder: Path, content: Any, name: str = "model_outputs.json") -> Path:
+    path = folder / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def boxes(write: Any, content: Any, *rows: Any, missing: str = "refuse") -> Any:
+    root = write(*(rows or ({},)))
+    dataset = data.load_person_boxes(root, FhibeOptions())
+    answers = codec.PersonBoxCodec().read(saved(root, content), dataset, RecallOptions(missing=missing))
+    return scores.box_overlaps(dataset.truth, answers), answers
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({"detections": [[0, 0, 10, 10]], "scores": [1]}, 1.0),
+        ({"detections": [[0, 0, 10, 5, 99]], "scores": [1]}, 0.5),
+        ({"detections": None, "scores": None}, 0.0),
+        ({"detections": [], "scores": []}, 0.0),
+        (None, 0.0),
+        ({"detections": [[10, 10, 0, 0]], "scores": [1]}, 0.0),
+        ({"bboxes": [[0, 0, 10, 10]], "scores": [1]}, 1.0),
+    ],
+)
+def test_the_best_overlap_whatever_form_the_answer_has(write: Any, found: Any, expected: float) -> None:
+    assert boxes(write, {IMAGE: found})[0].tolist() == [expected]
+
+
+def test_keys_of_another_data_root_are_matched(write: Any) -> None:
+    found, answers = boxes(write, {f"/home/x/fhibe/{IMAGE}": {"detections": [[0, 0, 10, 10]], "scores": []}, "z": None})
+    assert found.tolist() == [1.0]
+    assert answers.coverage.extra == 1
+
+
+def test_missing_images_are_all_counted_and_may_be_scored_as_missed(write: Any) -> None:
+    rows = ({}, {"filepath": "b.png"}, {"filepath": "c.png"})
+    with pytest.raises(PredictionError, match=r"no answer for 2 of 3 images: b.png, c.png.*missing=missed"):
+        boxes(write, {IMAGE: None}, *rows)
+    found, answers = boxes(write, {IMAGE: None}, *rows, missing="missed")
+    assert found.tolist() == [0.0, 0.0, 0.0]
+    assert answers.coverage.missing == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({IMAGE: {"detections": [[1, 2, 3]]}}, "a box of 3 numbers"),
+        ({IMAGE: {"boxes": []}}, "no 'detections'"),
+        ({IMAGE: {"detections": "code"}}, IMAGE),
+        ({IMAGE: {"detections": [["a", 0, 0, 0]]}}, IMAGE),
+        ("[1, 2", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[]", "mapping from image paths"),
+    ],
+)
+def test_a_malformed_file_is_refused_with_the_image(write: Any, content: Any, message: str) -> None:
+    with pytest.raises(PredictionError, match=message):
+        boxes(write, content)
+
+
+def test_nan_that_the_published_tool_writes_is_read(write: Any) -> None:
+    text = f'{{"{IMAGE}": {{"detections": [[0, 0, 10, 10]], "scores": [NaN]}}}}'
+    assert boxes(write, text)[0].tolist() == [1.0]
+
+
+def test_a_results_folder_opens_and_its_caches_are_ignored(write: Any) -> None:
+    root = write({})
+    saved(root, [0.123], "gt_bbox_iou_scores.json")
+    saved(root, {IMAGE: {"detections": [[0, 0, 10, 10]], "scores": [1]}})
+    dataset = data.load_person_boxes(root, FhibeOptions())
+    answers = codec.BoxCodec().read(root, dataset, RecallOptions())
+    assert scores.box_overlaps(dataset.truth, answers).tolist() == [1.0]
+
+
+def masks(write: Any, mask: Any) -> Any:
+    root = write({})
+    dataset = data.load_masks(root, FhibeOptions())
+    content = {IMAGE: {"detections": [mask], "scores": [1.0]}}
+    answers = codec.MaskCodec().read(saved(root, content), dataset, RecallOptions())
+    return scores.mask_scores(dataset.truth, answers).overlap.tolist()
+
+
+def test_a_mask_is_accepted_with_its_size_either_way_round_and_uncompressed(write: Any) -> None:
+    truth = np.zeros((40, 30), dtype=bool)
+    truth[1:9, 1:9] = True
+    runs = encode_mask(truth)
+    assert masks(write, runs) == [1.0]
+    assert masks(write, {**runs, "size": [30, 40]}) == [1.0]
+    flat = np.concatenate([[0], np.flatnonzero(np.diff(truth.ravel(order="F"))) + 1, [truth.size]])
+    assert masks(write, {"size": [40, 30], "counts": np.diff(flat).tolist()}) == [1.0]
+
+
+def test_a_mask_of_the_wrong_size_is_refused_with_the_image(write: Any) -> None:
+    with pytest.raises(PredictionError, match=rf"{IMAGE}: a mask of 4 × 4 for a picture of 40 × 30"):
+        masks(write, encode_mask(np.ones((4, 4), bool)))
+
+
+def test_run_lengths_that_cover_too_much_are_refused(write: Any) -> None:
+    with pytest.raises(PredictionError, match="the runs cover"):
+        masks(write, {"size": [40, 30], "counts": encode_mask(np.ones((50, 50), bool))["counts"]})
+
+
+def poses(write: Any, answer: Any, *rows: Any, thresholds: tuple[float, ...] = (0.1, 0.5)) -> scores.PoseScores:
+    root = write(*(rows or ({},)))
+    options = KeypointOptions(custom_keypoints=("Nose",), missing="missed")
+    dataset = data.load_poses(root, options)
+    answers = codec.PoseCodec().read(saved(root, {IMAGE: answer}), dataset, options)
+    return scores.pose_scores(dataset.truth, answers, thresholds)
+
+
+INVISIBLE = {"keypoints": "{}", "subject_id": "s2"}
+
+
+def test_without_a_prediction_pck_is_zero_and_oks_counts_as_missed(write: Any) -> None:
+    found = poses(write, {"detections": [], "scores": []}, {}, {"subject_id": "s2"})
+    assert found.pck.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert np.isnan(found.oks).all()
+    rows = Records({"oks": found.oks}, {})
+    metric = AverageRecall("AR_OKS", "oks", (0.5,))
+    assert metric.result(metric.measure(rows), metric.measure(rows))["recall"][0] == 0.0
+
+
+def test_a_row_without_visible_keypoints_beside_another_is_undefined_alone(write: Any) -> None:
+    found = poses(write, {"detections": [[[5, 5]], [[5, 5]]], "scores": []}, {}, INVISIBLE)
+    assert found.pck_mean[0] == 1.0
+    assert np.isnan(found.pck_mean[1])
+
+
+def test_a_single_threshold_with_two_rows_gives_two_values(write: Any) -> None:
+    found = poses(
+        write, {"detections": [[[5, 5]], [[99, 99]]], "scores": []}, {}, {"subject_id": "s2"}, thresholds=(0.1,)
+    )
+    assert found.pck.tolist() == [[1.0], [0.0]]
+
+
+def test_one_prediction_for_two_people_counts_for_both_and_for_one_in_the_corrected_reading(write: Any) -> None:
+    found = poses(write, {"detections": [[[5, 5]]], "scores": []}, {}, {"subject_id": "s2"})
+    assert found.pck_mean.tolist() == [1.0, 1.0]
+    assert found.pck_missing_zero.tolist() == [1.0, 0.0]
+
+
+def test_poses_with_other_keypoints_than_evaluated_are_refused_with_the_image(write: Any) -> None:
+    with pytest.raises(PredictionError, match=rf"{IMAGE}: poses of 2 keypoints, but 1"):
+        poses(write, {"detections": [[[5, 5], [6, 6]]], "scores": []})
+
+
+def parts(write: Any, answer: Any, *rows: Any) -> scores.PartScores:
+    root = write(*(rows or ({},)))
+    dataset = data.load_parts(root, FhibeOptions())
+    answers = codec.PartCodec().read(saved(root, answer), dataset, FhibeOptions(missing="missed"))
+    return scores.part_scores(dataset.truth, answers)
+
+
+def test_null_part_detections_are_not_detected(write: Any) -> None:
+    found = parts(
+        write, {IMAGE: {"detections": [{"Face": 0.9}]}, "b.png": {"detections": None}}, {}, {"filepath": "b.png"}
+    )
+    assert found.recall((0.5,)).tolist() == [[1.0], [0.0]]
+
+
+def test_parts_that_differ_between_people_are_refused(write: Any) -> None:
+    with pytest.raises(PredictionError, match="Every person needs the same parts"):
+        parts(write, {IMAGE: {"detections": [{"Face": 1}, {"Hand": 1}]}}, {}, {"subject_id": "s2"})
+
+
+def test_another_number_of_people_than_annotated_is_refused(write: Any) -> None:
+    with pytest.raises(PredictionError, match="2 people are answered, but 1 are annotated"):
+        parts(write, {IMAGE: {"detections": [{"Face": 1}, {"Face": 1}]}})
+
+
+def test_a_part_that_nobody_has_is_legal(write: Any) -> None:
+    found = parts(write, {IMAGE: {"detections": [{"Wing": 0.1}]}})
+    assert np.isnan(found.recall((0.5,))).all()
+    assert found.accuracy((0.5,)).tolist() == [[1.0]]
+
+
+def test_stored_ears_are_wrong_skin_and_left_out_in_the_corrected_reading() -> None:
+    truth = np.ones((4, 4), dtype=np.uint8)
+    labels = truth.copy()
+    labels[0] = 8
+    found = scores.face_score(truth, codec.face_map(labels))
+    assert found.mean == pytest.approx(24 / 28)
+    assert found.ears_ignored == 1.0
+    assert scores.face_score(truth, codec.face_map(labels), ears_to_skin=True).mean == 1.0
+
+
+def test_labels_that_overlap_are_scored_one_by_one() -> None:
+    truth = np.array([[0, 1]], dtype=np.uint8)
+    both = encode(np.ones((1, 2), bool))
+    found = scores.face_score(truth, codec.FaceMap({0: both, 1: both}))
+    assert found.by_label == {"background": pytest.approx(2 / 3), "skin": pytest.approx(2 / 3)}
+
+
+def test_a_label_above_eighteen_is_refused() -> None:
+    with pytest.raises(ValueError, match="labels are 0 to 18"):
+        codec.face_map(np.full((2, 2), 19))
+
+
+def test_embeddings_are_read_in_the_documented_and_the_actual_form() -> None:
+    forms: set[str] = set()
+    reader = EmbeddingCodec()
+    for found in ({"detections": [1, 2]}, {"embeddings": [1, 2]}, [1, 2], {"detections": [[1, 2]]}):
+        assert reader.answer("x", found, forms).tolist() == [1.0, 2.0]
+    assert len(reader.answer("x", {"detections": None}, forms)) == 0
+    assert len(forms) == 3
+
+
+def faces(count: int, spread: float) -> tuple[Any, Any]:
+    rng = np.random.default_rng(3)
+    identity = np.repeat(np.arange(count), 3)
+    vectors = rng.normal(size=(count, 32))[identity] + spread * rng.normal(size=(3 * count, 32))
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True), identity
+
+
+def test_val_collapses_with_few_impostors_where_the_unbiased_rate_does_not() -> None:
+    vectors, identity = faces(12, 0.5)
+    group = verification.group_validation(vectors, identity)
+    rate = verification.accept_rate(vectors, identity)
+    assert group is not None
+    assert group.validation.val is not None
+    assert group.validation.val < 0.8
+    assert rate.rate == 1.0
+    assert rate.too_few_impostors
+
+
+def test_a_failed_alignment_is_rejected_and_crashes_nothing() -> None:
+    vectors, identity = faces(40, 0.3)
+    vectors[0] = np.nan
+    group = verification.group_validation(vectors, identity)
+    assert group is not None
+    assert group.validation.val is not None
+    assert verification.accept_rate(vectors, identity).rate < 1.0
+
+
+def test_embeddings_that_are_not_normalised_leave_val_undefined_or_defined_but_never_crash() -> None:
+    vectors, identity = faces(60, 1.0)
+    for scale in (1.0, 3.0, 30.0):
+        assert verification.group_validation(scale * vectors, identity) is not None
+
+
+def test_the_threshold_of_the_unbiased_rate_lets_at_most_the_asked_share_through() -> None:
+    vectors, identity = faces(50, 1.0)
+    rate = verification.accept_rate(vectors, identity, 0.01)
+    single = vectors.astype(np.float32) @ vectors.astype(np.float32).T
+    apart = identity[:, np.newaxis] < identity[np.newaxis, :]
+    assert (single[apart] >= rate.threshold).mean() <= 0.01 + 1e-4
+    assert rate.low < rate.rate < rate.high
+
+
+def test_verification_metrics_give_numbers_by_group() -> None:
+    vectors, identity = faces(30, 0.3)
+    rows = Records({"item": np.array([f"{n:04d}" for n in range(90)]), "unit": identity, "embedding": vectors}, {})
+    for metric in (ValidationRate(), TarAtFar()):
+        state = metric.measure(rows, identity % 2, 2)
+        assert set(metric.result(state, metric.measure(rows))) == set(metric.outputs)
+
+
+def test_thresholds_that_format_alike_count_once_and_the_last_wins() -> None:
+    assert threshold_keys((0.9, 0.3, 0.301)) == {"0.90": 0.9, "0.30": 0.301}
+
+
+def test_every_task_writes_what_it_reads(tmp_path: Path) -> None:
+    answers = {
+        "person_localization": {"detections": [[0, 0, 1, 1]], "scores": [1.0]},
+        "person_parsing": {"detections": [encode_mask(np.eye(3, dtype=bool))], "scores": [1.0]},
+        "face_localization": {"detections": [], "scores": []},
+        "keypoint_estimation": {"detections": [[[1, 2]] * 17], "scores": [[1.0] * 17]},
+        "body_parts_detection": {"detections": [{"Face": 0.5}]},
+        "face_parsing": np.array([[0, 1], [1, 1]]),
+        "face_verification": np.array([0.6, 0.8]),
+    }
+    for task, answer in answers.items():
+        path = write_outputs(task, {"a.png": answer, "b.png": None}, tmp_path / f"{task}.json")
+        assert set(json.loads(path.read_text())) == {"a.png", "b.png"}
+    with pytest.raises(PredictionError, match=r"a.png: .*box of 1"):
+        write_outputs("face_localization", {"a.png": {"detections": [[1]]}}, tmp_path / "x.json")
+    with pytest.raises(PredictionError, match="one picture per image"):
+        write_outputs("face_encoding", {}, tmp_path / "x.json")
+    assert not (tmp_path / "x.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("turn", "named"),
+    [
+        (lambda box: [box[0], box[2], box[1], box[3]], "x0, x1, y0, y1"),
+        (lambda box: [box[0], box[1], box[2] - box[0], box[3] - box[1]], "x, y, width, height"),
+        (lambda box: box, None),
+    ],
+)
+def test_check_names_boxes_in_another_order(write: Any, turn: Any, named: str | None) -> None:
+    truth = [[20.0 + n, 5.0, 28.0 + n, 35.0] for n in range(6)]
+    rows = [
+        {"filepath": f"{n}.png", "person_bbox": str([b[0], b[1], b[2] - b[0], b[3] - b[1]])}
+        for n, b in enumerate(truth)
+    ]
+    root = write(*rows)
+    content = {f"{n}.png": {"detections": [turn(box)], "scores": [1]} for n, box in enumerate(truth)}
+    task = task_named("person_localization")
+    report = task.check(saved(root, content), root, task.options())
+    warnings = [finding.message for finding in report.findings if finding.level == "warning"]
+    said = [message for message in warnings if message.startswith("Boxes look like")]
+    assert report.ok
+    assert (named is None and not said) or any(f"look like {named}" in message for message in said)
+
+
+def test_rows_of_every_kind_have_an_item_a_unit_and_all_attributes(write: Any) -> None:
+    root = write({}, {"filepath": "b.png"})
+    dataset = data.load_parts(root, FhibeOptions())
+    answers = {IMAGE: codec.PartProbabilities(({"Face": 0.4, "Wing": 0.2},))}
+    (rows,) = record.record_parts(dataset, answers, task_named("body_parts_detection").options(), Tools())  # type: ignore[arg-type]
+    assert {"item", "unit", "row", "part"} <= set(rows.columns)
+    assert len(rows) == 4
+    assert record.PARTS[rows["part"][1]] == record.OTHER_PART
+
+
+def test_all_nine_tasks_say_what_they_need() -> None:
+    assert len(TASKS) == 9
+    for task in TASKS:
+        assert task.about.data
+        assert task.about.predictions
+        assert task.metrics(task.options())
+        assert task.headline is not None

@@ -1,0 +1,204 @@
+"""The drop-in: the published calls, folders, files and exceptions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.benchmarks.fhibe import vocabulary
+from evenhand.benchmarks.fhibe.examples import EXAMPLES
+from evenhand.benchmarks.fhibe.made_up import make_subjects, write_bodies, write_faces
+from evenhand.compat.fhibe import BaseModelWrapper, BiasReport, evaluate_task
+from evenhand.core.errors import EvenhandError
+
+FILES = {
+    "person_localization": {"gt_bbox_iou_scores", "results_iou_threshold", "detailed_results_iou_threshold"},
+    "person_parsing": {"gt_mask_iou_scores", "results_iou_threshold", "detailed_results_iou_threshold"},
+    "face_localization": {"gt_bbox_iou_scores", "results_iou_threshold", "detailed_results_iou_threshold"},
+    "keypoint_estimation": {"oks_scores", "pck_scores_threshold", "results_oks_threshold"},
+    "body_parts_detection": {"body_part_detections", "results_body_parts_AR_DET_threshold"},
+    "face_parsing": {"F1_scores"},
+    "face_verification": set(),
+    "face_encoding": {"psnr_scores"},
+}
+ATTRIBUTES = ["pronoun", "apparent_skin_color"]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A made-up FHIBE with pictures."""
+    folder = tmp_path_factory.mktemp("fhibe")
+    people = make_subjects(10, "compat")
+    write_bodies(folder, people, images=2, size=(160, 120), pixels=True)
+    write_faces(folder, people, images=3, size=64, pixels=True)
+    return folder
+
+
+def call(root: Path, task: str, results: Path, **more: Any) -> Path:
+    face = task in vocabulary.FACE_TASKS
+    dataset = "fhibe_face_crop_align" if face else "fhibe"
+    arguments: dict[str, Any] = {
+        "data_rootdir": str(root),
+        "dataset_name": dataset,
+        "model_name": "example",
+        "task_name": task,
+        "attributes": ATTRIBUTES,
+        "results_rootdir": str(results),
+        "model": None,
+        **more,
+    }
+    evaluate_task(**arguments)
+    mini = "mini" if more.get("use_mini_dataset") else "."
+    return results / mini / task / (dataset if face else "fhibe_downsampled") / arguments["model_name"]
+
+
+@pytest.mark.parametrize("task", sorted(FILES))
+def test_an_example_that_looks_at_pixels_runs_and_writes_the_published_files(
+    task: str, root: Path, tmp_path: Path
+) -> None:
+    metrics = ["PSNR"] if task == "face_encoding" else None
+    folder = call(root, task, tmp_path, model=EXAMPLES[task](), metrics=metrics)
+    there = {path.stem for path in folder.glob("*.json")}
+    assert FILES[task] <= there
+    names = metrics or vocabulary.DEFAULT_METRICS[task]
+    for metric in names:
+        content = json.loads((folder / f"intersectional_results_{metric}.json").read_text())
+        assert next(iter(content)) == "['pronoun']"
+    before = {path.name: path.read_bytes() for path in folder.glob("*.json")}
+    call(root, task, tmp_path, reuse_model_outputs=True, metrics=metrics)
+    assert {path.name: path.read_bytes() for path in folder.glob("*.json")} == before
+
+
+def test_the_examples_find_people_in_pixels(root: Path, tmp_path: Path) -> None:
+    folder = call(root, "person_localization", tmp_path, model=EXAMPLES["person_localization"]())
+    scores = json.loads((folder / "gt_bbox_iou_scores.json").read_text())
+    assert np.median(scores) > 0.9
+
+
+class Boxes(BaseModelWrapper):
+    """A wrapped model that finds what it was made with."""
+
+    def data_preprocessor(self, img_filepaths: list[str], **kwargs: Any) -> list[list[str]]:
+        return [[path] for path in img_filepaths]
+
+    def __call__(self, batch: list[str]) -> list[dict[str, Any]]:
+        return [{"bboxes": [self.model], "scores": [1.0], "labels": [0]}]
+
+
+def test_two_models_under_one_name_give_the_second_ones_numbers(root: Path, tmp_path: Path) -> None:
+    good = call(root, "person_localization", tmp_path, model=EXAMPLES["person_localization"]())
+    first = (good / "gt_bbox_iou_scores.json").read_text()
+    call(root, "person_localization", tmp_path, model=Boxes([0.0, 0.0, 1.0, 1.0]))
+    second = json.loads((good / "gt_bbox_iou_scores.json").read_text())
+    assert first != json.dumps(second)
+    assert max(second) < 0.1
+
+
+def test_changed_thresholds_and_changed_size_change_the_result(root: Path, tmp_path: Path) -> None:
+    model = EXAMPLES["keypoint_estimation"]()
+    folder = call(root, "keypoint_estimation", tmp_path, model=model)
+    assert len(json.loads((folder / "pck_scores_threshold.json").read_text())["thresholds"]) == 9
+    metrics = {"PCK": {"thresholds": [0.3]}}
+    call(root, "keypoint_estimation", tmp_path, reuse_model_outputs=True, metrics=metrics)
+    assert json.loads((folder / "pck_scores_threshold.json").read_text())["thresholds"] == [0.3]
+    for size in (5, 7):
+        mini = call(root, "keypoint_estimation", tmp_path, model=model, use_mini_dataset=True, mini_dataset_size=size)
+        assert len(json.loads((mini / "oks_scores.json").read_text())) == size
+
+
+def test_custom_keypoints_are_written_into_the_results(root: Path, tmp_path: Path) -> None:
+    names = ["Nose", "Left ankle"]
+    folder = call(
+        root, "keypoint_estimation", tmp_path, model=EXAMPLES["keypoint_estimation"](), custom_keypoints=names
+    )
+    content = json.loads((folder / "intersectional_results_PCK.json").read_text())
+    assert content["custom_keypoints"] == names
+
+
+def test_an_image_missing_from_stored_outputs_is_a_key_error_that_counts_them(root: Path, tmp_path: Path) -> None:
+    folder = call(root, "person_localization", tmp_path, model=EXAMPLES["person_localization"]())
+    stored = json.loads((folder / "model_outputs.json").read_text())
+    (folder / "model_outputs.json").write_text(json.dumps(dict(list(stored.items())[2:])))
+    with pytest.raises(KeyError, match="no answer for 2 of") as caught:
+        call(root, "person_localization", tmp_path, reuse_model_outputs=True)
+    assert isinstance(caught.value, EvenhandError)
+
+
+def test_an_attribute_without_a_column_is_a_key_error(root: Path, tmp_path: Path) -> None:
+    table = root / "data/processed/fhibe_downsampled/fhibe_downsampled.csv"
+    other = tmp_path / "data/processed/fhibe_downsampled/fhibe_downsampled.csv"
+    other.parent.mkdir(parents=True)
+    text = table.read_text().replace("apparent_skin_color_hue_lum", "something_else", 1)
+    other.write_text(text)
+    with pytest.raises(KeyError, match="apparent_skin_color_hue_lum"):
+        call(
+            tmp_path,
+            "person_localization",
+            tmp_path / "r",
+            model=Boxes([0, 0, 1, 1]),
+            attributes=["apparent_skin_color_hue_lum"],
+        )
+
+
+def test_no_attributes_give_empty_results(root: Path, tmp_path: Path) -> None:
+    folder = call(root, "person_localization", tmp_path, model=Boxes([0, 0, 1, 1]), attributes=[])
+    assert json.loads((folder / "intersectional_results_AR_IOU.json").read_text()) == {}
+
+
+def report(root: Path, results: Path, task: str, **more: Any) -> BiasReport:
+    face = task in vocabulary.FACE_TASKS
+    arguments: dict[str, Any] = {
+        "model_name": "example",
+        "task_name": task,
+        "data_rootdir": str(root),
+        "dataset_version": "made up",
+        "results_base_dir": str(results),
+        "dataset_name": "fhibe_face_crop_align" if face else "fhibe",
+        **more,
+    }
+    return BiasReport(**arguments)
+
+
+@pytest.mark.parametrize("task", ["person_localization", "body_parts_detection", "face_verification", "face_encoding"])
+def test_the_report_is_a_pdf_with_its_figures_and_the_same_bytes_again(task: str, root: Path, tmp_path: Path) -> None:
+    call(root, task, tmp_path, model=EXAMPLES[task](), metrics=["PSNR"] if task == "face_encoding" else None)
+    made = report(root, tmp_path, task).generate_pdf_report(attributes=["pronoun"], report_savename="r.pdf")
+    content = made.read_bytes()
+    assert content.startswith(b"%PDF")
+    assert any(made.parent.glob("*_pronoun.png"))
+    assert (
+        report(root, tmp_path, task).generate_pdf_report(attributes=["pronoun"], report_savename="r.pdf").read_bytes()
+        == content
+    )
+
+
+def test_the_report_refuses_what_was_not_evaluated_by_name(root: Path, tmp_path: Path) -> None:
+    call(root, "person_localization", tmp_path, model=Boxes([0, 0, 1, 1]))
+    with pytest.raises(ValueError, match="no results for the task"):
+        report(root, tmp_path, "face_parsing")
+    made = report(root, tmp_path, "person_localization", downsampled=False)
+    with pytest.raises(ValueError, match="at least one attribute"):
+        made.generate_pdf_report(attributes=[])
+    with pytest.raises(KeyError, match="Evaluated attributes: pronoun, apparent_skin_color"):
+        made.generate_pdf_report(attributes=["age"])
+
+
+def test_disparities_come_from_the_content_of_a_results_file(root: Path, tmp_path: Path) -> None:
+    folder = call(root, "person_localization", tmp_path, model=EXAMPLES["person_localization"]())
+    content = json.loads((folder / "intersectional_results_AR_IOU.json").read_text())
+    made = report(root, tmp_path, "person_localization")
+    assert made.calculate_disparity(content, ["pronoun"], "AR_IOU", k=1) == []
+
+
+def test_a_wrapped_model_answers_samples_of_the_house(root: Path, tmp_path: Path) -> None:
+    from evenhand.benchmarks.fhibe.tasks import task_named
+    from evenhand.run import predict
+
+    outcome = predict(task_named("person_localization"), Boxes([0.0, 0.0, 9.0, 9.0]), root, runs=tmp_path)
+    stored = json.loads(outcome.file.read_text())
+    assert len(stored) == outcome.answered
+    assert all(entry["detections"] == [[0.0, 0.0, 9.0, 9.0]] for entry in stored.values())
