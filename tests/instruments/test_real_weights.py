@@ -12,8 +12,8 @@ import torch
 from PIL import Image
 from skimage import data
 
-from evenhand.core.errors import DataError, UnknownNameError
-from evenhand.instruments.architectures import Ready, fill_network
+from evenhand.core.errors import DataError, OptionError, UnknownNameError
+from evenhand.instruments.architectures import Ready, build_network, fill_network
 from evenhand.instruments.bodies import PersonMask, PoseReader
 from evenhand.instruments.checkpoints import filled_tensors, load_into, shapes_of
 from evenhand.instruments.comparers import lpips_comparer
@@ -22,6 +22,7 @@ from evenhand.instruments.embedders import FaceSimilarity, face_embedder
 from evenhand.instruments.faces import Face
 from evenhand.instruments.networks.iresnet import Ir, IResNet
 from evenhand.instruments.networks.mtcnn import CascadeSettings, Mtcnn, largest_first, suppress
+from evenhand.instruments.people import Scaling
 from evenhand.instruments.pictures import HIS_EVALUATORS
 from evenhand.instruments.readers import face_reader, inception_reader, person_detector, person_reader
 
@@ -33,6 +34,7 @@ def astronaut() -> np.ndarray:
     return np.asarray(data.astronaut())
 
 
+@cache
 def altered() -> dict[str, np.ndarray]:
     picture = astronaut()
     return {
@@ -41,6 +43,13 @@ def altered() -> dict[str, np.ndarray]:
         "blurred": cv2.GaussianBlur(picture, (0, 0), 1.5),
         "smaller": cv2.resize(picture, (300, 300), interpolation=cv2.INTER_AREA),
     }
+
+
+@cache
+def located() -> list[tuple[np.ndarray, Face]]:
+    """The photograph and its altered copies, each with its face."""
+    detector = face_detector("mtcnn")
+    return [(picture, detector.faces(picture)[0]) for picture in (astronaut(), *altered().values())]
 
 
 def overlap(first: Face, second: Face) -> float:
@@ -73,14 +82,13 @@ def test_a_picture_without_a_face_gives_none(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "apart", "size"), [("vggface2", 0.5, 160), ("sface", 0.36, 112), ("dlib", 0.93, 150)])
 def test_an_embedding_tells_altered_copies_of_a_face_from_other_faces(name: str, apart: float, size: int) -> None:
-    detector, embedder = face_detector("mtcnn"), face_embedder(name)
+    embedder = face_embedder(name)
 
     def unit(vectors: np.ndarray) -> np.ndarray:
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
-    pictures = [astronaut(), *altered().values()]
-    same = unit(np.concatenate([embedder.embed(one, detector.faces(one)[:1]) for one in pictures]))
-    patches = (data.lfw_subset()[:12] * 255).astype(np.uint8)  # faces of other people
+    same = unit(np.concatenate([embedder.embed(picture, [face]) for picture, face in located()]))
+    patches = (data.lfw_subset()[:6] * 255).astype(np.uint8)  # faces of other people
     crops = [cv2.resize(np.repeat(patch[:, :, None], 3, axis=2), (size, size)) for patch in patches]
     others = unit(embedder.embed_crops(crops))
     assert same.shape[1] == embedder.dimensions
@@ -127,6 +135,35 @@ def test_a_contained_box_goes_when_the_smaller_one_counts() -> None:
     assert suppress(boxes[:0], scores[:0], 0.7).tolist() == []
 
 
+@pytest.mark.parametrize("by_smaller", [False, True])
+def test_suppression_is_that_of_comparing_all_boxes(by_smaller: bool) -> None:
+    rng = np.random.default_rng(5)
+    corner = rng.uniform(0, 300, (400, 2)).round()
+    boxes = np.concatenate([corner, corner + rng.uniform(5, 80, (400, 2)).round()], axis=1).astype(np.float32)
+    scores = rng.random(400).round(2).astype(np.float32)
+    one = np.float32(by_smaller)
+    areas = (boxes[:, 2] - boxes[:, 0] + one) * (boxes[:, 3] - boxes[:, 1] + one)
+
+    def shares(first: int, second: int) -> float:
+        wide, high = (
+            max(
+                0,
+                min(boxes[first, side + 2], boxes[second, side + 2])
+                - max(boxes[first, side], boxes[second, side])
+                + one,
+            )
+            for side in (0, 1)
+        )
+        smaller, both = min(areas[first], areas[second]), areas[first] + areas[second] - wide * high
+        return float(wide * high / (smaller if by_smaller else both))
+
+    kept: list[int] = []
+    for index in np.argsort(-scores, kind="stable").tolist():
+        if all(shares(index, other) <= 0.3 for other in kept):
+            kept.append(index)
+    assert suppress(boxes, scores, 0.3, by_smaller=by_smaller).tolist() == kept
+
+
 def test_a_person_has_a_mask_and_a_pose() -> None:
     mask = PersonMask().mask(astronaut())
     assert mask.shape == (512, 512)
@@ -158,6 +195,21 @@ def test_lpips_is_small_for_small_changes_and_zero_for_none(tmp_path: Path) -> N
         assert comparer.compare(changed[:1], [first])[0] == pytest.approx(darker, abs=1e-6)
 
 
+PUBLISHED_LPIPS = {  # the lpips package, 0.1.4, on the pictures below
+    "alex": (0.1328919232, 0.1392665803),
+    "vgg": (0.3510837555, 0.3391641974),
+}
+
+
+@pytest.mark.parametrize("backbone", list(PUBLISHED_LPIPS))
+def test_lpips_is_that_of_its_authors_package(backbone: str) -> None:
+    source = torch.Generator().manual_seed(0)
+    first, second = (torch.rand(2, 3, 96, 80, generator=source) * 2 - 1 for _ in range(2))
+    with torch.inference_mode():
+        found = build_network(f"lpips-{backbone}").network(first, second)
+    assert found.tolist() == pytest.approx(PUBLISHED_LPIPS[backbone], abs=1e-6)
+
+
 def test_the_face_reader_reads_the_face_or_the_whole_picture(tmp_path: Path) -> None:
     paths = [
         saved(tmp_path / "face.png", astronaut()),
@@ -173,7 +225,8 @@ def test_the_face_reader_reads_the_face_or_the_whole_picture(tmp_path: Path) -> 
 
 def test_the_fid_reader_resizes_by_corners_as_the_2015_graph_does(tmp_path: Path) -> None:
     path = saved(tmp_path / "a.png", cv2.resize(astronaut(), (150, 120)))
-    reader = inception_reader("fid", cache=tmp_path / "cache")
+    ready = build_network("inception-fid")
+    reader = inception_reader("fid", ready=ready)
     features = reader.read([path])
     pixels = np.asarray(Image.open(path)).astype(np.float64)
 
@@ -186,11 +239,10 @@ def test_the_fid_reader_resizes_by_corners_as_the_2015_graph_does(tmp_path: Path
     x0, x1, fx = taps(150)
     rows = pixels[y0] * (1 - fy)[:, None, None] + pixels[y1] * fy[:, None, None]
     small = rows[:, x0] * (1 - fx)[None, :, None] + rows[:, x1] * fx[None, :, None]
-    from evenhand.instruments.architectures import build_network
-
-    network = build_network("inception-fid").network
     with torch.inference_mode():
-        expected = network(torch.from_numpy(((small - 128) / 128).astype(np.float32)).permute(2, 0, 1)[None]).numpy()
+        expected = ready.network(
+            torch.from_numpy(((small - 128) / 128).astype(np.float32)).permute(2, 0, 1)[None]
+        ).numpy()
     assert features.shape == (1, 2048)
     assert np.abs(features - expected).max() < 1e-3 * np.abs(expected).max()
 
@@ -225,9 +277,29 @@ def test_a_pair_without_a_face_is_named_and_the_others_are_compared(tmp_path: Pa
     assert "no face was found" in readings.problems[0].reason
 
 
-def test_a_person_is_read_by_both_networks_with_the_detector_s_box(tmp_path: Path) -> None:
-    path = saved(tmp_path / "a.png", cv2.resize(astronaut(), (64, 64)))
-    detector = person_detector(image_size=64, ready=fill_network("yolov3-spp"), cache=tmp_path)
-    assert detector.read([path]).tolist() == [[0, 0, 0, 0, 0]]
-    features = person_reader("osnet", detector=detector, image_size=64, ready=fill_network("osnet-ibn")).read([path])
-    assert features.shape == (1, 512)
+class OnePerson(torch.nn.Module):
+    """A detector that sees one person in the upper left of every picture."""
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        rows = torch.zeros(len(pictures), 2, 85)
+        rows[:, 0, :6] = torch.tensor([20.0, 24.0, 20.0, 32.0, 0.95, 0.9])
+        return rows
+
+
+def test_re_identification_reads_the_person_that_the_detector_found(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    other = pixels.copy()
+    other[:, 40:] = 0  # outside the person's box
+    paths = [saved(tmp_path / "a.png", pixels), saved(tmp_path / "b.png", other)]
+    detector = person_detector(image_size=64, scaling=Scaling.NONE, ready=Ready(OnePerson(), "one", "cpu"))
+    assert detector.read(paths).tolist() == [[1, 9, 7, 30, 40]] * 2
+    ready = fill_network("osnet-ibn")
+    with_box = person_reader("osnet", detector=detector, image_size=64, ready=ready).read(paths)
+    assert with_box.shape == (2, 512)
+    assert np.array_equal(with_box[0], with_box[1])
+    whole = person_reader("osnet", image_size=64, ready=ready).read(paths)
+    assert not np.array_equal(whole[0], whole[1])
+    with pytest.raises(OptionError, match="multiples of 32"):
+        person_detector(image_size=100, ready=ready)
+    with pytest.raises(OptionError, match="Use osnet or pcb"):
+        person_reader("resnet")

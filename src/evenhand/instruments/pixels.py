@@ -220,17 +220,16 @@ def _decibels(error: float, scale: float) -> float:
 
 
 def _mean_square(picture: Pixels, reference: Pixels, table: NDArray[np.float32]) -> float:
-    """The mean squared difference after a table; differences and squares in single, the sum in double precision.
+    """The mean squared difference after a table, which is rounded to single precision as the published code rounds.
 
-    The published code rounds so, and on flat pictures, where no rounding cancels, it shows.
+    On flat pictures, where no rounding cancels, that shows at the fifth digit.
     """
     total = 0.0
     step = max(1, _STRIP // (picture.shape[1] * picture.shape[2]))
     for top in range(0, picture.shape[0], step):
-        difference = cv2.subtract(
-            cv2.LUT(picture[top : top + step], table), cv2.LUT(reference[top : top + step], table)
-        )
-        total += float(np.square(difference).sum(dtype=np.float64))
+        rows = slice(top, top + step)
+        difference = cv2.subtract(cv2.LUT(picture[rows], table), cv2.LUT(reference[rows], table))
+        total += cv2.norm(difference, cv2.NORM_L2SQR)
     return total / picture.size
 
 

