@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from laws import Listed
 
-from evenhand.benchmarks.synthesis.metrics import DecibelsOfFrames, PublishedMean
+from evenhand.benchmarks.synthesis.metrics import DecibelsOfFrames, PublishedDecibels, PublishedMean
 from evenhand.core.records import Records
 from evenhand.metrics.distances import Frechet, FrechetOfMoments, InceptionScore, KernelDistance, Neighbours
 
@@ -42,7 +42,7 @@ def pairs(rng: np.random.Generator, n: int) -> Records:
 
 LISTED = [
     Listed("mean of batch means", PublishedMean("ssim", "value"), pairs, exact=False),
-    Listed("mean of batch means with infinities", PublishedMean("psnr", "psnr", may_be_infinite=True), pairs, exact=False),
+    Listed("mean of batch means with infinities", PublishedDecibels("psnr", "psnr"), pairs, exact=False),
     Listed("decibels of frames", DecibelsOfFrames("psnr/strict"), pairs, exact=False),
     Listed("Fréchet, more rows than dimensions", Frechet("fd", "features"), frames, exact=False),
     Listed("Fréchet, fewer rows than dimensions", Frechet("fd", "wide"), frames, exact=False),

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from evenhand.benchmarks.synthesis.drawn import save
 from evenhand.benchmarks.synthesis.features import frame_id, read_features
-from evenhand.benchmarks.synthesis.figures import save
 from evenhand.benchmarks.synthesis.folders import read_attributes, read_frames
 from evenhand.core.errors import DataError, PredictionError
 

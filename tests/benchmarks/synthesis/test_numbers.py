@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from evenhand.benchmarks.synthesis.metrics import DecibelsOfFrames, PublishedMean
+from evenhand.benchmarks.synthesis.metrics import DecibelsOfFrames, PublishedDecibels, PublishedMean
 from evenhand.benchmarks.synthesis.numbers import (
     batch_weights,
     cosine_rows,
@@ -59,7 +59,7 @@ def test_features_of_unequal_shape_are_refused() -> None:
 
 def test_one_identical_pair_makes_the_published_psnr_infinite() -> None:
     rows = Records({"psnr": np.array([20.0, math.inf]), "weight": np.array([0.5, 0.5])}, {})
-    assert value_of(PublishedMean("psnr", "psnr", may_be_infinite=True), rows) == math.inf
+    assert value_of(PublishedDecibels("psnr", "psnr"), rows) == math.inf
 
 
 def test_the_corrected_psnr_counts_identical_pairs_and_averages_the_others() -> None:

@@ -27,7 +27,9 @@ def entry(**changed: Any) -> dict[str, Any]:
     return plain | changed
 
 
-def lay_out(root: Path, flavour: str = "iPER", names: tuple[str, ...] = ("0000", "0001", "0002", "0003"), **a: Any) -> Path:
+def lay_out(
+    root: Path, flavour: str = "iPER", names: tuple[str, ...] = ("0000", "0001", "0002", "0003"), **a: Any
+) -> Path:
     for video in ("a", "b"):
         place = root / FLAVOURS[flavour].images.format(video=video)
         place.mkdir(parents=True)
@@ -74,7 +76,7 @@ def test_a_source_is_the_entry_of_its_number_or_strictly_the_file_of_its_name(tm
 
 def test_a_source_past_the_end_or_absent_is_an_error(tmp_path: Path) -> None:
     path = lay_out(tmp_path, s_n={"1": ["0505.jpg"]})
-    with pytest.raises(DataError, match="looked up as entry 505, but .* has 4"):
+    with pytest.raises(DataError, match=r"looked up as entry 505, but .* has 4"):
         item(path)
     with pytest.raises(DataError, match=r"no 0505\.jpg in"):
         item(path, reading=Reading.STRICT)

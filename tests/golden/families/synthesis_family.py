@@ -89,7 +89,9 @@ def frechet(checks: Checks, folder: Path, expected: list[dict[str, Any]]) -> Non
         name = f"frechet.{case['name']}"
         known(checks, name, case, "name", "n_pred", "n_ref", "dim", "published", "published_error", "closed_form")
         pred, ref = arrays[f"fd_{case['name']}_pred"], arrays[f"fd_{case['name']}_ref"]
-        checks.equal(f"{name}.shape", [len(pred), len(ref), pred.shape[1]], [case[k] for k in ("n_pred", "n_ref", "dim")])
+        checks.equal(
+            f"{name}.shape", [len(pred), len(ref), pred.shape[1]], [case[k] for k in ("n_pred", "n_ref", "dim")]
+        )
         if case["closed_form"] is None:  # the published number is meaningless
             checks.refused(name, lambda pred=pred, ref=ref: frechet_distance(pred, ref), "two rows")
             continue
@@ -131,7 +133,9 @@ def report_text(checks: Checks, folder: Path, expected: dict[str, Any]) -> None:
     titles = {"self": SELF, "cross": CROSS}
     for name, case in expected.items():
         known(checks, f"report_text.{name}", case, "text", *titles)
-        blocks = {title: [(metric, value) for metric, value in case[key]] for key, title in titles.items() if key in case}
+        blocks = {
+            title: [(metric, value) for metric, value in case[key]] for key, title in titles.items() if key in case
+        }
         checks.equal(f"report_text.{name}", results_text(blocks), case["text"])
 
 
@@ -263,7 +267,9 @@ def _selection(checks: Checks, name: str, root: Path, flavour: Flavour, case: Ma
 
 def _frames(checks: Checks, name: str, root: Path, given: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """A dictionary as the model gets it, against the expected one; parameters by the rows that were picked."""
-    got: dict[str, Any] = {key: given[key] for key in ("name", "formated_name", "s_n", "self_imitation") if key in given}
+    got: dict[str, Any] = {
+        key: given[key] for key in ("name", "formated_name", "s_n", "self_imitation") if key in given
+    }
     for key in ("images", "masks"):
         if key in given:
             got[key] = [_below(root, path) for path in given[key]]
@@ -323,7 +329,17 @@ def filled_runs(checks: Checks, folder: Path, runs: dict[str, Any], given: Mappi
 def trained_runs(checks: Checks, folder: Path, runs: dict[str, Any], given: Mapping[str, Any]) -> None:
     """Paired and unpaired face metrics with the trained networks."""
     paths = {pair["id"]: pair for pair in json.loads((folder / "pairs.json").read_text(encoding="utf-8"))}
-    known(checks, "face_trained_weights", runs, "batch_size", "image_size", "ids", "paired", "unpaired", "per_pair_cosine_raw")
+    known(
+        checks,
+        "face_trained_weights",
+        runs,
+        "batch_size",
+        "image_size",
+        "ids",
+        "paired",
+        "unpaired",
+        "per_pair_cosine_raw",
+    )
     side = Side("synthesised", FeatureTable(folder)), Side("real", FeatureTable(folder))
     looks = Looks(*side, Networks(image_size=runs["image_size"], given=given))
     pairs = tuple(FramePair(i, i, i, folder / paths[i]["pred"], folder / paths[i]["ref"]) for i in runs["ids"])
@@ -336,7 +352,10 @@ def trained_runs(checks: Checks, folder: Path, runs: dict[str, Any], given: Mapp
                 checks.close(f"face_trained_weights.{name}.{metric}", got.get(metric), value, rel=2e-4)
             else:
                 checks.close(f"face_trained_weights.{name}.{metric}", got.get(metric), value, abs=1e-4)
-    made, real = (looks.see("face", [p for p in paths_], looks.real).values for paths_ in zip(*((q.prediction, q.reference) for q in pairs), strict=True))
+    made, real = (
+        looks.see("face", list(paths_), looks.real).values
+        for paths_ in zip(*((q.prediction, q.reference) for q in pairs), strict=True)
+    )
     rows = cosine_rows(made, real)
     for pair, row in zip(pairs, rows.tolist(), strict=True):
         checks.close(f"face_trained_weights.{pair.id}", row, runs["per_pair_cosine_raw"][pair.id], abs=1e-4)

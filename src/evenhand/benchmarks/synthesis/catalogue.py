@@ -11,13 +11,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from evenhand.benchmarks.synthesis.metrics import DecibelsOfFrames, PublishedMean
+from evenhand.benchmarks.synthesis.metrics import (
+    LEFT_OUT,
+    DecibelsOfFrames,
+    FrameMean,
+    PublishedDecibels,
+    PublishedMean,
+)
 from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.measure import AnyMetric
 from evenhand.core.metric import Direction
 from evenhand.metrics.distances import Frechet, FrechetOfMoments, InceptionScore, KernelDistance, Neighbours
-from evenhand.metrics.means import Mean, Rate
+from evenhand.metrics.means import Rate
 
 STRICT = "/strict"
 SPLITS = 10  # of the corrected inception score
@@ -112,6 +118,7 @@ UNPAIRED_DEFAULT = ("is", "fid", "PCB-freid", "PCB-CS-reid")
 UNPAIRED_ORDER = ("is", "fid", "OS-freid", "OS-CS-reid", "PCB-freid", "PCB-CS-reid", "face-FD", "face-CS", "SSPE")
 """The fixed order of published results."""
 
+_NO_FACE = "frames whose reference shows no face are left out, and their share is given"
 _OF_FEATURES = ("fid", "kid", "neighbours", "CS")  # what can be asked of features that a user brings: `fid:NAME`
 
 
@@ -247,31 +254,42 @@ def _cosines(entry: Entry, reading: Reading) -> list[AnyMetric]:
     found: list[AnyMetric] = []
     column = column_of(entry.name)
     if reading is Reading.COMPAT:
-        found.append(PublishedMean(entry.name, column, direction=entry.direction))
+        found.append(PublishedMean(entry.name, column, direction=entry.direction, about=entry.definition))
     if reading is Reading.STRICT or entry.feature not in ("osnet", "pcb"):
         weight = "face_asked" if entry.feature == "face" else "asked"
-        policy = (
-            "frames whose reference shows no face are left out, and their share is given"
-            if entry.feature == "face"
-            else "a frame that could not be measured is left out and counted"
+        policy = _NO_FACE if entry.feature == "face" else LEFT_OUT
+        found.append(
+            PublishedMean(
+                entry.name + STRICT,
+                column,
+                weight,
+                entry.direction,
+                policy,
+                about=entry.definition,
+                per_frame=True,
+            )
         )
-        found.append(PublishedMean(entry.name + STRICT, column, weight, entry.direction, policy))
     return found
 
 
 def _published_pair(entry: Entry) -> AnyMetric:
     if entry.name == "face-CS":
         policy = "frames whose reference shows no face are left out; a batch without any face counts as 0"
-        return PublishedMean(entry.name, "face_published", "face_weight", entry.direction, policy)
-    return PublishedMean(
-        entry.name, column_of(entry.name), direction=entry.direction, may_be_infinite=entry.name == "psnr"
-    )
+        return PublishedMean(
+            entry.name, "face_published", "face_weight", entry.direction, policy, about=entry.definition
+        )
+    kind = PublishedDecibels if entry.name == "psnr" else PublishedMean
+    return kind(entry.name, column_of(entry.name), direction=entry.direction, about=entry.definition)
 
 
 def _corrected_pair(entry: Entry) -> AnyMetric:
     if entry.name == "psnr":
         return DecibelsOfFrames("psnr" + STRICT)
-    return Mean(entry.name + STRICT, column_of(entry.name), entry.direction, nothing="no frame could be measured")
+    policy = _NO_FACE if entry.feature == "face" else LEFT_OUT
+    column, nothing = column_of(entry.name), "no frame could be measured"
+    return FrameMean(
+        entry.name + STRICT, column, entry.direction, nothing=nothing, about=entry.definition, policy=policy
+    )
 
 
 def column_of(name: str) -> str:

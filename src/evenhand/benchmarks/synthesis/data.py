@@ -96,8 +96,7 @@ def load_folder(data: Path, options: SynthesisOptions) -> Dataset[FrameSet]:
     ]
     units = tuple(dict.fromkeys(frames.unit_of(name) for name in frames.ids))
     levels = dict(frames.attributes.levels)
-    if len(units) < len(samples):
-        levels.setdefault(VIDEO, units)
+    levels.setdefault(VIDEO, units if len(units) < len(samples) else ())  # no videos: every frame stands alone
     return Dataset(
         f"{data.name}: {len(samples)} real frames",
         samples,

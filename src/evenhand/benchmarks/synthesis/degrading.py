@@ -13,9 +13,10 @@ from typing import Any, Literal
 import cv2
 import numpy as np
 
-from evenhand.benchmarks.synthesis.figures import Pixels, read, save
+from evenhand.benchmarks.synthesis.drawn import read, save
 from evenhand.benchmarks.synthesis.models import MotionImitationModel
 from evenhand.core.errors import ModelError
+from evenhand.scenes.figures import Pixels
 
 Kind = Literal["nothing", "blur", "shift", "colour", "identity", "noise"]
 

@@ -1,8 +1,8 @@
-"""Small made-up videos with a planted truth: people in skirts are imitated worse, those who wave only look so.
+"""Small made-up videos with a planted truth: people in overalls are imitated worse, those who wave only look so.
 
 Forty-eight drawn people move for six frames each, in the folders and with the protocol file of a published data set.
-A simulated model blurs what it imitates: more for some videos than for others, and much more for everyone who wears a
-skirt. Those who wave their arms are blurred like everybody else; by the luck of the draw they come out a little worse.
+A simulated model blurs what it imitates: more for some videos than for others, and much more for everyone who wears an
+overall. Those who wave their arms are blurred like everybody else; by the luck of the draw they come out a bit worse.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ import cv2
 import numpy as np
 
 from evenhand.benchmarks.synthesis.degrading import degrade
+from evenhand.benchmarks.synthesis.drawn import Motion, draw, read, save
 from evenhand.benchmarks.synthesis.features import FEATURES_FILE
-from evenhand.benchmarks.synthesis.figures import Figure, Pixels, draw, read, save
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
+from evenhand.scenes.figures import Pixels
 
 VIDEOS, FRAMES, SIZE = 48, 6, 64
-CLOTHES, MOTIONS, SEXES = ("trousers", "skirt"), ("arms", "walk", "turn"), ("female", "male")
-PLANTED, CHANCE = "clothing=skirt", "motion=arms"
+CLOTHES, SEXES = ("two-piece", "overall"), ("female", "male")
+MOTIONS: tuple[Motion, ...] = ("arms", "walk", "turn")
+PLANTED, CHANCE = "clothing=overall", "motion=arms"
 _LAYOUT = 6  # the picture in 6 × 6 patches: a feature that needs no network
 
 
@@ -33,7 +35,7 @@ class Video(NamedTuple):
 
     name: str
     clothing: str
-    motion: str
+    motion: Motion
     sex: str
     blur: float  # how strongly the simulated model blurs it
 
@@ -45,7 +47,7 @@ def demo(folder: Path) -> Sequence[Demo]:
     write_videos(data, videos)
     _imitate(data, made, videos)
     story = (
-        f"{VIDEOS} drawn people, {FRAMES} frames each. The model blurs everyone a little and people in skirts a lot; "
+        f"{VIDEOS} drawn people, {FRAMES} frames each. The model blurs everyone a little and people in overalls a lot; "
         "those who wave their arms are blurred like the others and fare worse by chance alone."
     )
     common = {"dataset": "iPER", "image_size": SIZE}
@@ -84,7 +86,7 @@ def cast_of_videos(count: int = VIDEOS) -> tuple[Video, ...]:
                 clothing,
                 MOTIONS[(number // 3) % 3],
                 SEXES[number % 2],
-                float(np.clip(usual + (0.35 if clothing == "skirt" else 0.0), 0.05, 1.0)),
+                float(np.clip(usual + (0.35 if clothing == "overall" else 0.0), 0.05, 1.0)),
             )
         )
     return tuple(videos)
@@ -120,9 +122,8 @@ def write_videos(data: Path, videos: Sequence[Video], *, frames: int = FRAMES, s
 
 
 def frame_of(video: Video, frame: int, frames: int = FRAMES, size: int = SIZE) -> Pixels:
-    """One frame of a drawn video; each motion has its own tempo."""
-    tempo = {"arms": 1.0, "walk": 0.5, "turn": 1.5}[video.motion]
-    return draw(Figure.named(video.name, skirt=video.clothing == "skirt"), tempo * frame / frames, size)
+    """One frame of a drawn video."""
+    return draw(video.name, video.motion, frame / frames, overall=video.clothing == "overall", size=size)
 
 
 def _imitate(data: Path, made: Path, videos: Sequence[Video]) -> None:
@@ -132,11 +133,9 @@ def _imitate(data: Path, made: Path, videos: Sequence[Video]) -> None:
     number = 0
     for position, video in enumerate(videos):
         other = videos[(position + 1) % len(videos)]
-        figure = Figure.named(video.name, skirt=video.clothing == "skirt")
         for frame in range(FRAMES):
             own = frame_of(video, frame)
-            tempo = {"arms": 1.0, "walk": 0.5, "turn": 1.5}[other.motion]
-            posed = draw(figure, tempo * frame / FRAMES, SIZE)
+            posed = frame_of(video._replace(motion=other.motion), frame)
             for side, picture in (("self_imitation", own), ("cross_imitation", posed)):
                 spoilt = degrade(picture, "blur", video.blur)
                 save(str(made / side / f"pred_{number:08d}.png"), spoilt)

@@ -9,6 +9,7 @@ Arrays are read without running anything.
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.errors import InputError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.store.inputs import Problem, hash_of, read
+from evenhand.store.inputs import Problem, hash_of, opened, read
 
 PICTURES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".gif"})
 """Endings of picture files."""
@@ -75,7 +75,7 @@ def read_features(path: Path, root: Path, problem: Problem) -> FeatureTable:
     """The features of an `.npz` file, a `.npy` with its `.ids.txt`, or a folder of `.npy` files with `ids.txt`."""
     if path.is_dir():
         return _from_folder(path, root, problem)
-    arrays = _load(path, problem)
+    arrays = load_arrays(path, problem)
     if isinstance(arrays, np.ndarray):
         source = read(path.with_suffix(".ids.txt"), problem)
         facts = source.fact, hash_of(path, problem)
@@ -94,7 +94,7 @@ def _from_folder(folder: Path, root: Path, problem: Problem) -> FeatureTable:
     ids = _lines(source.text(problem))
     arrays, facts = {}, [source.fact]
     for path in sorted(folder.glob("*.npy")):
-        array = _load(path, problem)
+        array = load_arrays(path, problem)
         if not isinstance(array, np.ndarray):
             raise problem(f"{path} is not one array.")
         arrays[path.stem] = array
@@ -128,20 +128,15 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _load(path: Path, problem: Problem) -> Array | Mapping[str, Array]:
-    try:
-        loaded = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise problem(f"{path} does not exist.") from None
-    except (ValueError, OSError, EOFError) as error:
-        raise _unreadable(path, error, problem) from None
-    if isinstance(loaded, np.ndarray):
-        return loaded
-    try:
-        return {name: loaded[name] for name in loaded.files}
-    except (ValueError, OSError, EOFError) as error:
-        raise _unreadable(path, error, problem) from None
-
-
-def _unreadable(path: Path, error: Exception, problem: Problem) -> InputError:
-    return problem(f"{path}: damaged, or not a file of plain arrays ({error}). Write it with numpy.savez.")
+def load_arrays(path: Path, problem: Problem) -> Array | Mapping[str, Array]:
+    """The array of a `.npy` file, or the arrays of an `.npz` by name; nothing in it is run."""
+    with opened(path, problem) as file:
+        try:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return loaded
+            return {name: loaded[name] for name in loaded.files}
+        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+            raise problem(
+                f"{path}: damaged, or not a file of plain arrays ({error}). Write it with numpy.savez."
+            ) from None

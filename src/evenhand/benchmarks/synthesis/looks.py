@@ -106,6 +106,8 @@ class Networks:
                 )
             case "face":
                 return readers.face_reader(image_size=self.image_size, **common)
+            case "sface" | "dlib":
+                return self._substitute_face(feature)
             case "lps":
                 loading = pictures.HIS_EVALUATORS.at(self.image_size, self.image_size)
                 return comparers.lpips_comparer("alex", loading=loading, **common)
@@ -113,6 +115,27 @@ class Networks:
             f"there is no network for {feature!r}. Bring its values for every frame in features.npz, or a network as "
             f"ONNX file ({feature}=FILE.onnx among the networks)."
         )
+
+    def _substitute_face(self, name: str) -> Any:
+        """Another face detector and embedding: YuNet with SFace, or dlib's own. A picture without a face has none."""
+        from evenhand.instruments import detectors, embedders, pictures
+        from evenhand.instruments.readers import FlaggedReader, PictureReader
+        from evenhand.instruments.readings import Instrument
+
+        detector = detectors.face_detector("yunet" if name == "sface" else name, folder=self.weights)
+        embedder = embedders.face_embedder(name, folder=self.weights, device=self.device)
+        loading = pictures.HIS_EVALUATORS.at(self.image_size, self.image_size)
+
+        def look(found: Any) -> list[float]:
+            pixels = found[0].pixels
+            faces = sorted(detector.faces(pixels), key=lambda face: -face.area)[:1]
+            if not faces:
+                return [0.0, *([float("nan")] * embedder.dimensions)]
+            return [1.0, *embedder.embed(pixels, faces)[0].tolist()]
+
+        fingerprint = f"{detector.fingerprint}|{embedder.fingerprint}|{loading.fingerprint}"
+        instrument = Instrument(fingerprint, loading, embedder.dimensions + 1, alone=look, workers=1)
+        return FlaggedReader(PictureReader(instrument, self.cache))
 
     def _onnx_reader(self, feature: str) -> Any:
         """The reader of an ONNX file; what it expects is in a TOML file beside it."""

@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from evenhand.core.metric import Column, Direction, Kind, Linear, Metric, Numbers, Ratio, ratio, tally
+from evenhand.core.metric import Column, Direction, Kind, Linear, Metric, Numbers, Ratio, Resampling, ratio, tally
 from evenhand.core.records import Array, Records
+from evenhand.metrics.means import Mean
 
+LEFT_OUT = "a frame that could not be measured is left out and counted"
 SIGNED_RANGE = 2.0
 """Pictures are mapped to −1…1, so their range is 2."""
 
@@ -41,9 +44,15 @@ class PublishedMean(Metric[WeightedSums]):
     column: str
     weight: str = "weight"
     direction: Direction = Direction.HIGHER
-    policy: str = "a frame that could not be measured is left out and counted"
-    may_be_infinite: bool = False
+    policy: str = LEFT_OUT
     nothing: str = "no frame could be measured"
+    about: str = ""  # what the column holds, in words
+    per_frame: bool = False  # weights are 1 for the frames that count: the corrected reading
+
+    @property
+    def definition(self) -> str:
+        how = "the mean over frames" if self.per_frame else "the mean over batches of batch means, as published"
+        return f"{self.about or self.column}: {how}; {self.policy}"
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -72,7 +81,7 @@ class PublishedMean(Metric[WeightedSums]):
         return {"mean": Numbers(np.where(part.infinite > 0, np.inf, found.values), self.nothing)}
 
     def ratios(self, state: WeightedSums) -> Mapping[str, Ratio]:
-        if self.may_be_infinite and (np.asarray(state.infinite) > 0).any():
+        if (np.asarray(state.infinite) > 0).any():
             return {}
         return {"mean": Ratio(state.top.astype(np.float64), state.bottom.astype(np.float64), Kind.MEAN)}
 
@@ -81,6 +90,28 @@ class PublishedMean(Metric[WeightedSums]):
 
     def row_scores(self, rows: Records) -> Array:
         return np.where(np.asarray(rows[self.weight]) > 0, np.asarray(rows[self.column], dtype=np.float64), np.nan)
+
+
+@dataclass(frozen=True)
+class FrameMean(Mean):
+    """The mean of a column over frames: the corrected reading of a mean of batch means."""
+
+    about: str = ""
+    policy: str = LEFT_OUT
+
+    @property
+    def definition(self) -> str:
+        return f"{self.about or self.column}: the mean over frames; {self.policy}"
+
+
+@dataclass(frozen=True)
+class PublishedDecibels(PublishedMean):
+    """The mean over batches of batch means of PSNR, as published; one identical pair makes it infinite.
+
+    An infinite mean has no interval: whoever redraws the videos finds it infinite or not, and nothing in between.
+    """
+
+    resampling: ClassVar[Resampling] = Resampling.NONE
 
 
 @dataclass(frozen=True, eq=False)

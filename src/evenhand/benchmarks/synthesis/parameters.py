@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evenhand.benchmarks.synthesis.features import load_arrays
 from evenhand.core.errors import DataError, ModelError
 from evenhand.core.records import Array
 
@@ -84,9 +85,6 @@ def _arrays(folder: Path, stem: str) -> tuple[Path, Mapping[str, Array]] | None:
     for suffix in (".npz", ".npy"):
         path = folder / f"{stem}{suffix}"
         if path.exists():
-            try:
-                loaded = np.load(path, allow_pickle=False)
-            except (ValueError, OSError, EOFError) as error:
-                raise DataError(f"{path}: damaged, or no file of arrays ({error}).") from None
-            return path, {"": loaded} if isinstance(loaded, np.ndarray) else {key: loaded[key] for key in loaded.files}
+            loaded = load_arrays(path, DataError)
+            return path, {"": loaded} if isinstance(loaded, np.ndarray) else loaded
     return None

@@ -38,7 +38,7 @@ from evenhand.benchmarks.synthesis.options import (
 from evenhand.benchmarks.synthesis.pairs import FramePair
 from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.benchmarks.synthesis.record import Asked, paired_rows, unpaired_rows
-from evenhand.benchmarks.synthesis.sections import how_it_was_measured
+from evenhand.benchmarks.synthesis.sections import every_convention, how_it_was_measured
 from evenhand.core.errors import PredictionError
 from evenhand.core.measure import AnyMetric
 from evenhand.core.records import Attribute, Records
@@ -268,6 +268,7 @@ paired: Task[FrameSet, Path] = Task(
     attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
     sections=(how_it_was_measured,),
+    explain=every_convention,
     check=check_folder(load_folder, FrameCodec()),
 )
 unpaired: Task[FrameSet, Path] = Task(
@@ -282,6 +283,7 @@ unpaired: Task[FrameSet, Path] = Task(
     attributes=ATTRIBUTES,
     headline=("fid", "distance"),
     sections=(how_it_was_measured,),
+    explain=every_convention,
     check=check_folder(load_folder, FrameCodec()),
 )
 _PREDICTIONS = "predictions.json: item → list of picture paths in frame order; or the folder that the model filled."
@@ -297,6 +299,7 @@ self_imitation: Task[ProtocolTruth, Any] = Task(
     attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
     sections=(how_it_was_measured,),
+    explain=every_convention,
     check=check_protocol(load_self, ItemCodec()),
 )
 cross_imitation: Task[ProtocolTruth, Any] = Task(
@@ -311,6 +314,7 @@ cross_imitation: Task[ProtocolTruth, Any] = Task(
     attributes=ATTRIBUTES,
     headline=("fid", "distance"),
     sections=(how_it_was_measured,),
+    explain=every_convention,
     check=check_protocol(load_cross, ItemCodec()),
 )
 appearance_transfer: Task[ProtocolTruth, Any] = Task(
@@ -325,6 +329,7 @@ appearance_transfer: Task[ProtocolTruth, Any] = Task(
     attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
     sections=(how_it_was_measured,),
+    explain=every_convention,
     check=check_protocol(load_appearance, ItemCodec()),
 )
 novel_view: Task[ProtocolTruth, Any] = Task(
@@ -339,6 +344,7 @@ novel_view: Task[ProtocolTruth, Any] = Task(
     attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
     sections=(how_it_was_measured,),
+    explain=every_convention,
     check=check_protocol(load_novel_view, ItemCodec()),
 )
 TASKS = (self_imitation, cross_imitation, appearance_transfer, novel_view, paired, unpaired)

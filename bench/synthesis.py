@@ -1,0 +1,189 @@
+"""Distances between sets of frames, and pairs of frames from files to numbers."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.hot import Hot
+
+INCEPTION, FRAMES = 2048, 6000
+PARTS, FEW = 12_288, 2000
+PAIRS, SIDE = 200, 512
+STREAMED = 40_000
+
+
+def inception_sets() -> dict[str, Any]:
+    """Two sets of features with the falling spectrum that pooled features have."""
+    rng = np.random.default_rng(3)
+    scale = np.geomspace(1.0, 1e-2, INCEPTION)
+    mix = np.linalg.qr(rng.normal(size=(INCEPTION, INCEPTION)))[0]
+    made = (np.abs(rng.normal(size=(FRAMES, INCEPTION))) * scale) @ mix
+    real = (np.abs(rng.normal(size=(FRAMES, INCEPTION))) * scale * 1.1) @ mix + 0.02
+    return {"made": made.astype(np.float32), "real": real.astype(np.float32)}
+
+
+def part_sets() -> dict[str, Any]:
+    rng = np.random.default_rng(5)
+    return {name: np.abs(rng.normal(size=(FEW, PARTS))).astype(np.float32) for name in ("made", "real")}
+
+
+def ours(data: dict[str, Any]) -> float:
+    from evenhand.metrics.distances import frechet_distance
+
+    return frechet_distance(data["made"], data["real"])
+
+
+def square_root(data: dict[str, Any]) -> float:
+    """The published way: covariances, and the general matrix square root of their product."""
+    from scipy import linalg
+
+    made, real = data["made"], data["real"]
+    c1, c2 = np.cov(made, rowvar=False), np.cov(real, rowvar=False)
+    difference = made.mean(axis=0) - real.mean(axis=0)
+    root = linalg.sqrtm(c1 @ c2)
+    value = float(difference @ difference + np.trace(c1) + np.trace(c2) - 2 * np.trace(root).real)
+    got = ours(data)
+    if abs(got - value) > 1e-6 * value:
+        raise SystemExit(f"{got} against {value}: further apart than 1e-6")
+    return value
+
+
+def covariances(data: dict[str, Any]) -> Any:
+    return [side.astype(np.float64).T @ side.astype(np.float64) for side in data.values()]
+
+
+def cross_gram(data: dict[str, Any]) -> Any:
+    return data["made"].astype(np.float64) @ data["real"].astype(np.float64).T
+
+
+def pictures() -> dict[str, Any]:
+    import cv2
+
+    folder = Path(tempfile.mkdtemp(prefix="evenhand-bench-"))
+    rng = np.random.default_rng(7)
+    pairs = []
+    for number in range(PAIRS):
+        real = cv2.GaussianBlur(rng.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8), (0, 0), 3)
+        made = cv2.add(real, rng.integers(0, 12, real.shape, dtype=np.uint8))
+        paths = folder / f"made{number}.png", folder / f"real{number}.png"
+        for path, picture in zip(paths, (made, real), strict=True):
+            cv2.imwrite(str(path), picture)
+        pairs.append(paths)
+    return {"pairs": pairs}
+
+
+def from_files(data: dict[str, Any]) -> Any:
+    """SSIM of pairs as the task measures them: read, decoded, compared, averaged."""
+    import cv2
+
+    from evenhand.benchmarks.synthesis.features import FeatureTable
+    from evenhand.benchmarks.synthesis.looks import Looks, Side
+    from evenhand.benchmarks.synthesis.pairs import FramePair
+    from evenhand.benchmarks.synthesis.record import Asked
+    from evenhand.benchmarks.synthesis.runners import run_paired
+
+    cv2.setNumThreads(1)
+    nowhere = FeatureTable(Path())
+    pairs = [FramePair(str(n), str(n), str(n), *paths) for n, paths in enumerate(data["pairs"])]
+    looks = Looks(Side("synthesised", nowhere), Side("real", nowhere))
+    return run_paired(pairs, ("ssim",), looks, Asked((), image_size=SIDE)).values
+
+
+def published_ssim(data: dict[str, Any]) -> float:
+    """The published way: float pictures in −1…1, scikit-image in double precision, channel by channel."""
+    import cv2
+    from skimage.metrics import structural_similarity
+
+    cv2.setNumThreads(1)
+    total = 0.0
+    for paths in data["pairs"]:
+        made, real = (cv2.imread(str(path)).astype(np.float32) / 255 * 2 - 1 for path in paths)
+        total += structural_similarity(
+            made.astype(np.float64), real.astype(np.float64), data_range=2.0, channel_axis=2, win_size=7
+        )
+    return total / len(data["pairs"])
+
+
+def decoded(data: dict[str, Any]) -> Any:
+    import cv2
+
+    return sum(int(cv2.imread(str(path))[0, 0, 0]) for paths in data["pairs"] for path in paths)
+
+
+def nothing() -> dict[str, Any]:
+    return {}
+
+
+def streamed(data: dict[str, Any]) -> Any:
+    """Moments of 40,000 frames a side at 512 dimensions, made and forgotten in parts: memory must not grow."""
+    from evenhand.core.engine import total
+    from evenhand.core.records import Records
+    from evenhand.metrics.distances import FrechetOfMoments
+
+    metric = FrechetOfMoments("fd", "features")
+
+    def parts() -> Any:
+        rng = np.random.default_rng(9)
+        for start in range(0, 2 * STREAMED, 2000):
+            made = start < STREAMED
+            features = rng.normal(size=(2000, 512)).astype(np.float32) + 0.1 * made
+            yield metric.measure(Records({"features": features, "synthesised": np.full(2000, made)}, {}))
+
+    whole = total(parts())
+    return metric.result(whole, whole)
+
+
+HOT = [
+    Hot(
+        "synthesis/frechet_2048",
+        f"Fréchet distance of two sets of {FRAMES} frames at {INCEPTION} dimensions",
+        inception_sets,
+        ours,
+        peer=square_root,
+        peer_name="covariances and sqrtm (SciPy), checked to 1e-6",
+        peer_here=True,
+        bound=covariances,
+        bound_name="the two covariances",
+        goal="at least 10 times faster on two free cores, 6 on one",
+        repeat=2,
+        slow=True,
+    ),
+    Hot(
+        "synthesis/frechet_12288",
+        f"Fréchet distance of two sets of {FEW} frames at {PARTS} dimensions",
+        part_sets,
+        ours,
+        bound=cross_gram,
+        bound_name="the cross-Gram product",
+        goal="under 10 s; the published way takes over an hour",
+        repeat=2,
+        slow=True,
+    ),
+    Hot(
+        "synthesis/ssim_from_files",
+        f"SSIM of {PAIRS} pairs of PNG files at {SIDE} × {SIDE}, one core, by the task",
+        pictures,
+        from_files,
+        peer=published_ssim,
+        peer_name="OpenCV and scikit-image, as published",
+        peer_here=True,
+        bound=decoded,
+        bound_name="decoding the files",
+        goal="under 6 s",
+        repeat=2,
+        slow=True,
+    ),
+    Hot(
+        "synthesis/frechet_streamed",
+        f"Fréchet distance of two sets of {STREAMED} frames at 512 dimensions, from moments",
+        nothing,
+        streamed,
+        goal="memory does not grow with the number of frames",
+        repeat=1,
+        slow=True,
+    ),
+]

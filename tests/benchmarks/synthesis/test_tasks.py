@@ -1,0 +1,281 @@
+"""The tasks from files to numbers, through the general verbs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from evenhand.benchmarks.synthesis import benchmark
+from evenhand.benchmarks.synthesis.degrading import DegradingModel, degrade
+from evenhand.benchmarks.synthesis.drawn import read, save
+from evenhand.core.errors import DataError, InputError, OptionError, PredictionError
+from evenhand.core.metric import Undefined
+from evenhand.core.options import parse
+from evenhand.core.records import Group
+from evenhand.core.results import Results
+from evenhand.instruments.pixels import psnr, ssim
+from evenhand.metrics.distances import frechet_distance, kernel_distance
+from evenhand.run.asking import predict
+from evenhand.run.evaluation import evaluate
+
+QUICK: dict[str, Any] = {"draws": 50, "permutations": 20, "depth": 1}
+STRICT = {"reading": "strict", "on_missing": "skip"}
+
+
+def results(task: str, predictions: Path, data: Path, by: tuple[str, ...] = (), **options: Any) -> Results:
+    return evaluate(benchmark.find(task), predictions, data, options=options, by=by, **QUICK).results
+
+
+def spoilt_copy(videos: Path, target: Path, kind: Any = "blur", strength: float = 0.5) -> Path:
+    """All frames of the videos, degraded, under the same names."""
+    for path in sorted((videos / "images_HD").rglob("*.png")):
+        place = target / path.relative_to(videos / "images_HD")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        save(str(place), degrade(read(str(path)), kind, strength))
+    return target
+
+
+@pytest.fixture
+def real(videos: Path, tmp_path: Path) -> Path:
+    shutil.copytree(videos / "images_HD", tmp_path / "real")
+    return tmp_path / "real"
+
+
+def test_paired_folders_give_the_means_of_their_pairs(real: Path, videos: Path, tmp_path: Path) -> None:
+    made = spoilt_copy(videos, tmp_path / "made")
+    found = results("synthesis/paired", made, real, metrics="ssim,psnr", image_size=32, batch=5)
+    pairs = [(read(str(made / path.relative_to(real))), read(str(path))) for path in sorted(real.rglob("*.png"))]
+    values = [ssim(*pair) for pair in pairs]
+    assert found.get("ssim/strict").value == pytest.approx(np.mean(values))
+    in_batches = [np.mean(values[start : start + 5]) for start in range(0, 12, 5)]
+    assert found.get("ssim").value == pytest.approx(np.mean(in_batches))
+    assert found.get("psnr").value == pytest.approx(
+        np.mean([np.mean([psnr(*pair) for pair in pairs[start : start + 5]]) for start in range(0, 12, 5)])
+    )
+    assert (found.rows, found.units) == (12, 4)
+
+
+def test_the_video_is_the_unit_and_a_group(real: Path, videos: Path, tmp_path: Path) -> None:
+    made = spoilt_copy(videos, tmp_path / "made")
+    shutil.copy(videos / "attributes.csv", real)
+    found = results("synthesis/paired", made, real, ("clothing", "video"), metrics="ssim", image_size=32)
+    assert found.get("ssim", group=Group.of(clothing="overall")).units == 2
+    assert found.get("ssim", group=Group.of(video="001/1/1")).rows == 3
+
+
+def test_identical_pictures_make_the_published_psnr_infinite_and_are_counted_in_the_corrected(real: Path) -> None:
+    found = results("synthesis/paired", real, real, metrics="psnr,ssim", image_size=32)
+    assert found.get("psnr").value == np.inf
+    assert found.get("psnr/strict", "identical").value == 12.0
+    assert isinstance(found.get("psnr/strict").value, Undefined)
+    assert found.get("ssim").value == pytest.approx(1.0)
+
+
+def test_a_missing_picture_stops_the_published_reading_and_is_a_row_in_the_corrected(
+    real: Path, videos: Path, tmp_path: Path
+) -> None:
+    made = spoilt_copy(videos, tmp_path / "made")
+    (made / "001/1/1/0001.png").unlink()
+    with pytest.raises(InputError, match=r"001/1/1/0001 can't be measured.*--set reading=strict"):
+        results("synthesis/paired", made, real, metrics="ssim", image_size=32)
+    found = results("synthesis/paired", made, real, metrics="ssim", image_size=32, **STRICT)
+    assert (found.get("ssim/strict").rows, found.get("ssim/strict").missing) == (11, 1)
+    assert found.coverage.missing == 1
+    worst = {**STRICT, "on_missing": "worst"}
+    low = results("synthesis/paired", made, real, metrics="ssim", image_size=32, **worst)
+    assert low.get("ssim/strict").value < found.get("ssim/strict").value - 0.1
+    with pytest.raises(OptionError, match="Use it with --set reading=strict"):
+        results("synthesis/paired", made, real, metrics="ssim", on_missing="skip")
+
+
+def test_an_unreadable_picture_is_named_and_costs_itself(real: Path, videos: Path, tmp_path: Path) -> None:
+    made = spoilt_copy(videos, tmp_path / "made")
+    (made / "002/1/1/0000.png").write_bytes(b"")
+    with pytest.raises(InputError, match=r"0000\.png: the file is empty"):
+        results("synthesis/paired", made, real, metrics="ssim", image_size=32)
+    assert (
+        results("synthesis/paired", made, real, metrics="ssim", image_size=32, **STRICT).get("ssim/strict").missing == 1
+    )
+
+
+def test_unequal_sizes_are_squeezed_to_one_or_named(real: Path, videos: Path, tmp_path: Path) -> None:
+    made = spoilt_copy(videos, tmp_path / "made", "nothing")
+    one = made / "000/1/1/0000.png"
+    save(str(one), np.asarray(cv2.resize(read(str(one)), (40, 24)), np.uint8))
+    assert results("synthesis/paired", made, real, metrics="ssim", image_size=32).get("ssim").value < 1.0
+    with pytest.raises(InputError, match="unequal size"):
+        results("synthesis/paired", made, real, metrics="ssim", image_size=0)
+
+
+def test_grey_alpha_and_sixteen_bit_pictures_are_read_as_the_specification_says(tmp_path: Path) -> None:
+    grey = np.random.default_rng(0).integers(0, 256, (16, 16), dtype=np.uint8)
+    made, real = tmp_path / "made", tmp_path / "real"
+    made.mkdir()
+    real.mkdir()
+    for name in ("grey", "alpha", "deep"):
+        cv2.imwrite(str(real / f"{name}.png"), np.dstack([grey] * 3))
+    cv2.imwrite(str(made / "grey.png"), grey)
+    cv2.imwrite(str(made / "alpha.png"), np.dstack([grey, grey, grey, np.zeros_like(grey)]))
+    cv2.imwrite(str(made / "deep.png"), grey.astype(np.uint16) * 256 + 255)
+    assert results("synthesis/paired", made, real, metrics="ssim", image_size=16).get("ssim").value == pytest.approx(1)
+
+
+def test_predictions_can_be_matched_by_order_and_are_cut_to_the_shorter_list(real: Path, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    made.mkdir()
+    for number, path in enumerate(sorted(real.rglob("*.png"))[:10]):
+        shutil.copy(path, made / f"pred_{number:08d}.png")
+    found = results("synthesis/paired", made, real, metrics="ssim", image_size=32, match="order")
+    assert found.rows == 10
+    assert any("10 synthesised frames for 12 real ones" in message for message in found.warnings)
+    with pytest.raises(PredictionError, match="10 synthesised frames for 12"):
+        results("synthesis/paired", made, real, metrics="ssim", image_size=32, match="order", **STRICT)
+
+
+def test_precomputed_features_need_neither_pictures_nor_networks(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    real, made = rng.normal(size=(40, 6)).astype(np.float32), rng.normal(size=(30, 6)).astype(np.float32) + 0.5
+    np.savez(tmp_path / "real.npz", ids=[f"v{n // 4}/{n}" for n in range(40)], inception=real)
+    np.savez(tmp_path / "made.npz", ids=[f"v{n // 4}/{n}" for n in range(30)], inception=made)
+    found = results("synthesis/unpaired", tmp_path / "made.npz", tmp_path / "real.npz", metrics="fid,kid,neighbours,is")
+    assert found.get("fid").value == pytest.approx(frechet_distance(made, real), rel=1e-6)
+    assert found.get("kid").value == pytest.approx(kernel_distance(made, real), rel=1e-6)
+    assert 0.0 <= found.get("neighbours", "coverage").value <= 1.0
+    assert found.get("fid").low < found.get("fid").value < found.get("fid").high
+    assert isinstance(found.get("is/strict").value, Undefined)
+    assert "logits" in found.facts["not_available"]
+    sums = results("synthesis/unpaired", tmp_path / "made.npz", tmp_path / "real.npz", metrics="fid", frechet="moments")
+    assert sums.get("fid").value == pytest.approx(found.get("fid").value, rel=1e-6)
+
+
+def test_faces_that_were_not_found_are_left_out_as_each_reading_says(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    ids = [f"v{n // 4}/{n}" for n in range(32)]
+    real = rng.normal(size=(32, 5)).astype(np.float32)
+    made = (real + rng.normal(scale=0.1, size=(32, 5))).astype(np.float32)
+    found = np.ones(32, bool)
+    found[:16] = False  # the whole first batch shows no face
+    np.savez(tmp_path / "real.npz", ids=ids, face=real, face_found=found)
+    np.savez(tmp_path / "made.npz", ids=ids, face=made)
+    paired = results("synthesis/paired", tmp_path / "made.npz", tmp_path / "real.npz", metrics="face-CS")
+    corrected = paired.get("face-CS/strict")
+    assert paired.get("face-CS").value == pytest.approx(corrected.value / 2, abs=1e-6)
+    assert (corrected.rows, corrected.missing) == (16, 16)
+    assert paired.get("face found in the reference").value == 0.5
+    sets = results(
+        "synthesis/unpaired", tmp_path / "made.npz", tmp_path / "real.npz", metrics="face-CS,face-FD", pairing="name"
+    )
+    assert sets.get("face-FD").value == pytest.approx(frechet_distance(made[16:], real[16:]), rel=1e-5)
+    assert sets.get("face-CS/strict").value == pytest.approx(corrected.value, abs=1e-6)
+
+
+def test_a_metric_without_weights_is_said_to_be_unavailable_and_never_replaced(real: Path) -> None:
+    found = results("synthesis/paired", real, real, metrics="ssim,OS-CS-reid", image_size=32)
+    assert isinstance(found.get("OS-CS-reid").value, Undefined)
+    assert "yolov3-spp" in found.facts["not_available"]["osnet"]
+    assert any("osnet is not available" in message for message in found.warnings)
+
+
+def test_a_checkpoint_of_another_architecture_is_named(real: Path, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    torch.save({"some.layer": torch.zeros(3)}, weights / "inception_v3_google-0cc3c7bd.pth")
+    found = results("synthesis/unpaired", real, real, metrics="fid", weights=str(weights), image_size=32)
+    assert isinstance(found.get("fid").value, Undefined)
+    assert "inception" in found.facts["not_available"]["inception"]
+
+
+def test_features_of_unequal_length_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "real.npz", ids=["a", "b"], inception=np.zeros((2, 6)))
+    np.savez(tmp_path / "made.npz", ids=["a", "b"], inception=np.zeros((2, 5)))
+    with pytest.raises(PredictionError, match="Read both sides with the same network"):
+        results("synthesis/unpaired", tmp_path / "made.npz", tmp_path / "real.npz", metrics="fid")
+
+
+def test_one_frame_has_no_distance_and_identical_features_have_none_apart(tmp_path: Path) -> None:
+    np.savez(tmp_path / "one.npz", ids=["a"], inception=np.zeros((1, 6)))
+    np.savez(tmp_path / "same.npz", ids=["a", "b", "c"], inception=np.ones((3, 6)))
+    one = results("synthesis/unpaired", tmp_path / "one.npz", tmp_path / "same.npz", metrics="fid")
+    assert "1 synthesised and 3 real" in str(one.get("fid").value)
+    same = results("synthesis/unpaired", tmp_path / "same.npz", tmp_path / "same.npz", metrics="fid")
+    assert same.get("fid").value == 0.0
+
+
+def test_a_model_is_asked_and_measured_by_the_general_verbs(videos: Path, tmp_path: Path) -> None:
+    model = DegradingModel(tmp_path / "pictures", "blur", 0.5, crash_on=["002/1/1"])
+    task = benchmark.find("synthesis/self_imitation")
+    outcome = predict(task, model, videos, runs=tmp_path / "runs", options={"image_size": 32})
+    assert outcome.answered == 3
+    assert "the network lost its way" in outcome.unanswered["002/1/1"]
+    options = {"metrics": "ssim", "image_size": 32, **STRICT}
+    found = results("synthesis/self_imitation", outcome.file, videos, ("sex",), **options)
+    assert (found.get("ssim/strict").rows, found.get("ssim/strict").missing) == (9, 3)
+    with pytest.raises(InputError, match="the model gave no pictures for this item"):
+        results("synthesis/self_imitation", outcome.file, videos, metrics="ssim", image_size=32)
+
+
+def test_a_folder_in_running_order_is_cut_by_the_protocol_and_holes_stay_holes(videos: Path, tmp_path: Path) -> None:
+    model = DegradingModel(tmp_path / "out", "blur", 0.3)
+    for _ in model.predict(benchmark.find("synthesis/self_imitation").load(videos, _options("self_imitation")).samples):
+        pass
+    whole = results("synthesis/self_imitation", tmp_path / "out", videos, metrics="ssim", image_size=32)
+    assert whole.rows == 12
+    (tmp_path / "out/self_imitation/pred_00000004.png").unlink()
+    found = results("synthesis/self_imitation", tmp_path / "out", videos, metrics="ssim", image_size=32, **STRICT)
+    assert found.get("ssim/strict").missing == 1
+    assert "a picture is missing in the middle of a video" in found.coverage.reasons
+    save(str(tmp_path / "out/self_imitation/pred_00000099.png"), np.zeros((8, 8, 3), np.uint8))
+    with pytest.raises(PredictionError, match="the protocol asks for 12 frames in all"):
+        results("synthesis/self_imitation", tmp_path / "out", videos, metrics="ssim", image_size=32)
+
+
+@pytest.mark.parametrize("name", ["novel_view", "appearance_transfer"])
+def test_the_other_questions_are_measured_too(videos: Path, tmp_path: Path, name: str) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(videos, data)
+    if name == "appearance_transfer":
+        infos = {v: {"s_n": {"1": ["0000.png"]}, "flag": [0, 2]} for v in ("000/1/1", "001/1/1")}
+        told = {"video_infos": infos, "vid_name_pairs": [["000/1/1", "001/1/1"]]}
+        (data / "iPER_appearance_transfer_protocol.json").write_text(json.dumps(told))
+    dataset = benchmark.find(f"synthesis/{name}").load(data, _options(name))
+    answers = {item.name: [str(path) for path in item.references] for item in dataset.truth.items.values()}
+    (tmp_path / "predictions.json").write_text(json.dumps({"predictions": answers}))
+    found = results(f"synthesis/{name}", tmp_path / "predictions.json", data, metrics="ssim", image_size=32)
+    assert found.get("ssim").value == pytest.approx(1.0)
+    assert found.rows == (2 if name == "novel_view" else 3)
+
+
+def test_check_says_what_is_wrong_without_measuring(videos: Path, tmp_path: Path) -> None:
+    task = benchmark.find("synthesis/self_imitation")
+    options = _options("self_imitation")
+    report = task.check(None, videos, options)
+    assert report.ok
+    assert any("the published iPER protocol has 42" in finding.message for finding in report.findings)
+    (tmp_path / "predictions.json").write_text('{"predictions": {"000/1/1": ["a.png", "b.png", "c.png"]}}')
+    report = task.check(tmp_path / "predictions.json", videos, options)
+    assert not report.ok
+    assert report.coverage.missing == 3
+    assert not task.check(None, tmp_path / "absent", options).ok
+
+
+def test_a_protocol_that_is_not_there_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="evenhand ships none of the published ones"):
+        benchmark.find("synthesis/self_imitation").load(tmp_path, _options("self_imitation"))
+
+
+def _options(name: str) -> Any:
+    return parse(benchmark.find(f"synthesis/{name}").options, {"metrics": "ssim"})
+
+
+def test_a_flat_folder_needs_no_attributes(tmp_path: Path) -> None:
+    for name in ("a.png", "b.png"):
+        save(str(tmp_path / name), np.full((16, 16, 3), 90, np.uint8))
+    run = evaluate(benchmark.find("synthesis/paired"), tmp_path, tmp_path, options={"metrics": "ssim", "image_size": 16})
+    assert (run.results.units, run.results.by) == (2, ())

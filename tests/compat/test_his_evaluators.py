@@ -1,0 +1,215 @@
+"""Scripts that were written for the published package run with another import."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from evenhand.benchmarks.synthesis.degrading import DegradingModel
+from evenhand.benchmarks.synthesis.demo import cast_of_videos, write_videos
+from evenhand.compat.his_evaluators import (
+    AppearanceTransferModel,
+    FashionVideoMotionImitationEvaluator,
+    IPERAppearanceTransferEvaluator,
+    IPERMotionImitationEvaluator,
+    IPERNovelViewEvaluator,
+    MotionImitationModel,
+    NovelViewModel,
+)
+from evenhand.core.errors import DataError, InputError, OptionError, PartError
+
+LAYOUT = ("fid:layout", "CS:layout")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("iPER")
+    write_videos(folder, cast_of_videos(3), frames=4, size=32)
+    (folder / "protocol.json").rename(folder / "iPER_protocol.json")
+    for video in cast_of_videos(3):
+        place = folder / "smpls" / video.name
+        place.mkdir(parents=True)
+        np.savez(place / "pose_shape.npz", cams=np.zeros((4, 3)), pose=np.zeros((4, 72)), shape=np.zeros((4, 10)))
+        np.save(place / "kps.npy", np.zeros((4, 19, 2)))
+    return folder
+
+
+class Network:
+    """Stands for the network of the published example: gives the reference frames, a little blurred."""
+
+    def inference(self, tgt_paths: list[str], tgt_smpls: Any, **how: Any) -> list[np.ndarray]:
+        assert tgt_smpls.shape == (len(tgt_paths), 85)
+        assert how["cam_strategy"] in ("copy", "smooth")
+        return [cv2.GaussianBlur(cv2.imread(path), (0, 0), 1.0) for path in tgt_paths]
+
+
+class LWGEvaluatorModel(MotionImitationModel):
+    """The example of the published documentation, its counters and all, with the network replaced."""
+
+    def __init__(self, opt: Any, output_dir: str) -> None:
+        super().__init__(output_dir)
+        self.opt = opt
+        self.model: Any = None
+
+    def imitate(self, src_infos: dict[str, Any], ref_infos: dict[str, Any]) -> list[str]:
+        assert src_infos["smpls"].shape == (1, 85)
+        assert ref_infos["kps"].shape == (len(ref_infos["images"]), 19, 2)
+        tgt_paths = ref_infos["images"]
+        tgt_smpls = ref_infos["smpls"]
+        self_imitation = ref_infos["self_imitation"]
+        if self_imitation:
+            cam_strategy = "copy"
+            count = self.num_preds_si
+            out_dir = self.si_out_dir
+            self.num_preds_ci += len(tgt_paths)
+        else:
+            cam_strategy = "smooth"
+            count = self.num_preds_ci
+            out_dir = self.ci_out_dir
+            self.num_preds_si += len(tgt_paths)
+        outputs = self.model.inference(
+            tgt_paths, tgt_smpls=tgt_smpls, cam_strategy=cam_strategy, visualizer=None, verbose=True
+        )
+        all_preds_files = []
+        for preds in outputs:
+            filename = f"{count:0>8}.jpg"
+            pred_file = os.path.join(out_dir, "pred_" + filename)  # noqa: PTH118  # as published
+            count += 1
+            cv2.imwrite(pred_file, preds)
+            all_preds_files.append(pred_file)
+        return all_preds_files
+
+    def build_model(self) -> None:
+        self.model = Network()
+
+    def personalization(self, src_infos: dict[str, Any]) -> dict[str, Any]:
+        assert self.opt.load_path
+        return src_infos
+
+    def terminate(self) -> None:
+        (Path(self.output_dir) / "terminated").touch()
+
+
+def test_the_published_example_runs_and_its_counters_overwrite_nothing(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = LWGEvaluatorModel(SimpleNamespace(load_path="x"), output_dir=str(tmp_path / "out"))
+    evaluator = IPERMotionImitationEvaluator(dataset="iPER", data_dir=data)
+    own, cross = evaluator.evaluate(
+        model=model, image_size=32, pair_types=("ssim", "psnr"), unpair_types=(), start="fork"
+    )
+    assert list(own) == ["ssim", "psnr"]
+    assert 0.5 < own["ssim"] < 1.0
+    assert cross == {}
+    names = sorted(path.name for path in (tmp_path / "out" / "self_imitation").iterdir())
+    assert names == [f"pred_{number:08d}.jpg" for number in range(12)]
+    assert (tmp_path / "out" / "terminated").exists()
+    assert "quality = higher score is better" in capsys.readouterr().out
+    evaluator.save_results(tmp_path / "results.txt")
+    assert "ssim = " in (tmp_path / "results.txt").read_text()
+    assert "quality = lower score is better." in (tmp_path / "results.txt").read_text()
+
+
+def test_lpips_is_another_name_of_lps(data: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    evaluator = IPERMotionImitationEvaluator("iPER", data, quiet=True)
+    own, _ = evaluator.evaluate(
+        DegradingModel(tmp_path, "blur"), image_size=64, pair_types=("lpips",), unpair_types=(), start="here"
+    )
+    assert list(own) == ["lps"]
+    assert own["lps"] > 0
+
+
+def test_metrics_that_have_no_place_are_refused_before_the_model_is_built(data: Path, tmp_path: Path) -> None:
+    evaluator = IPERMotionImitationEvaluator("iPER", data, quiet=True)
+    model = DegradingModel(tmp_path)
+    with pytest.raises(OptionError, match="compares two sets of frames"):
+        evaluator.evaluate(model, pair_types=("ssim", "fid"), start="here")
+    assert not model.ready
+
+
+def test_a_metric_without_weights_is_an_error_that_says_where_they_are(data: Path, tmp_path: Path) -> None:
+    evaluator = IPERMotionImitationEvaluator("iPER", data, quiet=True)
+    with pytest.raises(InputError, match=r"PCB-CS-reid is undefined: .*yolov3-spp"):
+        evaluator.evaluate(
+            DegradingModel(tmp_path), image_size=32, pair_types=("PCB-CS-reid",), unpair_types=(), start="here"
+        )
+
+
+def test_a_crash_is_told_with_its_traceback_and_the_rest_is_resumed(data: Path, tmp_path: Path) -> None:
+    evaluator = IPERMotionImitationEvaluator("iPER", data, quiet=True)
+    how: dict[str, Any] = {"image_size": 32, "pair_types": ("ssim",), "unpair_types": (), "start": "here"}
+    with pytest.raises(PartError, match=r"(?s)did not finish 1 of 3 items.*Traceback.*lost its way.*resume=True"):
+        evaluator.evaluate(DegradingModel(tmp_path, "blur", crash_on=["001/1/1"]), **how)
+    own, _ = evaluator.evaluate(DegradingModel(tmp_path, "blur"), resume=True, **how)
+    assert 0 < own["ssim"] < 1
+    strict = IPERMotionImitationEvaluator("iPER", data, reading="strict", quiet=True)
+    model = DegradingModel(tmp_path / "other", "blur", crash_on=["001/1/1"])
+    own, _ = strict.evaluate(model, on_missing="skip", **how)
+    assert [name for name, _ in strict.unfinished] == ["001/1/1"]
+    assert list(own) == ["ssim"]
+    with pytest.raises(OptionError, match="needs reading='strict'"):
+        evaluator.evaluate(model, on_missing="skip", **how)
+
+
+def test_the_protocol_of_the_earlier_paper_has_three_items_per_video(data: Path, tmp_path: Path) -> None:
+    evaluator = IPERMotionImitationEvaluator(dataset="iPER_ICCV", data_dir=data, quiet=True)
+    evaluator.evaluate(DegradingModel(tmp_path), image_size=32, pair_types=("ssim",), unpair_types=(), start="here")
+    assert len(list((tmp_path / "self_imitation").iterdir())) == 36
+    with pytest.raises(OptionError, match="knows iPER and iPER_ICCV"):
+        IPERMotionImitationEvaluator(dataset="FashionVideo", data_dir=data)
+
+
+class Viewer(NovelViewModel):
+    def build_model(self) -> None: ...
+    def terminate(self) -> None: ...
+    def imitate(self, src_infos: dict[str, Any], ref_infos: dict[str, Any]) -> list[str]:
+        assert ref_infos["views"].shape == (len(ref_infos["images"]), 6)
+        made = []
+        for path in ref_infos["images"]:
+            made.append(f"{self.output_dir}/pred_{self.num_preds:08d}.png")
+            shutil.copy(path, made[-1])
+            self.num_preds += 1
+        return made
+
+
+class Dresser(AppearanceTransferModel):
+    def build_model(self) -> None: ...
+    def terminate(self) -> None: ...
+    def personalization(self, src_infos: dict[str, Any], app_infos: dict[str, Any]) -> dict[str, Any]:
+        return src_infos | {"wearing": app_infos["name"]}
+
+    def swap(self, src_infos: dict[str, Any], app_infos: dict[str, Any], motion_infos: dict[str, Any]) -> list[str]:
+        assert src_infos["wearing"] == app_infos["name"] == motion_infos["name"]
+        made = []
+        for number, path in enumerate(motion_infos["images"], start=self.num_preds_si):
+            made.append(f"{self.si_out_dir}/pred_{number:08d}.png")
+            shutil.copy(path, made[-1])
+        return made
+
+
+def test_novel_views_and_appearance_transfer_can_be_evaluated(data: Path, tmp_path: Path) -> None:
+    viewed = IPERNovelViewEvaluator("iPER", data, quiet=True).evaluate(
+        Viewer(tmp_path / "views"), image_size=32, pair_types=("ssim",), start="here"
+    )
+    assert viewed == {"ssim": pytest.approx(1.0)}
+    infos = {video.name: {"s_n": {"1": ["0000.png"]}, "flag": [0, 3]} for video in cast_of_videos(3)}
+    told = {"video_infos": infos, "vid_name_pairs": [["000/1/1", "001/1/1"], ["001/1/1", "002/1/1"]]}
+    (tmp_path / "pairs.json").write_text(json.dumps(told))
+    dressed = IPERAppearanceTransferEvaluator("iPER", data, protocol=tmp_path / "pairs.json", quiet=True).evaluate(
+        Dresser(tmp_path / "dressed"), image_size=32, pair_types=("ssim",), start="here"
+    )
+    assert dressed == {"ssim": pytest.approx(1.0)}
+
+
+def test_a_protocol_file_that_is_nowhere_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="looked for FashionVideo_protocol"):
+        FashionVideoMotionImitationEvaluator(tmp_path)
