@@ -6,6 +6,7 @@ evenhand ijb association_modified_bcubed detection_cluster_file  ground_truth [-
 evenhand ijb to_lists                    DATA OUTPUT [--faces faces.csv]
 evenhand ijb to_official                 LISTS OUTPUT
 evenhand ijb cluster                     SUBMISSION --data DATA --output FILE
+evenhand ijb stream                      SCORES.npy LABELS.npy [SCORES.npy LABELS.npy …] [--far 1e-6,1e-4]
 ```
 
 Precision, recall and F are printed with six decimals (IJB-B README, 5); `--json` prints all
@@ -82,6 +83,11 @@ def _parser() -> argparse.ArgumentParser:
     cluster.add_argument("--output", type=Path, required=True, help="cluster file to write")
     cluster.add_argument("--subjects", type=int, default=None, help="the sub-protocol; the largest by default")
     cluster.set_defaults(run=_cluster)
+    stream = parts.add_parser("stream", help="operating points of more scores than fit into memory")
+    stream.add_argument("files", type=Path, nargs="+", help="scores.npy and labels.npy, any number of such shards")
+    stream.add_argument("--far", default="1e-6,1e-5,1e-4,1e-3,1e-2,1e-1", help="false accept rates")
+    stream.add_argument("--json", action="store_true", help="print everything as JSON")
+    stream.set_defaults(run=_stream)
     return parser
 
 
@@ -149,3 +155,24 @@ def _cluster(given: argparse.Namespace) -> list[str]:
         f"{found.faces} faces in {found.clusters} clusters (hint {found.hint}), threshold {found.threshold:.4f}, "
         f"{found.failures} failures to enrol",
     ]
+
+
+def _stream(given: argparse.Namespace) -> list[str]:
+    from evenhand.benchmarks.ijb.streams import report_stream
+
+    try:
+        rates = tuple(float(rate) for rate in given.far.split(","))
+    except ValueError:
+        raise OptionError(f"--far {given.far!r}: numbers separated by commas were expected.") from None
+    if len(given.files) % 2:
+        raise OptionError("Give a file of labels after every file of scores.")
+    report = report_stream(list(zip(given.files[::2], given.files[1::2], strict=True)), rates)
+    if given.json:
+        return [json.dumps(report, indent=1)]
+    lines = [f"genuine: {report['genuine']}, impostor: {report['impostor']}"]
+    for entry in report["tar_at_far"]:
+        lines.append(
+            f"TAR@FAR={entry['far']:g}: {entry['tar']} (exact; FMR {entry['fmr']}, threshold {entry['threshold']}, "
+            f"{entry['false_accepts']} false accepts)"
+        )
+    return [*lines, f"AUC: {report['auc']}", f"EER: {report['eer']}"]

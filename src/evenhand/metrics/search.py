@@ -12,7 +12,7 @@ mated probes, so every name says which.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -146,45 +146,35 @@ class OpenSetSearch(Metric[Searches]):
 
     def result(self, part: Searches, whole: Searches) -> Mapping[str, Column]:
         galleries = _galleries(part)
-        read = [_GallerySearch(part, gallery) for gallery in galleries]
-        everyone = [_GallerySearch(whole, gallery) for gallery in galleries]
         first = self.limits[0] if self.limits else 1
+        own: list[list[SearchReading]] = []
+        at_shared: list[list[SearchReading]] = []
+        for gallery in galleries:
+            everyone = _GallerySearch(whole, gallery).at(self.fpir, (first,))
+            search = _GallerySearch(part, gallery)
+            own.append(search.at(self.fpir, self.limits))
+            at_shared.append(search.beyond([reading.threshold for reading in everyone], first))
         found: dict[str, Column] = {}
-        for rate in self.fpir:
-            own = [search.at(rate, self.limits) for search in read]
+        for place, rate in enumerate(self.fpir):
+            read = [readings[place] for readings in own]
+            shared = [readings[place] for readings in at_shared]
+            mated, nonmated = [reading.mated for reading in read], [reading.nonmated for reading in read]
             for limit in self.limits:
-                found[tpir_name(rate, limit)] = _numbers(
-                    [reading.tpir[limit] for reading in own],
-                    [reading.mated for reading in own],
-                    self.combination,
-                    part.size,
-                    f"{_NO_MATED}, or {_NO_NONMATED}",
-                )
-            shared = [search.at(rate, (first,)).threshold for search in everyone]
-            rates = [search.beyond(at, first) for search, at in zip(read, shared, strict=True)]
-            found[fpir_name(rate)] = _numbers(
-                [rate.fpir for rate in rates],
-                [rate.nonmated for rate in rates],
-                self.combination,
-                part.size,
-                _NO_NONMATED,
-            )
-            found[fnir_name(rate)] = _numbers(
-                [1.0 - rate.tpir[first] for rate in rates],
-                [rate.mated for rate in rates],
-                self.combination,
-                part.size,
-                _NO_MATED,
-            )
+                rates = [reading.tpir[limit] for reading in read]
+                reason = f"{_NO_MATED}, or {_NO_NONMATED}"
+                found[tpir_name(rate, limit)] = _numbers(rates, mated, self.combination, part.size, reason)
+            fpir = [reading.fpir for reading in shared]
+            found[fpir_name(rate)] = _numbers(fpir, nonmated, self.combination, part.size, _NO_NONMATED)
+            fnir = [1.0 - reading.tpir[first] for reading in shared]
+            found[fnir_name(rate)] = _numbers(fnir, mated, self.combination, part.size, _NO_MATED)
         return {output: found[output] for output in self.outputs}
 
     def points(self, part: Searches, whole: Searches) -> Mapping[str, Sequence[OperatingPoint | None]]:
         """Realised FPIR over all galleries; the threshold where there is one gallery."""
-        galleries = _galleries(part)
-        read = [_GallerySearch(part, gallery) for gallery in galleries]
+        read = [_GallerySearch(part, gallery).at(self.fpir, self.limits) for gallery in _galleries(part)]
         found: dict[str, Sequence[OperatingPoint | None]] = {}
-        for rate in self.fpir:
-            own = [search.at(rate, self.limits) for search in read]
+        for place, rate in enumerate(self.fpir):
+            own = [readings[place] for readings in read]
             points = [self._point(own, rate, cell) for cell in range(part.size)]
             found |= {tpir_name(rate, limit): points for limit in self.limits}
         return found
@@ -277,68 +267,114 @@ class _GallerySearch:
         self.mates = mates[np.argsort(-state.mate[mates], kind="stable")]
         self.top, self.mate, self.rank = state.top[self.strangers], state.mate[self.mates], state.rank[self.mates]
 
-    def at(self, rate: float, limits: Sequence[int]) -> SearchReading:
-        """Rates at each cell's own threshold: the lowest with at most `rate` of the non-mated searches above it."""
-        return self._read(limits, rate=rate)
+    def at(self, rates: Sequence[float], limits: Sequence[int]) -> list[SearchReading]:
+        """At each cell's own thresholds: the lowest with at most `rate` of the non-mated searches above it."""
+        return self._read(limits, len(rates), lambda block, place: block.at(rates[place]))
 
-    def beyond(self, threshold: Array, limit: int) -> SearchReading:
-        """Rates at thresholds that were set elsewhere: one for all cells, or one per cell."""
-        return self._read((limit,), threshold=threshold)
+    def beyond(self, thresholds: Sequence[Array], limit: int) -> list[SearchReading]:
+        """At thresholds that were set elsewhere: one for all cells, or one per cell."""
+
+        def read(block: _Block, place: int) -> SearchReading:
+            fixed = thresholds[place]
+            return block.beyond(fixed if len(fixed) == 1 else fixed[block.cells])
+
+        return self._read((limit,), len(thresholds), read)
 
     def _read(
-        self, limits: Sequence[int], *, rate: float | None = None, threshold: Array | None = None
-    ) -> SearchReading:
-        cells = self.state.size
+        self, limits: Sequence[int], count: int, read: Callable[[_Block, int], SearchReading]
+    ) -> list[SearchReading]:
+        """Readings of all cells, so many at a time that memory stays bounded."""
         step = max(1, _CELLS_AT_ONCE // max(len(self.strangers), len(self.mates), 1))
         parts = []
-        for start in range(0, cells, step):
-            chosen = np.arange(start, min(start + step, cells))
-            fixed = None if threshold is None else (threshold if len(threshold) == 1 else threshold[chosen])
-            parts.append(self._block(chosen, limits, rate, fixed))
-        return SearchReading(
-            {limit: np.concatenate([part.tpir[limit] for part in parts]) for limit in limits},
-            *(np.concatenate([getattr(part, name) for part in parts]) for name in SearchReading._fields[1:]),
-        )
-
-    def _block(self, cells: Array, limits: Sequence[int], rate: float | None, fixed: Array | None) -> SearchReading:
-        strangers, mates = self._weights(cells, self.strangers), self._weights(cells, self.mates)
-        nonmated, mated = strangers.sum(axis=1), mates.sum(axis=1)
-        passed = np.cumsum(strangers, axis=1)
-        passed = np.concatenate([np.zeros((len(cells), 1)), passed], axis=1)  # (cells, 1 + strangers)
-        rows = np.arange(len(cells))
-        if fixed is None:
-            assert rate is not None
-            # The first stranger, from the top, that would be one too many.
-            share = np.divide(
-                passed[:, 1:], nonmated[:, None], out=np.ones_like(passed[:, 1:]), where=nonmated[:, None] > 0
+        for start in range(0, max(self.state.size, 1), step):
+            block = _Block(self, np.arange(start, min(start + step, self.state.size)), limits)
+            parts.append([read(block, place) for place in range(count)])
+        return [
+            SearchReading(
+                {limit: np.concatenate([part[place].tpir[limit] for part in parts]) for limit in limits},
+                *(np.concatenate([getattr(part[place], name) for part in parts]) for name in SearchReading._fields[1:]),
             )
-            refused_at = (share <= rate).sum(axis=1)
-            refused = np.where(refused_at < len(self.top), np.append(self.top, -np.inf)[refused_at], -np.inf)
-            threshold = self._next_above(refused, strangers, mates)
-            accepted = np.searchsorted(-self.top, -refused, side="left")  # strictly above
-            found = np.searchsorted(-self.mate, -refused, side="left")
-        else:
-            threshold = np.broadcast_to(fixed, (len(cells),)).astype(np.float64)
-            accepted = np.searchsorted(-self.top, -threshold, side="right")
-            found = np.searchsorted(-self.mate, -threshold, side="right")
-        accepted_weight = passed[rows, accepted]
-        tpir = {}
-        for limit in limits:
-            listed = self.rank > 0 if limit == ANY_RANK else (self.rank > 0) & (self.rank <= limit)
-            hits = np.concatenate([np.zeros((len(cells), 1)), np.cumsum(mates * listed, axis=1)], axis=1)
-            tpir[limit] = _share(hits[rows, found], mated)
-        undefined = (nonmated == 0) | ((mated == 0) if fixed is None else np.isnan(threshold))
-        for limit in limits:
-            tpir[limit][(nonmated == 0) if fixed is None else np.isnan(threshold)] = np.nan
-        fpir = _share(accepted_weight, nonmated)
-        fpir[undefined] = np.nan
-        threshold = np.where(undefined & (fixed is None), np.nan, threshold)
-        return SearchReading(tpir, threshold, fpir, accepted_weight, mated, nonmated)
+            for place in range(count)
+        ]
 
-    def _next_above(self, refused: Array, strangers: Array, mates: Array) -> Array:
+    def weights(self, cells: Array, rows: Array) -> Array:
+        """(cells, rows): how often each row counts in each cell."""
+        state = self.state
+        codes = state.codes[rows]
+        if state.mixture is None:
+            return np.asarray(codes == cells[:, None], dtype=np.float64)
+        block = state.mixture[cells]
+        dense = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
+        return np.asarray(dense[:, codes], dtype=np.float64)
+
+
+class _Block:
+    """The searches of some cells, weighted and summed from the top; read at any threshold."""
+
+    def __init__(self, search: _GallerySearch, cells: Array, limits: Sequence[int]) -> None:
+        self.search, self.cells, self.limits = search, cells, limits
+        self.strangers, self.mates = search.weights(cells, search.strangers), search.weights(cells, search.mates)
+        self.nonmated, self.mated = self.strangers.sum(axis=1), self.mates.sum(axis=1)
+        self.passed = _running(self.strangers)
+        self.hits = {
+            limit: _running(self.mates if limit == ANY_RANK else self.mates * (search.rank <= limit), search.rank > 0)
+            for limit in limits
+        }
+
+    def at(self, rate: float) -> SearchReading:
+        """At the cells' own thresholds."""
+        search = self.search
+        # The first stranger, from the top, that would be one too many.
+        allowed = self.passed[:, 1:] <= rate * self.nonmated[:, None] * (1 + 1e-9)
+        refused_at = allowed.sum(axis=1)
+        rows = np.arange(len(self.cells))
+        while True:  # k / n ≤ rate is decided by the division itself
+            over = _share(self.passed[rows, refused_at], self.nonmated) > rate
+            if not over.any():
+                break
+            refused_at = np.where(over, refused_at - 1, refused_at)
+        refused_at = self._end_of_weightless(refused_at)
+        refused = np.append(search.top, -np.inf)[refused_at]
+        threshold = self._next_above(refused)
+        accepted = np.searchsorted(-search.top, -refused, side="left")  # strictly above
+        found = np.searchsorted(-search.mate, -refused, side="left")
+        undefined = (self.nonmated == 0) | (self.mated == 0)
+        read = self._reading(threshold, accepted, found, undefined)
+        for rates in read.tpir.values():
+            rates[self.nonmated == 0] = np.nan
+        return read._replace(threshold=np.where(undefined, np.nan, threshold))
+
+    def beyond(self, fixed: Array) -> SearchReading:
+        """At given thresholds; undefined where there is none."""
+        search = self.search
+        threshold = np.broadcast_to(fixed, (len(self.cells),)).astype(np.float64)
+        accepted = np.searchsorted(-search.top, -threshold, side="right")
+        found = np.searchsorted(-search.mate, -threshold, side="right")
+        unknown = np.isnan(threshold)
+        read = self._reading(threshold, np.where(unknown, 0, accepted), np.where(unknown, 0, found), unknown)
+        for rates in read.tpir.values():
+            rates[unknown] = np.nan
+        return read
+
+    def _reading(self, threshold: Array, accepted: Array, found: Array, undefined: Array) -> SearchReading:
+        rows = np.arange(len(self.cells))
+        passed = self.passed[rows, accepted]
+        tpir = {limit: _share(self.hits[limit][rows, found], self.mated) for limit in self.limits}
+        fpir = _share(passed, self.nonmated)
+        fpir[undefined] = np.nan
+        return SearchReading(tpir, threshold, fpir, passed, self.mated, self.nonmated)
+
+    def _end_of_weightless(self, place: Array) -> Array:
+        """Skip strangers that do not count in the cell: they refuse nothing."""
+        length = len(self.search.top)
+        counted = np.where(self.strangers > 0, np.arange(length), length)
+        counted = np.where(np.arange(length) >= place[:, None], counted, length)
+        return np.asarray(counted.min(axis=1, initial=length))
+
+    def _next_above(self, refused: Array) -> Array:
         """The smallest score above `refused` among those that count in the cell; +∞ when there is none."""
         found = np.full(len(refused), np.inf)
-        for scores, weights in ((self.top, strangers), (self.mate, mates)):
+        for scores, weights in ((self.search.top, self.strangers), (self.search.mate, self.mates)):
             if not len(scores):
                 continue
             above = np.searchsorted(-scores, -refused, side="left")  # the scores [0, above) are higher
@@ -348,15 +384,12 @@ class _GallerySearch:
             found = np.where(last >= 0, np.minimum(found, scores[np.maximum(last, 0)]), found)
         return found
 
-    def _weights(self, cells: Array, rows: Array) -> Array:
-        """(cells, rows): how often each row counts in each cell."""
-        state = self.state
-        codes = state.codes[rows]
-        if state.mixture is None:
-            return np.asarray(codes == cells[:, None], dtype=np.float64)
-        block = state.mixture[cells]
-        dense = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
-        return np.asarray(dense[:, codes], dtype=np.float64)
+
+def _running(weights: Array, counted: Array | None = None) -> Array:
+    """(cells, 1 + rows): weight of the rows before each."""
+    out = np.zeros((weights.shape[0], weights.shape[1] + 1))
+    np.cumsum(weights if counted is None else weights * counted, axis=1, out=out[:, 1:])
+    return out
 
 
 def _measured(rows: Records, cells: Array | None, size: int, ties: TieRule) -> Searches:

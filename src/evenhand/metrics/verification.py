@@ -2,7 +2,7 @@
 
 A row is a comparison of two templates: its `score` (−∞ when one of them could not be
 enrolled) and whether both show the `same` person. The state keeps the scores of both
-classes sorted, with the cell of each; groups and draws are weights on cells.
+classes, sorted once, with the cell of each; groups and draws are weights on cells.
 
 `Verification` reads only the upper end of the impostors, which is all that operating points
 need, so that drawing subjects again costs little. `Separation` reads everything.
@@ -51,51 +51,68 @@ _NO_IMPOSTOR = "no impostor comparisons"
 
 
 @dataclass(frozen=True, eq=False)
-class SortedScores(Collected):
-    """The scores of one class in ascending order, with the cell of each."""
+class Scores(Collected):
+    """The scores of one class, with the cell of each; sorted once, when they are first looked at."""
 
-    score: Array  # (rows,), ascending
+    score: Array  # (rows,)
 
-    @classmethod
-    def of(cls, scores: Array, cells: Array | None, size: int) -> Self:
-        """Sort the scores once, with their cells."""
-        if cells is None or size == 1:
-            return cls(np.zeros(len(scores), dtype=np.int32), size, None, np.sort(scores))
-        if scores.dtype == np.float32 and size < 2**32:
-            return cls._packed(scores, cells, size)
-        order = np.argsort(scores, kind="stable")
-        return cls(np.asarray(cells)[order].astype(_codes_of(size), copy=False), size, None, scores[order])
+    def place(self, index: Array, size: int) -> Self:
+        moved = super().place(index, size)
+        return moved._mark() if self.mixture is None and self._is_ordered else moved
 
-    @classmethod
-    def _packed(cls, scores: Array, cells: Array, size: int) -> Self:
-        # Score and cell travel in one word, so that a single sort moves both.
-        bits = scores.view(np.uint32)
-        keys = np.where(bits >> np.uint32(31), ~bits, bits | np.uint32(0x80000000)).astype(np.uint64)
-        keys <<= np.uint64(32)
-        keys |= np.asarray(cells).astype(np.uint64)
-        keys.sort()
-        codes = (keys & np.uint64(0xFFFFFFFF)).astype(_codes_of(size))
-        keys >>= np.uint64(32)
-        high = keys.astype(np.uint32)
-        bits = np.where(high >> np.uint32(31), high & np.uint32(0x7FFFFFFF), ~high)
-        return cls(codes, size, None, bits.view(np.float32))
+    def weigh(self, weights: Matrix) -> Self:
+        ordered = self.ordered()
+        mixture = weights if ordered.mixture is None else weights @ ordered.mixture
+        return type(self)(ordered.codes, ordered.basis, mixture, ordered.score)._mark()
 
-    def __add__(self, other: Self, /) -> Self:
-        joined = super().__add__(other)
-        order = np.argsort(joined.score, kind="stable")  # two sorted runs: a merge
-        return type(self)(joined.codes[order], joined.basis, None, joined.score[order])
+    def ordered(self) -> Self:
+        """The same with ascending scores; what was sorted is kept for the next time."""
+        found: Self | None = self.__dict__.get("_ordered")
+        if found is None:
+            found = self._sorted()._mark()
+            self.__dict__["_ordered"] = found
+        return found
 
     def per_basis(self) -> Array:
         """(basis,): how many scores each basis cell has."""
         return np.bincount(self.codes, minlength=self.basis)
+
+    @property
+    def _is_ordered(self) -> bool:
+        return self.__dict__.get("_ordered") is self
+
+    def _mark(self) -> Self:
+        self.__dict__["_ordered"] = self
+        return self
+
+    def _sorted(self) -> Self:
+        if self.basis == 1:
+            return type(self)(self.codes, 1, self.mixture, np.sort(self.score))
+        if self.score.dtype == np.float32 and self.basis < 2**32:
+            return self._sorted_packed()
+        order = np.argsort(self.score, kind="stable")
+        return type(self)(self.codes[order], self.basis, self.mixture, self.score[order])
+
+    def _sorted_packed(self) -> Self:
+        # Score and cell travel in one word, so that a single sort moves both.
+        bits = np.ascontiguousarray(self.score).view(np.uint32)
+        keys = np.where(bits >> np.uint32(31), ~bits, bits | np.uint32(0x80000000)).astype(np.uint64)
+        keys <<= np.uint64(32)
+        keys |= self.codes.astype(np.uint64)
+        keys.sort()
+        codes = (keys & np.uint64(0xFFFFFFFF)).astype(_codes_of(self.basis))
+        keys >>= np.uint64(32)
+        high = keys.astype(np.uint32)
+        bits = np.where(high >> np.uint32(31), high & np.uint32(0x7FFFFFFF), ~high)
+        return type(self)(codes, self.basis, self.mixture, bits.view(np.float32))
 
 
 @dataclass(frozen=True, eq=False)
 class Comparisons:
     """Genuine and impostor scores, and how many comparisons had a failure to enrol."""
 
-    genuine: SortedScores
-    impostor: SortedScores
+    genuine: Scores
+    impostor: Scores
     failed: Array  # (cells,)
 
     @property
@@ -123,9 +140,9 @@ class Comparisons:
             raise ValueError("a score is not a number")
         failed = score == -np.inf
 
-        def side(inside: Array) -> SortedScores:
+        def side(inside: Array) -> Scores:
             kept = inside & ~failed if failures == "exclude" else inside
-            return SortedScores.of(score[kept], None if cells is None else np.asarray(cells)[kept], size)
+            return _scores(score[kept], None if cells is None else np.asarray(cells)[kept], size)
 
         return cls(side(same), side(~same), tally(failed, cells, size))
 
@@ -139,10 +156,10 @@ class Comparisons:
 class _Cells:
     """Reads the sorted scores of one cell after the other."""
 
-    def __init__(self, scores: SortedScores) -> None:
-        self.scores = scores
-        self.counts = scores.per_basis()
+    def __init__(self, scores: Scores) -> None:
+        self.scores = scores.ordered()
         self.plain = scores.mixture is None and scores.basis == 1
+        self.counts = np.zeros(1) if self.plain else self.scores.per_basis()
 
     def whole(self, cell: int) -> Side:
         """All scores of a cell."""
@@ -354,6 +371,11 @@ def _shared_point(far: float, threshold: float, impostor: Side) -> OperatingPoin
     accepted = float(impostor.reaching(threshold))
     realised = accepted / impostor.total if impostor.total else None
     return OperatingPoint("exact, set on all comparisons", far, realised, threshold, round(accepted))
+
+
+def _scores(score: Array, cells: Array | None, size: int) -> Scores:
+    codes = np.zeros(len(score), dtype=np.int32) if cells is None else cells.astype(_codes_of(size), copy=False)
+    return Scores(codes, size, None, score)
 
 
 def _codes_of(size: int) -> type[np.signedinteger]:

@@ -2,8 +2,8 @@
 
 Two faces are joined when the cosine of their embeddings reaches a threshold, and clusters
 are what hangs together. The only thing given is the hint, a coarse upper bound on the
-number of people; the threshold is the highest whose clusters of two or more faces, with
-those left alone counted by halves, are not more than the hint. Neighbours are found block by block.
+number of people; the threshold is the highest at which there are no more clusters than that.
+Neighbours are found block by block, ten of each face.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Clustering:
 
 
 def cluster_faces(vectors: NDArray[np.float32], enrolled_: NDArray[np.bool_], hint: int) -> Clustering:
-    """Clusters of unit vectors, at most about as many as the hint says."""
+    """Clusters of unit vectors, as many as the hint says at most, unless neighbours do not hang together."""
     usable = np.flatnonzero(enrolled_)
     one, other, cosine = nearest_neighbours(vectors[usable])
     order = np.argsort(-cosine, kind="stable")
@@ -59,7 +59,7 @@ def cluster_faces(vectors: NDArray[np.float32], enrolled_: NDArray[np.bool_], hi
     low, high = 0, len(cosine)  # so many of the strongest links
     while low < high:
         middle = (low + high) // 2
-        if _people(_components(one[:middle], other[:middle], len(usable))) <= hint:
+        if int(_components(one[:middle], other[:middle], len(usable)).max(initial=-1)) + 1 <= hint:
             high = middle
         else:
             low = middle + 1
@@ -174,9 +174,3 @@ def _components(one: NDArray[np.int64], other: NDArray[np.int64], count: int) ->
 
     links = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(count, count))
     return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
-
-
-def _people(component: NDArray[np.int64]) -> float:
-    """Clusters of two or more faces, and half of the faces that stand alone."""
-    sizes = np.bincount(component)
-    return float((sizes > 1).sum() + 0.5 * (sizes == 1).sum())

@@ -424,4 +424,4 @@ def _subject_levels(
         for one, code in zip(people.tolist(), attribute.codes.tolist(), strict=True):
             codes[one][name] = code
     levels = {name: attribute.levels for name, attribute in found.items()}
-    return levels, codes, metadata_fact(layout) if levels else ()
+    return levels, codes, metadata_fact(layout)

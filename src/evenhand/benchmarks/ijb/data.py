@@ -109,6 +109,8 @@ def load_covariates(folder: Path, options: CovariateOptions) -> Dataset[PairTrut
     first_ids, second_ids, fact = read_pairs(path)
     first, second = templates.positions(first_ids, path), templates.positions(second_ids, path)
     attributes = _covariate_attributes(templates, first, second, options)
+    if not attributes:
+        raise DataError(f"{source} has no covariates: none of GENDER, SKINTONE, AGE, YAW and the like is a column.")
     same = templates.subject[first] == templates.subject[second]
     truth = PairTruth(templates, first, second, same, path, np.zeros(len(first), np.int64), attributes)
     missing = {name: int(attribute.belongs("(missing)").sum()) for name, attribute in attributes.items()}
@@ -183,13 +185,24 @@ def metadata_fact(layout: Layout) -> tuple[InputFact, ...]:
 
 
 def subject_attributes(layout: Layout, faces: Faces, subject: Array) -> dict[str, Attribute]:
-    """Gender and skin tone of rows about one subject; only what is annotated anywhere."""
+    """Gender and skin tone of rows about one subject; «not annotated» where nothing is known."""
     found = {}
     for covariate in OF_SUBJECTS:
         known = subject_codes(layout, faces, covariate)
-        if known:
-            codes = np.array([known.get(int(one), NOT_ANNOTATED) for one in subject], dtype=np.int64)
-            found[covariate.name] = attribute_of(codes, covariate.levels)
+        codes = np.array([known.get(int(one), NOT_ANNOTATED) for one in subject], dtype=np.int64)
+        found[covariate.name] = attribute_of(codes, covariate.levels)
+    return found
+
+
+def _pair_attributes(
+    layout: Layout | None, templates: TemplateSet, first: Array, second: Array
+) -> dict[str, Attribute]:
+    """Gender and skin tone of both sides of comparisons; «not annotated» where nothing is known."""
+    found = {}
+    for covariate in OF_SUBJECTS:
+        known = {} if layout is None else subject_codes(layout, templates.faces, covariate)
+        codes = np.array([known.get(int(one), NOT_ANNOTATED) for one in templates.subject], dtype=np.int8)
+        found[covariate.name] = pair_attribute(codes[first], codes[second], covariate)
     return found
 
 
@@ -230,19 +243,14 @@ def _pairs_dataset(
         raise DataError(f"{path} lists no comparisons.")
     first, second = templates.positions(first_ids, path), templates.positions(second_ids, path)
     same = templates.subject[first] == templates.subject[second]
-    attributes = {}
-    for covariate in OF_SUBJECTS if listed is None else ():
-        known = subject_codes(layout, templates.faces, covariate)
-        if known:
-            codes = np.array([known.get(int(one), NOT_ANNOTATED) for one in templates.subject], dtype=np.int8)
-            attributes[covariate.name] = pair_attribute(codes[first], codes[second], covariate)
+    attributes = _pair_attributes(layout if listed is None else None, templates, first, second)
     truth = PairTruth(templates, first, second, same, path, np.zeros(len(first), np.int8), attributes, listed)
     return Dataset(
         version=_version(path),
         samples=TemplateSamples(templates.ids),
         truth=truth,
         levels={name: attribute.levels for name, attribute in attributes.items()},
-        inputs=(*inputs, *(metadata_fact(layout) if attributes else ())),
+        inputs=(*inputs, *(metadata_fact(layout) if listed is None else ())),
         facts={
             "templates": len(templates),
             "subjects": len(np.unique(templates.subject)),
@@ -274,11 +282,14 @@ def _load_labelled(path: Path) -> Dataset[PairTruth]:
             f"{path}, line {int(wrong[0]) + 2}, column LABEL: {label[wrong[0]]} found, but 0 or 1 expected."
         )
     each = np.arange(len(label))
-    truth = PairTruth(None, each, each, label == 1, path, np.zeros(len(label), np.int8))
+    unknown = np.full(len(label), NOT_ANNOTATED, dtype=np.int8)
+    attributes = {covariate.name: pair_attribute(unknown, unknown, covariate) for covariate in OF_SUBJECTS}
+    truth = PairTruth(None, each, each, label == 1, path, np.zeros(len(label), np.int8), attributes)
     return Dataset(
         version="labelled scores",
         samples=(),
         truth=truth,
+        levels={name: attribute.levels for name, attribute in attributes.items()},
         inputs=(table.fact,),
         facts={"comparisons": len(label)},
         warnings=("The scores name no subjects: comparisons are treated as independent, which they may not be.",),
@@ -316,11 +327,7 @@ def _load_splits(layout: Layout, options: VerificationOptions) -> Dataset[PairTr
     )
     one, other = np.concatenate(first), np.concatenate(second)
     attributes = {"split": Attribute.coded(np.concatenate(split), [str(number) for number in options.splits])}
-    for covariate in OF_SUBJECTS:
-        known = subject_codes(layout, joined.faces, covariate)
-        if known:
-            codes = np.array([known.get(int(who), NOT_ANNOTATED) for who in joined.subject], dtype=np.int8)
-            attributes[covariate.name] = pair_attribute(codes[one], codes[other], covariate)
+    attributes |= _pair_attributes(layout, joined, one, other)
     same = joined.subject[one] == joined.subject[other]
     return Dataset(
         version="IJBA",
@@ -370,7 +377,7 @@ def _official_galleries(layout: Layout, kind: str) -> tuple[tuple[Gallery, ...],
         facts += more
         galleries.append(Gallery(entry["name"], templates.ids, templates.subject, templates, shared))
     _refuse_mixed(layout, galleries)
-    return tuple(galleries), (*facts, *(metadata_fact(layout) if attributes else ()))
+    return tuple(galleries), (*facts, *metadata_fact(layout))
 
 
 def _split_galleries(layout: Layout, options: SearchOptions) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:

@@ -189,7 +189,11 @@ def record_detections(
     truth = dataset.truth
     assert isinstance(predictions, Submitted)
     found: Detections = predictions.content
-    matched = match_detections(truth, found, options)
+    yield rows_of(truth, found, match_detections(truth, found, options))
+
+
+def rows_of(truth: AnnotatedFaces, found: Detections, matched: Matched) -> Records:
+    """The rows of matched detections."""
     images = np.flatnonzero(matched.images)
     hits = np.flatnonzero(matched.faces & (matched.detection_of >= 0))
     missed = np.flatnonzero(matched.faces & (matched.detection_of < 0))
@@ -203,7 +207,7 @@ def record_detections(
     score[kinds == Event.FALSE_ALARM] = found.score[alarms]
     image = np.concatenate([images, truth.image[hits], truth.image[missed], found.image[alarms]])
     number = np.concatenate([images, hits, missed, alarms])
-    yield Records(
+    return Records(
         {
             "item": number.astype(np.int64),
             "unit": image.astype(np.int64),

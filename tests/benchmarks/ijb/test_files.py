@@ -1,0 +1,110 @@
+"""Reading protocol files: by name, with errors by line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evenhand.benchmarks.ijb.covariates import AGE_WITH_UNKNOWN, GENDER, read_codes
+from evenhand.benchmarks.ijb.files import read_matrix, read_pairs, read_table, scores_of
+from evenhand.benchmarks.ijb.layout import CLUSTERING, CLUSTERING_TRUTH, GALLERY, MATCHES, Layout
+from evenhand.core.errors import DataError
+
+
+def written(tmp_path: Path, text: str, name: str = "file.csv") -> Path:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_headers_are_matched_whatever_their_case_order_and_blanks(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path, " file , Subject_id,extra\nimg/1.jpg, 7,x\n"))
+    assert table.text("FILENAME").tolist() == ["img/1.jpg"]
+    assert table.whole("SUBJECT_ID").tolist() == [7]
+    assert "EXTRA" in table
+
+
+def test_missing_numbers_are_empty_or_called_so(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path, "YAW,X\n1.5,a\n,b\nNaN,c\nnan,d\nNA,e\n"))
+    assert np.isnan(table.numbers("FACE_YAW" if "FACE_YAW" in table else "YAW")).tolist() == [False, *[True] * 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "mentions"),
+    [
+        ("TEMPLATE_ID\n1\nx\n", "line 3, column TEMPLATE_ID"),
+        ("TEMPLATE_ID\n1\n\n2\n", "line 3"),
+        ("SUBJECT_ID\n1\n", "no column TEMPLATE_ID"),
+        ("TEMPLATE_ID,TEMPLATE_ID\n1,1\n", "twice"),
+        ("TEMPLATE_ID,B\n1\n", "line 2: 1 cells"),
+        ("TEMPLATE_ID,B\n1,2\n1,2,3\n", "line 3: 3 cells"),
+    ],
+)
+def test_what_is_wrong_is_named_by_line_and_column(tmp_path: Path, text: str, mentions: str) -> None:
+    with pytest.raises(DataError, match=mentions):
+        read_table(written(tmp_path, text)).whole("TEMPLATE_ID")
+
+
+def test_a_match_list_with_a_header_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"line 1: .* must not have a header"):
+        read_pairs(written(tmp_path, "TEMPLATE_1,TEMPLATE_2\n1,2\n"))
+
+
+def test_a_broken_line_of_a_match_list_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="line 2"):
+        read_pairs(written(tmp_path, "1,2\n3\n"))
+
+
+def test_an_empty_score_is_a_failure_to_enrol_and_not_a_number_is_an_error(tmp_path: Path) -> None:
+    assert scores_of(read_table(written(tmp_path, "LABEL,SCORE\n1,\n0,0.5\n"))).tolist() == [-np.inf, 0.5]
+    with pytest.raises(DataError, match="line 3, column SCORE"):
+        scores_of(read_table(written(tmp_path, "LABEL,SCORE\n1,0.1\n0,NaN\n")))
+
+
+def test_a_matrix_has_lines_of_equal_length_and_scores(tmp_path: Path) -> None:
+    matrix, _ = read_matrix(written(tmp_path, "0.1,\n0.2,0.3\n"))
+    assert matrix.tolist() == [[0.1, -np.inf], [0.2, 0.3]]
+    with pytest.raises(DataError, match="line 2: 1 scores"):
+        read_matrix(written(tmp_path, "0.1,0.2\n0.3\n"))
+    with pytest.raises(DataError, match="line 1, column 2"):
+        read_matrix(written(tmp_path, "0.1,nan\n"))
+
+
+def test_a_number_outside_its_enumeration_is_refused(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path, "GENDER,AGE\n0,0\nNaN,3\n"))
+    codes = read_codes(table, GENDER)
+    assert codes is not None
+    assert codes.tolist() == [0, -1]
+    ages = read_codes(table, AGE_WITH_UNKNOWN)
+    assert ages is not None
+    assert [AGE_WITH_UNKNOWN.levels[code] for code in ages] == ["unknown", "35–49"]
+    with pytest.raises(DataError, match=r"line 3, column GENDER: 2 is not in the enumeration \(0 female, 1 male"):
+        read_codes(read_table(written(tmp_path, "GENDER\n0\n2\n")), GENDER)
+
+
+@pytest.mark.parametrize("protocol", ["protocol", "protocols"])
+@pytest.mark.parametrize("clustering", ["cluster/test7", "clustering"])
+def test_files_are_found_in_the_folders_of_every_release(tmp_path: Path, protocol: str, clustering: str) -> None:
+    for name in ("x_1N_gallery_G1.csv", "x_11_G1_G2_matches.csv", "x_11_covariate_matches.csv"):
+        written_in = tmp_path / protocol / name
+        written_in.parent.mkdir(parents=True, exist_ok=True)
+        written_in.write_text("a\n")
+    inside = tmp_path / protocol / clustering
+    inside.mkdir(parents=True)
+    for name in ("x_clustering_32_hint_100.csv", "x_clustering_128_hint_1000.csv", "x_clustering_ground_truth.csv"):
+        (inside / name).write_text("a\n")
+    (inside / "x_detection_clustering_ground_truth.csv").write_text("a\n")
+    layout = Layout.of(tmp_path)
+    assert [entry["name"] for entry in layout.all(GALLERY)] == ["G1"]
+    assert layout.one(MATCHES, "matches").name == "x_11_G1_G2_matches.csv"
+    assert [entry["subjects"] for entry in layout.all(CLUSTERING)] == ["32", "128"]
+    assert layout.one(CLUSTERING_TRUTH, "truth").name == "x_clustering_ground_truth.csv"
+
+
+def test_a_folder_without_protocol_says_what_was_expected(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no match list"):
+        Layout.of(tmp_path).one(MATCHES, "match list")
+    with pytest.raises(DataError, match="not a folder"):
+        Layout.of(tmp_path / "nowhere")

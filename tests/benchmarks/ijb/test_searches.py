@@ -1,0 +1,154 @@
+"""Tests 3 to 5 end to end on a tiny set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.benchmarks.ijb import benchmark
+from evenhand.core.errors import DataError, PredictionError
+from evenhand.core.metric import Undefined
+from evenhand.core.records import Group
+from evenhand.metrics.search import ANY_RANK, tpir_name
+from evenhand.run import evaluate
+
+
+def run(
+    predictions: Path, data: Path, by: tuple[str, ...] = ("gallery",), task: str = "ijb/test4", **options: Any
+) -> Any:
+    given = {"flip": "none", "fpir": "0.01,0.5", **options}
+    return evaluate(benchmark.find(task), predictions, data, options=given, by=by, draws=0, permutations=0, depth=1)
+
+
+def test_every_gallery_is_searched_with_all_probes(folder: Path) -> None:
+    results = run(folder, folder).results
+    assert results.get("search", tpir_name(0.01, 1)).value == 1.0
+    assert results.get("CMC", "rank 1", Group.of(gallery="A")).value == 1.0
+    for gallery in ("A", "B"):
+        assert results.get("searches", "mated", Group.of(gallery=gallery)).value == 4
+        assert results.get("searches", "non-mated", Group.of(gallery=gallery)).value == 4
+    assert results.facts["galleries"] == {"A": 2, "B": 2}
+
+
+def test_subjects_are_grouped_by_what_the_metadata_say(folder: Path) -> None:
+    results = run(folder, folder, by=("skin_tone",)).results
+    assert results.get("searches", "mated", Group.of(skin_tone="light pink")).value == 2
+
+
+def test_matrices_and_embeddings_tell_the_same(folder: Path, tmp_path: Path) -> None:
+    rows = run(folder, folder, norm="unit", detector="off", media="flat").records()
+    vectors = np.load(folder / "embeddings.npy").astype(np.float64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    probes = [1, 2, 4, 5, 7, 8, 10, 11]
+    out = tmp_path / "matrices"
+    out.mkdir()
+    for name, faces in {"A": [0, 3], "B": [6, 9]}.items():
+        np.savetxt(out / f"scores_{name}.csv", vectors[probes] @ vectors[faces].T, delimiter=",")
+    found = run(out, folder).records()
+    np.testing.assert_allclose(found["mate"], rows["mate"], atol=1e-6)
+    np.testing.assert_array_equal(found["above"], rows["above"])
+
+
+def candidates(folder: Path, out: Path, depth: int, official: Any) -> Path:
+    """Candidate lists from the matrices of the tiny set: every probe lists its person first."""
+    out.mkdir(exist_ok=True)
+    for name, templates in {"A": [1, 4], "B": [7, 10]}.items():
+        rows: list[tuple[object, ...]] = [("PROBE_ID", "RANK", "GALLERY_ID", "SCORE")]
+        for probe in (2, 3, 5, 6, 8, 9, 11, 12):
+            own = 1 + 3 * ((probe - 1) // 3)
+            ordered = sorted(templates, key=lambda template: template != own)[:depth]
+            rows += [(probe, rank, template, 1 / rank) for rank, template in enumerate(ordered, start=1)]
+        official.write(out / f"candidates_{name}.csv", rows)
+    return out
+
+
+def test_candidate_lists_serve_as_far_as_they_reach(folder: Path, tmp_path: Path, official: Any) -> None:
+    results = run(candidates(folder, tmp_path / "full", 2, official), folder, ranks="1,2", list_length=2).results
+    assert results.get("CMC", "rank 1").value == 1.0
+    short = candidates(folder, tmp_path / "short", 1, official)
+    with pytest.raises(PredictionError, match="1 candidates, but results at rank 2"):
+        run(short, folder, ranks="1,2", list_length=1)
+    with pytest.raises(PredictionError, match="any_rank=false"):
+        run(short, folder, ranks="1", list_length=1)
+    found = run(short, folder, ranks="1", list_length=1, any_rank="false").results
+    assert found.get("CMC", "rank 1").value == 1.0
+    assert tpir_name(0.01, ANY_RANK) not in {estimate.output for estimate in found.estimates}
+
+
+def test_candidates_of_strangers_to_the_protocol_are_refused(folder: Path, tmp_path: Path, official: Any) -> None:
+    out = candidates(folder, tmp_path / "full", 2, official)
+    with (out / "candidates_A.csv").open("a") as file:
+        file.write("999,1,1,0.5\n")
+    with pytest.raises(PredictionError, match="no probe 999"):
+        run(out, folder, ranks="1", list_length=1)
+
+
+def test_a_matrix_of_the_wrong_shape_is_refused(folder: Path, tmp_path: Path) -> None:
+    for name in ("A", "B"):
+        np.savetxt(tmp_path / f"scores_{name}.csv", np.zeros((8, 3)), delimiter=",")
+    with pytest.raises(PredictionError, match="8 lines of 3 scores, but gallery A has 2 templates"):
+        run(tmp_path, folder)
+
+
+def test_a_subject_in_two_galleries_is_refused(folder: Path) -> None:
+    first = folder / "protocol" / "tiny_1N_gallery_A.csv"
+    second = folder / "protocol" / "tiny_1N_gallery_B.csv"
+    second.write_text(second.read_text() + first.read_text().splitlines()[1] + "\n")
+    with pytest.raises(DataError, match="in gallery A and in gallery B"):
+        run(folder, folder)
+
+
+def test_an_empty_gallery_is_refused(folder: Path) -> None:
+    path = folder / "protocol" / "tiny_1N_gallery_B.csv"
+    path.write_text(path.read_text().splitlines()[0] + "\n")
+    with pytest.raises(DataError, match="no rows"):
+        run(folder, folder)
+
+
+def test_rates_without_mated_probes_are_undefined_with_a_reason(folder: Path) -> None:
+    results = run(folder, folder, by=("skin_tone", "gallery")).results
+    assert results.get("search", tpir_name(0.5, 1), Group.of(gallery="A")).value == 1.0
+    path = folder / "protocol" / "tiny_1N_probe_mixed.csv"
+    header, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([header, *(row for row in rows if ",50," not in row and ",51," not in row)]) + "\n")
+    value = run(folder, folder).results.get("CMC", "rank 1", Group.of(gallery="A")).value
+    assert value == Undefined("no mated probe")
+
+
+def test_legacy_readings_appear_under_their_own_names_when_asked(folder: Path) -> None:
+    assert not any("legacy" in metric.name for metric in run(folder, folder).results.metrics)
+    results = run(folder, folder, legacy="true").results
+    assert results.get("legacy: merged gallery", "top1").value == 1.0
+    assert results.get("legacy: insightface open-set script", "TPIR@0.5").value == 1.0
+    assert results.get("searches", "mated").value == 8  # the merged gallery adds no counts
+    names = {entry["convention"] for entry in results.facts["conventions"]}
+    assert {"merged_gallery_legacy", "list_style_reference"} <= names
+
+
+def test_explain_shows_every_convention(folder: Path) -> None:
+    task = benchmark.find("ijb/test4")
+    section = task.explain(run(folder, folder))
+    (table,) = section.blocks
+    assert table.columns[0] == "quantity"
+    assert any("optimistic ties, pooled" in row[1] for row in table.rows)
+
+
+def test_video_probes_rest_on_the_frames_that_were_tracked(folder: Path, official: Any) -> None:
+    path = folder / "protocol" / "tiny_1N_probe_video.csv"
+    header = [*official.header[:3], "VIDEO_FILENAME", *official.header[3:]]
+    official.write(path, [header, (77, 51, "frames/9_0.png", "video/9.mp4", 904, *official.place)])
+    official.write(folder / "video_frames.csv", [("TEMPLATE_ID", "FACE_INDEX"), (77, 4), (77, 5)])
+    results = run(folder, folder, task="ijb/search_video").results
+    assert results.get("CMC", "rank 1", Group.of(gallery="A")).value == 1.0
+    (folder / "video_frames.csv").unlink()
+    warned = run(folder, folder, task="ijb/search_video").results
+    assert any("first occurrence" in warning for warning in warned.warnings)
+    assert warned.coverage.missing == 1  # no face of the index is that first occurrence
+
+
+def test_searches_need_an_index_of_faces(folder: Path) -> None:
+    with pytest.raises(PredictionError, match=r"faces\.csv"):
+        run(folder / "embeddings.npy", folder)

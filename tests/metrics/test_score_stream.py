@@ -1,0 +1,107 @@
+"""Streams of scores give what sorting gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenhand.metrics.operating_points import (
+    Side,
+    area_under_roc,
+    corner_points,
+    equal_error_rate,
+    tar_at_far,
+)
+from evenhand.metrics.score_stream import (
+    SUPPORTED,
+    Block,
+    blocks_of,
+    first_pass,
+    second_pass,
+    streamed_sides,
+)
+
+RATES = (0.0, 1e-3, 0.01, 0.1, 0.5, 1.0)
+
+
+def comparisons(seed: int, n: int, digits: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    same = rng.random(n) < 0.2
+    score = np.round(rng.normal(size=n) + same, digits).astype(np.float32)
+    score[rng.random(n) < 0.02] = -np.inf
+    return score, same
+
+
+def assert_equal_to_sorting(score: np.ndarray, same: np.ndarray, genuine: Side, impostor: Side) -> None:
+    sorted_genuine, sorted_impostor = Side.of(score[same]), Side.of(score[~same])
+    for convention in SUPPORTED:
+        for rate in RATES:
+            got = tar_at_far(genuine, impostor, rate, convention)
+            np.testing.assert_array_equal(got, tar_at_far(sorted_genuine, sorted_impostor, rate, convention))
+    np.testing.assert_equal(area_under_roc(genuine, impostor), area_under_roc(sorted_genuine, sorted_impostor))
+    np.testing.assert_equal(equal_error_rate(genuine, impostor), equal_error_rate(sorted_genuine, sorted_impostor))
+    if len(sorted_genuine.scores) and len(sorted_impostor.scores):
+        for mine, theirs in zip(
+            corner_points(genuine, impostor), corner_points(sorted_genuine, sorted_impostor), strict=True
+        ):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True, database=None)
+@given(st.integers(0, 10**6), st.integers(0, 400), st.sampled_from([0, 1, 3, 6]), st.integers(1, 150))
+def test_a_stream_gives_the_same_points_and_curves_as_sorting(seed: int, n: int, digits: int, size: int) -> None:
+    score, same = comparisons(seed, n, digits)
+    genuine, impostor = streamed_sides(lambda: blocks_of(score, same, size), RATES)
+    assert_equal_to_sorting(score, same, genuine, impostor)
+
+
+def test_shards_add_up_to_the_whole_stream() -> None:
+    score, same = comparisons(3, 5000, 2)
+    parts = [slice(0, 1000), slice(1000, 1001), slice(1001, 5000)]
+    first = sum(
+        (first_pass([Block(score[p], same[p])]) for p in parts[1:]),
+        first_pass([Block(score[parts[0]], same[parts[0]])]),
+    )
+    plan = first.plan(RATES)
+    second = [second_pass([Block(score[p], same[p])], plan) for p in parts]
+    assert_equal_to_sorting(score, same, Side.of(first.genuine), (second[0] + second[1] + second[2]).impostor())
+
+
+def test_zero_and_minus_zero_are_one_score() -> None:
+    score = np.array([0.0, -0.0, -0.0, 0.5], dtype=np.float32)
+    same = np.array([True, False, False, False])
+    assert_equal_to_sorting(score, same, *streamed_sides(lambda: [Block(score, same)], RATES))
+
+
+def test_a_score_that_is_not_a_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="block 0"):
+        first_pass([Block(np.array([np.nan], dtype=np.float32), np.array([False]))])
+
+
+@pytest.mark.slow
+def test_a_hundred_million_scores_fit_into_little_memory() -> None:
+    import resource
+
+    def stream() -> object:
+        for number in range(100):
+            rng = np.random.default_rng(number)
+            score = rng.standard_normal(1_000_000, dtype=np.float32)
+            same = np.zeros(len(score), dtype=np.bool_)
+            same[:200] = True
+            score[:200] += 4
+            yield Block(score, same)
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    rates = (1e-6, 1e-4, 1e-2, 1e-1)
+    genuine, impostor = streamed_sides(stream, rates)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert grown < 500
+    assert impostor.total == 100 * (1_000_000 - 200)
+    top = np.sort(np.concatenate([np.sort(block.score[~block.same])[-200_000:] for block in stream()]))[::-1]
+    for rate in rates:
+        k = int(rate * impostor.total)
+        if k < 200_000:
+            assert impostor.refused_at(rate) == top[k]
+    assert 0.9 < tar_at_far(genuine, impostor, 0.1).tar <= 1

@@ -1,0 +1,113 @@
+"""Open-set search: worked examples that can be checked on paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evenhand.core.metric import Undefined
+from evenhand.core.records import Records
+from evenhand.metrics.search import (
+    ANY_RANK,
+    Cmc,
+    OpenSetSearch,
+    fnir_name,
+    fpir_name,
+    identification_trade_off,
+    rank_name,
+    ranks_of,
+    tpir_name,
+)
+
+# Gallery 0: four mated probes and three strangers.
+MATE = [0.9, 0.7, 0.5, -np.inf]
+ABOVE = [0, 0, 1, 0]
+TIED = [0, 1, 0, 0]
+TOP_OF_STRANGERS = [0.6, 0.4, 0.2]
+
+
+def searches(galleries: int = 1) -> Records:
+    count = len(MATE) + len(TOP_OF_STRANGERS)
+    once = {
+        "mated": np.array([True] * 4 + [False] * 3),
+        "mate": np.array(MATE + [-np.inf] * 3),
+        "above": np.array([*ABOVE, 0, 0, 0]),
+        "tied": np.array([*TIED, 0, 0, 0]),
+        "top": np.array([0.3, 0.7, 0.55, 0.1, *TOP_OF_STRANGERS]),
+    }
+    columns = {name: np.tile(column, galleries) for name, column in once.items()}
+    return Records({**columns, "gallery": np.repeat(np.arange(galleries), count)}, {})
+
+
+def values(metric: Cmc | OpenSetSearch, rows: Records) -> dict[str, object]:
+    state = metric.measure(rows)
+    return {name: column[0] for name, column in metric.result(state, state).items()}
+
+
+def test_a_tie_counts_against_the_mate_unless_asked_otherwise() -> None:
+    assert ranks_of(np.array(MATE), np.array(ABOVE), np.array(TIED)).tolist() == [1, 2, 2, 0]
+    assert ranks_of(np.array(MATE), np.array(ABOVE), np.array(TIED), "optimistic").tolist() == [1, 1, 2, 0]
+
+
+def test_a_mate_that_failed_to_enrol_is_a_miss_at_every_rank() -> None:
+    found = values(Cmc("CMC", ranks=(1, 2, 50)), searches())
+    assert [found[rank_name(rank)] for rank in (1, 2, 50)] == [0.25, 0.75, 0.75]
+
+
+def test_the_mate_must_pass_the_threshold_and_stand_high_enough() -> None:
+    found = values(OpenSetSearch("1:N", (1 / 3,), (1, 2, ANY_RANK)), searches())
+    # one stranger of three may pass: everything above 0.4 is accepted
+    assert found[tpir_name(1 / 3, 1)] == 0.25
+    assert found[tpir_name(1 / 3, 2)] == 0.75
+    assert found[tpir_name(1 / 3, ANY_RANK)] == 0.75
+    assert found[fpir_name(1 / 3)] == pytest.approx(1 / 3)
+    assert found[fnir_name(1 / 3)] == 0.75
+
+
+def test_at_rate_zero_only_what_beats_every_stranger_counts() -> None:
+    found = values(OpenSetSearch("1:N", (0.0,), (ANY_RANK,)), searches())
+    assert found[tpir_name(0.0, ANY_RANK)] == 0.5
+
+
+def test_the_threshold_is_the_lowest_score_above_the_first_refused_stranger() -> None:
+    metric = OpenSetSearch("1:N", (1 / 3,), (1,))
+    state = metric.measure(searches())
+    point = metric.points(state, state)[tpir_name(1 / 3, 1)][0]
+    assert point is not None
+    assert (point.threshold, point.realised, point.events) == (0.5, 1 / 3, 1)
+
+
+def test_galleries_are_averaged_or_pooled() -> None:
+    first = searches()
+    second = first.take(np.array([0, 4]))  # one mated probe at rank 1, one stranger
+    rows = Records(
+        {
+            name: np.concatenate([first[name], second[name] if name != "gallery" else second[name] + 1])
+            for name in first.columns
+        },
+        {},
+    )
+    assert values(Cmc("CMC", (1,)), rows)[rank_name(1)] == (0.25 + 1.0) / 2
+    assert values(Cmc("CMC", (1,), combination="pooled"), rows)[rank_name(1)] == 2 / 5
+
+
+def test_without_mated_probes_identification_rates_are_undefined() -> None:
+    rows = searches().take(np.arange(4, 7))
+    found = values(Cmc("CMC", (1,)), rows)
+    assert found[rank_name(1)] == Undefined("no mated probe")
+    assert isinstance(values(OpenSetSearch("1:N", (0.1,), (1,)), rows)[tpir_name(0.1, 1)], Undefined)
+
+
+def test_without_non_mated_probes_the_cmc_is_still_defined() -> None:
+    rows = searches().take(np.arange(4))
+    assert values(Cmc("CMC", (1,)), rows)[rank_name(1)] == 0.25
+    assert isinstance(values(OpenSetSearch("1:N", (0.1,), (1,)), rows)[tpir_name(0.1, 1)], Undefined)
+
+
+def test_the_trade_off_has_a_point_for_every_distinct_score() -> None:
+    curve = identification_trade_off(searches(), (1, ANY_RANK))
+    assert curve is not None
+    assert curve.threshold.tolist() == [0.9, 0.7, 0.6, 0.5, 0.4, 0.2]
+    assert curve.fpir.tolist() == [0, 0, 1 / 3, 1 / 3, 2 / 3, 1]
+    assert curve.fnir[ANY_RANK].tolist() == [0.75, 0.5, 0.5, 0.25, 0.25, 0.25]
+    assert identification_trade_off(searches().take(np.arange(4)), (1,)) is None

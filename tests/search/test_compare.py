@@ -1,0 +1,36 @@
+"""Scores of listed pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evenhand.search import compare
+from evenhand.search.compare import pair_scores
+from evenhand.search.enrol import Templates
+
+
+def templates(count: int, seed: int = 1) -> Templates:
+    vectors = np.random.default_rng(seed).normal(size=(count, 16)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return Templates(vectors, np.ones(count, np.bool_), 0)
+
+
+@pytest.mark.parametrize("tile", [7, 64, 4096])
+@pytest.mark.parametrize("pairs", [50, 4000])
+def test_tiles_of_any_size_give_the_cosine_of_each_pair(tile: int, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "_TILE", tile)
+    some = templates(100)
+    rng = np.random.default_rng(2)
+    first, second = rng.integers(0, 100, pairs), rng.integers(0, 100, pairs)
+    expected = np.einsum("ij,ij->i", some.vectors[first].astype(np.float64), some.vectors[second].astype(np.float64))
+    np.testing.assert_allclose(pair_scores(some, first, second), expected, atol=1e-6)
+
+
+def test_a_pair_with_a_failure_to_enrol_scores_minus_infinity() -> None:
+    some = templates(3)._replace(enrolled=np.array([True, False, True]))
+    assert pair_scores(some, np.array([0, 0]), np.array([1, 2]))[0] == -np.inf
+
+
+def test_no_pairs_give_no_scores() -> None:
+    assert len(pair_scores(templates(2), np.zeros(0, int), np.zeros(0, int))) == 0

@@ -1,0 +1,80 @@
+"""Probes searched in a gallery."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evenhand.search import one_to_many
+from evenhand.search.enrol import Templates
+from evenhand.search.one_to_many import Searched, search, search_scores
+
+
+def whole_numbers(count: int, dimensions: int, seed: int) -> Templates:
+    """Small whole numbers: products are exact, and tie often."""
+    vectors = np.random.default_rng(seed).integers(-2, 3, (count, dimensions)).astype(np.float32)
+    return Templates(vectors, np.random.default_rng(seed + 1).random(count) < 0.9, 0)
+
+
+def assert_same(found: Searched, expected: Searched) -> None:
+    for name in ("mated", "mate", "above", "tied", "top"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+
+
+def matrix(probes: Templates, gallery: Templates) -> np.ndarray:
+    scores = (probes.vectors @ gallery.vectors.T).astype(np.float64)
+    scores[~probes.enrolled] = -np.inf
+    scores[:, ~gallery.enrolled] = -np.inf
+    return scores
+
+
+@pytest.mark.parametrize(("block", "tile", "kept"), [(1024, 4096, 4), (5, 3, 4), (7, 4, 0), (1, 1, 1)])
+def test_blocks_of_any_size_find_what_the_whole_matrix_shows(
+    block: int, tile: int, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(one_to_many, "_PROBES", block)
+    monkeypatch.setattr(one_to_many, "_TILE", tile)
+    monkeypatch.setattr(one_to_many, "_TILES_KEPT", kept)
+    probes, gallery = whole_numbers(60, 6, 1), whole_numbers(40, 6, 3)
+    rng = np.random.default_rng(9)
+    probe_subject, gallery_subject = rng.integers(0, 40, 60), rng.integers(0, 25, 40)  # several templates per person
+    scores = matrix(probes, gallery)
+    expected = search_scores(scores, probe_subject, gallery_subject, largest=30)
+    found = search(probes, probe_subject, gallery, gallery_subject, largest=30)
+    assert_same(found, expected)
+    np.testing.assert_array_equal(found.largest_others, expected.largest_others)
+
+
+def test_a_mate_that_failed_to_enrol_leaves_the_search_mated_but_unranked() -> None:
+    gallery = Templates(np.eye(2, dtype=np.float32), np.array([False, True]), 0)
+    probes = Templates(np.eye(2, dtype=np.float32)[:1], np.array([True]), 0)
+    found = search(probes, np.array([1]), gallery, np.array([1, 2]))
+    assert found.mated.tolist() == [True]
+    assert found.mate.tolist() == [-np.inf]
+    assert found.top.tolist() == [0.0]
+
+
+def test_nobody_enrolled_is_no_error() -> None:
+    nothing = Templates(np.zeros((2, 3), np.float32), np.zeros(2, np.bool_), 0)
+    found = search(nothing, np.array([1, 2]), nothing, np.array([1, 5]))
+    assert found.mated.tolist() == [True, False]
+    assert found.top.tolist() == [-np.inf, -np.inf]
+
+
+def test_the_best_of_several_templates_of_a_person_is_the_mate() -> None:
+    scores = np.array([[0.2, 0.9, 0.5]])
+    found = search_scores(scores, np.array([7]), np.array([7, 7, 8]))
+    assert (found.mate[0], found.above[0], found.top[0]) == (0.9, 0, 0.5)
+
+
+def test_two_thousand_probes_in_fifty_thousand_templates_have_exact_ranks() -> None:
+    rng = np.random.default_rng(11)
+    gallery = Templates(rng.integers(-3, 4, (50_000, 16)).astype(np.float32), np.ones(50_000, np.bool_), 0)
+    subject = rng.integers(0, 60_000, 2_000)
+    vectors = rng.integers(-3, 4, (2_000, 16)).astype(np.float32)
+    probes = Templates(vectors, np.ones(2_000, np.bool_), 0)
+    found = search(probes, subject, gallery, np.arange(50_000))
+    some = rng.choice(2_000, 60, replace=False)
+    expected = search_scores((vectors[some] @ gallery.vectors.T).astype(np.float64), subject[some], np.arange(50_000))
+    for name in ("mated", "mate", "above", "tied", "top"):
+        np.testing.assert_array_equal(getattr(found, name)[some], getattr(expected, name), err_msg=name)
