@@ -101,3 +101,26 @@ def test_no_parts_give_no_estimates() -> None:
 def test_groups_can_be_named() -> None:
     found = measure(rows(), [HIT], groups=[Group.of(tone=MISSING), EVERYONE])
     assert [e.value for e in found] == [0.0, 0.6]
+
+
+@pytest.mark.parametrize("by", [(), ("tone",), ("tone", "sex")])
+def test_a_big_table_is_tallied_in_blocks_to_the_same_numbers(by: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(1)
+    n = 300_000
+    table = Records(
+        {
+            "unit": rng.integers(0, 50, n),
+            "hit": rng.random(n) < 0.3,
+            "value": np.where(rng.random(n) < 0.1, np.nan, 2.0),
+        },
+        {
+            "tone": Attribute.coded(rng.integers(-1, 4, n), TONES),
+            "sex": Attribute.many([{"f"}, {"f", "m"}, None, ()] * (n // 4), ("f", "m")),
+        },
+    )
+    metrics = [HIT, Mean("m", "value")]
+    blocks = tally(table, metrics, by, units=False)
+    whole = tally(table, metrics, by).by_pattern()
+    groups = groups_of(table, by, 2)
+    strip = [(e.metric, e.group, e.value, e.rows, e.missing, e.status) for e in estimates(blocks, groups)]
+    assert strip == [(e.metric, e.group, e.value, e.rows, e.missing, e.status) for e in estimates(whole, groups)]

@@ -105,7 +105,7 @@ def _tally_patterns(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[st
     patterns = dense_patterns(rows, by).take(there)
     index = np.cumsum(there) - 1  # cells without rows have neutral states: wherever they go, nothing changes
     index[~there] = 0
-    size = len(patterns)
+    size = int(there.sum())  # without attributes there is one pattern, and no column to tell its length
     cells = Records({"rows": counts[there]}, patterns.attributes)
     return Tally(cells, tuple(metrics), tuple(state.place(index, size) for state in states))
 
