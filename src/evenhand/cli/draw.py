@@ -12,7 +12,6 @@ from evenhand.cli.console import escape
 from evenhand.core.page import Figure, Interval, Section, Table, Text
 from evenhand.reporting.rounding import cell
 
-MOST_NAME = 32  # names up to this long are not broken
 _TONES = {"plain": "", "lead": "bold", "caution": "yellow", "small": "dim"}
 
 
@@ -40,10 +39,20 @@ def draw_table(console: Console, table: Table, most_rows: int = 60) -> None:
     )
     for index, name in enumerate(table.columns):
         right = any(isinstance(row[index], int | float | Interval) for row in table.rows[:20])
-        short = index == 0 and all(len(cell(row[0])) <= MOST_NAME for row in table.rows)
+        short = index == 0 and _fits(table, console.width)
         drawn.add_column(escape(name), justify="right" if right else "left", overflow="fold", no_wrap=right or short)
     for index, row in enumerate(table.rows[:most_rows]):
         drawn.add_row(*(escape(cell(value)) for value in row), style="dim" if index in table.muted else None)
     console.print(drawn)
     if len(table.rows) > most_rows:
         console.print(f"… {len(table.rows) - most_rows} more rows", style="dim")
+
+
+def _fits(table: Table, width: int) -> bool:
+    """Whether the first column can stay unbroken while every other one keeps its numbers, or a word's width."""
+    needed = 0
+    for index, name in enumerate(table.columns):
+        longest = max((len(cell(row[index])) for row in table.rows), default=0)
+        numeric = any(isinstance(row[index], int | float | Interval) for row in table.rows)
+        needed += 3 + (max(longest, len(name)) if index == 0 or numeric else min(longest, 14))
+    return needed <= width
