@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.core.errors import OptionError
 from evenhand.core.measure import tally
-from evenhand.core.metric import Collected, Column, Direction, Metric, Numbers, Undefined
+from evenhand.core.metric import Collected, Column, Direction, Kind, Metric, Numbers, Ratio, Undefined
 from evenhand.core.records import EVERYONE, MISSING, Array, Attribute, Group, Records
 from evenhand.core.results import Contrast, Estimate, Status, Summary, Verdict
 from evenhand.metrics.labels import Confusion
@@ -16,7 +16,8 @@ from evenhand.metrics.means import Mean, Rate
 from evenhand.stats import Analysis, Correction, Settings, analyse
 from evenhand.stats.analysis import cells_asked
 from evenhand.stats.contrasts import newcombe, proportion_test
-from evenhand.stats.intervals import cluster_means, mean_interval, proportion_interval, wilson
+from evenhand.stats.intervals import clopper_pearson, cluster_means, mean_interval, proportion_interval, wilson
+from evenhand.stats.tables import layout, unit_table
 
 QUICK = Settings(draws=200, permutations=200)
 
@@ -55,6 +56,14 @@ def test_a_proportion_of_independent_rows_gets_wilson_newcombe_and_the_score_tes
     assert contrast.verdict is Verdict.LARGE
 
 
+def test_exact_intervals_can_be_asked_for() -> None:
+    rows = rows_of(rates((90, 100), (70, 100)))
+    found = analyse(tally(rows, [Rate("hit", "right")], ["tone"]), ["tone"], 1, Settings(permutations=0, exact=True))
+    first = estimate_of(found, Group.of(tone="g0"))
+    limits = clopper_pearson(90, 100)
+    assert (first.low, first.high, first.method) == (limits.low, limits.high, "clopper_pearson")
+
+
 def test_several_rows_per_unit_get_the_cluster_forms_with_their_names() -> None:
     rng = np.random.default_rng(0)
     units = np.repeat(np.arange(60), 4)
@@ -72,6 +81,10 @@ def test_several_rows_per_unit_get_the_cluster_forms_with_their_names() -> None:
     assert mean.method == "cluster_t_jackknife"
     assert (mean.rows, mean.units) == (120, 30)
     assert {c.test for c in found.contrasts} == {"cluster_score", "mann_whitney"}
+    assert [test.test for test in found.omnibus] == ["chi_square_permutation", "kruskal_wallis"]
+    unpermuted = Settings(draws=0, permutations=0)
+    plain = analyse(tally(rows, [Rate("hit", "right")], ["tone"]), ["tone"], 1, unpermuted)
+    assert plain.omnibus[0].test == "wald"  # never a χ² that takes rows of one unit for independent
 
 
 def test_small_empty_and_missing_groups_have_their_status_and_are_not_compared() -> None:
@@ -167,6 +180,14 @@ def test_units_that_span_exclusive_groups_use_the_joint_formula_and_say_so() -> 
     assert contrast.p < 1e-6  # between subjects it would be hidden
     assert found.omnibus[0].test == "wald"
     assert any("moved to a common value" in note for note in found.summaries[0].notes)
+
+
+def test_without_draws_a_gap_of_groups_that_share_units_has_no_reference_and_says_so() -> None:
+    values = np.random.default_rng(0).random(80)
+    rows = rows_of({"day": values[:40].tolist(), "night": values[40:].tolist()}, np.tile(np.arange(40), 2))
+    found = analyse(tally(rows, [Mean("x", "x")], ["tone"]), ["tone"], 1, Settings(draws=0, permutations=50))
+    assert found.summaries[0].reference is None
+    assert any("no reference" in note for note in found.summaries[0].notes)
 
 
 def test_one_family_is_one_output_and_one_order_with_all_attributes() -> None:
@@ -293,6 +314,27 @@ def test_more_than_five_thousand_pairs_are_compared() -> None:
     found = analyse(tally(rows, [Rate("hit", "right")], ["cell"]), ["cell"], 1, Settings(permutations=100))
     assert len(found.contrasts) == 5778
     assert found.contrasts[0].family_size == 5778
+
+
+def test_of_a_very_large_family_the_smallest_p_values_are_listed_and_the_rest_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evenhand.stats.analysis.MOST_PAIRS", 5)
+    rng = np.random.default_rng(0)
+    rows = Records(
+        {"unit": np.arange(400), "right": rng.random(400) < 0.7},
+        {"cell": Attribute.coded(np.arange(400) % 5, tuple("abcde"))},
+    )
+    found = analyse(tally(rows, [Rate("hit", "right")], ["cell"]), ["cell"], 1, Settings(permutations=0))
+    assert len(found.contrasts) == 5
+    assert {c.family_size for c in found.contrasts} == {10}
+    assert any("10 pairs tested, the 5 with the smallest" in note for note in found.method.notes)
+
+
+def test_a_row_that_counts_several_times_is_not_taken_for_independent_evidence() -> None:
+    places = layout(tally(rows_of(rates((5, 8), (3, 8))), [Rate("hit", "right")], ["tone"]).cells, [EVERYONE])
+    heavy = Ratio(np.full(16, 3.0) * (np.arange(16) % 2), np.full(16, 4.0), Kind.PROPORTION)
+    assert not unit_table(places, heavy).independent
 
 
 def test_no_rows_are_said_and_not_computed() -> None:

@@ -40,6 +40,12 @@ def test_groups_under_twenty_scores_are_left_out_by_name() -> None:
     assert (found.eligible, found.excluded, found.pairs) == (("b",), ("a",), ())
 
 
+def test_very_small_groups_get_the_exact_test_when_the_limit_lets_them_in() -> None:
+    groups = {"a": [0.1, 0.2, 0.35, 0.4, 0.55], "b": [0.3, 0.5, 0.6, 0.7, 0.8, 0.9]}
+    found = published_pairs(groups, least=5).pairs[0]
+    assert found.p_value == pytest.approx(stats.mannwhitneyu(groups["a"], groups["b"]).pvalue)
+
+
 @pytest.mark.parametrize("bad", [-0.1, np.nan])
 def test_scores_that_the_procedure_does_not_support_are_refused(bad: float) -> None:
     with pytest.raises(StatisticsError, match="group 'a'"):

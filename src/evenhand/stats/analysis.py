@@ -34,6 +34,8 @@ from evenhand.stats.verdicts import verdicts
 FEW_EVENTS = 30
 FEW_ROWS = 50
 MANY_GROUPS = 20
+MOST_PAIRS = 20_000
+"""Of a larger family all pairs are tested and adjusted, and so many with the smallest p-values are listed."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,8 @@ def _evidence(
 
     for name in numeric:
         if name in ratios and places.unit_b is None:
-            found[name] = RatioEvidence(places, ratios[name], weights, (*settings.seed, metric.name, name))
+            seed = (*settings.seed, metric.name, name)
+            found[name] = RatioEvidence(places, ratios[name], weights, seed, settings.exact)
     left = [name for name in numeric if name not in found]
     if not left or metric.resampling is Resampling.NONE or settings.draws == 0:
         return found
@@ -285,7 +288,7 @@ def _told(
         "single attributes" if order == 1 else f"intersections of {order}"
     )
     tested = int(np.count_nonzero(~np.isnan(compared.p_value)))
-    for at in range(len(first)):
+    for at in _listed(compared.p_value):
         one, other = places.groups[first[at]], places.groups[second[at]]
         difference = float(compared.difference[at])
         yield Contrast(
@@ -311,6 +314,14 @@ def _told(
             shared_rows=int(compared.shared_rows[at]),
             notes=tuple(_pair_notes(compared, at, margin)),
         )
+
+
+def _listed(p_values: Floats) -> list[int]:
+    """Which pairs of a family are listed, in their order: all of them, or those with the smallest p-values."""
+    if len(p_values) <= MOST_PAIRS:
+        return list(range(len(p_values)))
+    smallest: list[int] = np.sort(np.argsort(p_values, kind="stable")[:MOST_PAIRS]).tolist()
+    return smallest
 
 
 def _pair_notes(compared: Pairs, at: int, margin: float | None) -> Iterator[str]:
@@ -417,6 +428,10 @@ def _shrunken(evidence: Evidence, places: Layout, large: list[int], settings: Se
 def _notes(contrasts: Sequence[Contrast], places: Layout) -> tuple[str, ...]:
     families = list(dict.fromkeys(contrast.family for contrast in contrasts))
     notes = []
+    for family in families:
+        sizes = [contrast.family_size for contrast in contrasts if contrast.family == family]
+        if len(sizes) == MOST_PAIRS < sizes[0]:
+            notes.append(f"{family}: {sizes[0]} pairs tested, the {MOST_PAIRS} with the smallest p-values listed")
     if families:
         notes.append(f"{len(families)} families of tests, {len(contrasts)} pairs; each family has its own correction")
     if places.unit_b is not None:

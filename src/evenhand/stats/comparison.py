@@ -21,12 +21,13 @@ from evenhand.core.records import Array, Group, Records, groups_of
 from evenhand.core.results import Estimate, Method, Reference, Status, Verdict
 from evenhand.core.streams import stream
 from evenhand.stats import paired
-from evenhand.stats.checks import Floats, divide, normal_quantile
+from evenhand.stats.checks import Floats, divide, normal_quantile, t_quantile, t_two_sided
 from evenhand.stats.contrasts import joint_contrast
 from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
+from evenhand.stats.intervals import subsampled
 from evenhand.stats.permutation import gap_reference
 from evenhand.stats.redraw import COSTLY_CELLS, redraw, redraw_dyadic, redraw_ratio
-from evenhand.stats.resample import Weights, weight_blocks
+from evenhand.stats.resample import Weights, subsample_weights, weight_blocks
 from evenhand.stats.settings import Settings, margin_of
 from evenhand.stats.tables import Layout, UnitTable, by_order, layout
 from evenhand.stats.verdicts import verdicts
@@ -151,7 +152,8 @@ def _draws_of(sides: Sequence[_Side]) -> _BothDraws:
         if others:
             costly = place.cells > COSTLY_CELLS
             count = min(one.settings.draws, one.settings.costly_draws) if costly else one.settings.draws
-            drawn.update(redraw(one.metric, state, place, one.weights(count), others).values)
+            weights = one.halves() if one.of_sets else one.weights(count)
+            drawn.update(redraw(one.metric, state, place, weights, others).values)
         found.append(drawn)
     return found[0], found[1]
 
@@ -189,6 +191,17 @@ class _Side:
         count = self.settings.draws if draws is None else draws
         return weight_blocks(units, count, stream("bootstrap", *self.settings.seed, units))
 
+    @property
+    def of_sets(self) -> bool:
+        """Whether the metric is a distance between sets, which duplicated rows would distort."""
+        return self.metric.resampling is Resampling.SUBSAMPLE
+
+    def halves(self) -> Iterator[Weights]:
+        """Half of the units at a time, without replacement, the same for both models."""
+        units = self.places[0].units
+        draws = min(self.settings.draws, self.settings.set_draws)
+        yield subsample_weights(units, units // 2, draws, stream("subsample", *self.settings.seed, units))
+
     def evidence(self, drawn: _BothDraws) -> tuple[Evidence, Evidence]:
         """What is known about the output for each model."""
         ratios = self.ratios
@@ -209,6 +222,8 @@ class _Side:
     def contrasts(self, drawn: _BothDraws) -> list[ModelContrast]:
         """Every group, with p-values adjusted over the groups of one order."""
         ratios = self.ratios
+        if ratios is None and self.output not in drawn[0]:
+            return []  # nothing was drawn again
         raw = list(self._formulas(ratios) if ratios is not None else self._drawn(drawn))
         for order in {len(contrast.group.terms) for contrast in raw}:
             inside = [i for i, contrast in enumerate(raw) if len(contrast.group.terms) == order]
@@ -347,9 +362,17 @@ class _Side:
     def _drawn(self, drawn: _BothDraws) -> Iterator[ModelContrast]:
         """Anything else: joint draws."""
         a, b = self.evidence(drawn)
-        found = paired.joint_difference(
-            a.values, b.values, self._all_draws(a), self._all_draws(b), confidence=self.settings.confidence
-        )
+        draws = self._all_draws(a), self._all_draws(b)
+        found = paired.joint_difference(a.values, b.values, *draws, confidence=self.settings.confidence)
+        name, limits = "joint_bootstrap", "joint_bootstrap_percentile"
+        if self.of_sets:
+            units, level = self.places[0].units, self.settings.confidence
+            spread = subsampled(draws[0] - draws[1], found.value, units // 2, units, confidence=level)
+            half = (spread.high - spread.low) / 2
+            t = divide(found.value * t_quantile(level, units - 1), half)
+            p = np.where(found.value == 0, 1.0, t_two_sided(t, units - 1))
+            found = found._replace(low=spread.low, high=spread.high, p_value=p)
+            name, limits = "joint_subsample_t", "joint_subsample"
         for position, group in enumerate(self.places[0].groups):
             if np.isfinite(found.value[position]):
                 yield self._contrast(
@@ -359,8 +382,8 @@ class _Side:
                     float(found.low[position]),
                     float(found.high[position]),
                     float(found.p_value[position]),
-                    "joint_bootstrap",
-                    "joint_bootstrap_percentile",
+                    name,
+                    limits,
                 )
 
     def _contrast(

@@ -17,11 +17,7 @@ from evenhand.core.records import EVERYONE
 from evenhand.core.streams import stream
 from evenhand.stats import contrasts, ranks
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, t_two_sided
-from evenhand.stats.intervals import (
-    Interval,
-    percentile,
-    scaled_percentile,
-)
+from evenhand.stats.intervals import MOST_SKIPPED, Interval, clopper_pearson, percentile, scaled_percentile
 from evenhand.stats.pairing import Pairs, cluster_covariance, joint_units, names, put, table_limits, table_pairs, wald
 from evenhand.stats.permutation import Permuted, gap_of, permute_memberships, permuted_test
 from evenhand.stats.ranks import OmnibusTest
@@ -93,6 +89,7 @@ class RatioEvidence(Evidence):
     ratio: Ratio
     weights: Callable[[], Iterator[Weights]]  # drawn anew from their stream, for what has no formula
     seed: tuple[str, ...] = ()  # permutations come from the stream of these names
+    exact: bool = False  # Clopper and Pearson in place of Wilson
 
     @cached_property
     def table(self) -> UnitTable:
@@ -113,6 +110,9 @@ class RatioEvidence(Evidence):
 
     def limits(self, confidence: float) -> Limits:
         interval, methods = table_limits(self.table, confidence)
+        if self.exact and self.table.independent and self.table.kind is Kind.PROPORTION:
+            interval = clopper_pearson(self.table.totals, self.rows, confidence=confidence)
+            methods = np.full(len(methods), "clopper_pearson")
         return Limits(interval, tuple(methods.tolist()), ((),) * len(methods))
 
     def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> Pairs:
@@ -139,7 +139,8 @@ class RatioEvidence(Evidence):
         table, picked = self.table, list(chosen)
         shared = table.shared_units[np.ix_(picked, picked)]
         several = bool(np.any(shared[~np.eye(len(picked), dtype=bool)] > 0))
-        if several or not (table.independent or self.places.constant_within_units(picked)):
+        alike = self.places.constant_within_units(picked) and (permutations > 0 or table.kind is Kind.MEAN)
+        if several or not (table.independent or alike):
             return wald(table.means.value[picked], cluster_covariance(table, picked), joint_units(table, picked))
         if table.kind is Kind.MEAN:
             inside = np.isin(table.group, picked)
@@ -224,10 +225,8 @@ class DrawnEvidence(Evidence):
             if still[group]:
                 said.append("the draws show no spread: no interval")
             if skipped:
-                share = skipped / len(self.draws)
-                said.append(
-                    f"{skipped} of {len(self.draws)} draws had no value" + ("; no interval" if share > 0.05 else "")
-                )
+                withheld = "; no interval" if skipped > MOST_SKIPPED * len(self.draws) else ""
+                said.append(f"{skipped} of {len(self.draws)} draws had no value{withheld}")
             notes.append(tuple(said))
         low, high = np.where(still, np.nan, low), np.where(still, np.nan, high)
         return Limits(Interval(low, high), tuple(methods.tolist()), tuple(notes))

@@ -11,7 +11,6 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from evenhand.stats.checks import Floats, StatisticsError, floats
 from evenhand.stats.ranks import mann_whitney, rank_sums
@@ -69,7 +68,7 @@ class PublishedAttribute:
         return tuple(sorted(found, key=lambda pair: -pair.disparity)[:MOST_LISTED])
 
 
-def published_pairs(scores: Mapping[str, ArrayLike]) -> PublishedAttribute:
+def published_pairs(scores: Mapping[str, ArrayLike], *, least: int = MIN_SCORES) -> PublishedAttribute:
     """Every pair of groups of one attribute by the published procedure; groups in declared order.
 
     Two-sided Mann–Whitney, exact when a group has at most eight values without ties; the group with the lower median is
@@ -80,7 +79,7 @@ def published_pairs(scores: Mapping[str, ArrayLike]) -> PublishedAttribute:
     (('c',), 'a', 0.8)
     """
     values = {name: _checked(name, group) for name, group in scores.items()}
-    eligible = tuple(name for name, group in values.items() if len(group) >= MIN_SCORES)
+    eligible = tuple(name for name, group in values.items() if len(group) >= least)
     excluded = tuple(name for name in values if name not in eligible)
     pairs = tuple(_compare(values, eligible))
     return PublishedAttribute(eligible, excluded, pairs)
@@ -100,7 +99,7 @@ def _compare(values: Mapping[str, Floats], eligible: Sequence[str]) -> list[Publ
         u = float(sums.u[i, j])
         p = float(mann_whitney(u, n1, n2, sums.ties[i, j]).p_value)
         if min(n1, n2) <= 8 and sums.ties[i, j] == 0:
-            p = float(stats.mannwhitneyu(values[first], values[second], method="exact").pvalue)
+            p = _exact(values[first], values[second])
         worst, best = (first, second) if medians[first] < medians[second] else (second, first)
         z = (u - n1 * n2 / 2) / np.sqrt(n1 * n2 * (n1 + n2 + 1) / 12)
         found.append(
@@ -119,6 +118,13 @@ def _compare(values: Mapping[str, Floats], eligible: Sequence[str]) -> list[Publ
             )
         )
     return found
+
+
+def _exact(first: Floats, second: Floats) -> float:
+    """The exact p-value that SciPy's `auto` rule takes for very small groups."""
+    from scipy import stats  # a second of import, for groups that the published limit leaves out
+
+    return float(stats.mannwhitneyu(first, second, method="exact").pvalue)
 
 
 def _disparity(first: float, second: float) -> float:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import special
 
 from evenhand.stats.checks import Floats, Integers, StatisticsError, checked_codes, divide, floats
 
@@ -114,6 +114,8 @@ def brunner_munzel(first: ArrayLike, second: ArrayLike) -> float:
     >>> round(brunner_munzel([1, 2, 3, 4, 6], [3, 5, 6, 7, 8]), 4)
     0.032
     """
+    from scipy import stats  # a second of import, for a test that is seldom asked for
+
     with np.errstate(all="ignore"):
         return float(stats.brunnermunzel(floats(first), floats(second)).pvalue)
 

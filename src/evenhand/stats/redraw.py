@@ -81,7 +81,7 @@ def redraw_ratio(table: UnitTable, chosen: list[int], weights: Iterator[Weights]
     for many in weights:
         wide = many.astype(np.float64)
         parts.append(divide(wide @ top, wide @ bottom))
-    return np.concatenate(parts)
+    return np.concatenate(parts) if parts else np.zeros((0, len(chosen)))
 
 
 def redraw_dyadic(ratio: Ratio, places: Layout, weights: Iterator[Weights]) -> Floats:
@@ -115,7 +115,7 @@ def redraw_dyadic(ratio: Ratio, places: Layout, weights: Iterator[Weights]) -> F
             below = dyadic_totals(many, bottom) + many.astype(np.float64) @ own_bottom
             drawn[:, number] = divide(above, below)
         parts.append(drawn)
-    return np.concatenate(parts)
+    return np.concatenate(parts) if parts else np.zeros((0, len(tables)))
 
 
 def left_out(metric: AnyMetric, state: Any, places: Layout, wanted: frozenset[str]) -> Draws:

@@ -30,6 +30,7 @@ class Settings:
     seed: tuple[str, ...] = ()  # streams are derived from these names
     stratified: bool = False  # draw units inside the groups of the first attribute, not over the whole data
     bias_corrected: bool = False  # BCa limits for redrawn values
+    exact: bool = False  # Clopper and Pearson's intervals for proportions of independent rows, in place of Wilson's
     shrink: bool = False  # pooled beside raw values; always done for more than 20 groups
     detailed: bool = False  # compare groups on outputs of single classes and strata too
     unit: str = ""  # what was sampled independently, in words

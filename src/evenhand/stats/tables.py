@@ -124,7 +124,7 @@ class UnitTable:
     groups: int
     units: int
     kind: Kind
-    independent: bool  # every unit has one row
+    independent: bool  # every unit has one row, and that counts once
 
     @cached_property
     def means(self) -> ClusteredMean:
@@ -190,7 +190,7 @@ def unit_table(places: Layout, ratio: Ratio, kept: Booleans | None = None) -> Un
         top, bottom = summed(at, top, len(pairs)), summed(at, bottom, len(pairs))
         group, unit = pairs // places.units, pairs % places.units
     groups = len(places.groups) if kept is None else len(kept)
-    alone = bool(np.all(places.rows_per_unit <= 1))
+    alone = bool(np.all(places.rows_per_unit <= 1)) and bool(np.all(bottom <= 1))
     return UnitTable(group, unit, floats(top), floats(bottom), groups, places.units, ratio.kind, alone)
 
 
