@@ -83,3 +83,11 @@ def read_picture(path: Path) -> int:
 
 def of_shared(part: int, place: Workplace) -> list[tuple[tuple[int, ...], Any]]:
     return [(array.shape, array.tolist()) for array in place.shared]
+
+
+def guarded(part: str, place: Workplace) -> list[str]:
+    """A part that guards its own decoding."""
+    from evenhand.engines import parse
+
+    outcomes = parse("serial").map(troubled, [part, "hang"], time_limit=1.0)
+    return [getattr(outcome, "value", None) or outcome.cause for outcome in outcomes]

@@ -99,6 +99,11 @@ def test_a_part_that_hangs_is_stopped_and_the_others_go_on(engine: str):
     assert outcomes[1].cause == "took longer than 1 s and was stopped"
 
 
+def test_a_part_may_guard_its_own_decoding_with_a_worker_of_its_own():
+    (outcome,) = parse("processes:1").map(parts.guarded, ["a"])
+    assert outcome == Done(0, ["a", "took longer than 1 s and was stopped"])
+
+
 def test_a_worker_that_the_system_ends_costs_its_part_alone():
     outcomes = list(parse("processes:1").map(parts.troubled, ["a", "kill", "b", "exit", "c"]))
     assert [getattr(outcome, "value", None) for outcome in outcomes] == ["a", None, "b", None, "c"]

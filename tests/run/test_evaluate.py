@@ -231,6 +231,13 @@ def test_a_damaged_run_is_refused_by_the_file(tmp_path: Path, tiny_data: Files, 
     store.open_run(folder)
 
 
+@pytest.mark.parametrize("text", ['{"format": 1}', "[]", '{"format": "new"}', "no JSON"])
+def test_a_manifest_that_is_none_is_refused_in_words(tmp_path: Path, text: str):
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(RunError, match=r"run\.json (can't be read|has no format version)"):
+        store.open_run(tmp_path)
+
+
 def test_a_changed_part_is_noticed(tmp_path: Path, tiny_data: Files):
     data, predictions = tiny_data
     run = evaluate(tiny.task, predictions, data, runs=tmp_path, **QUICK)

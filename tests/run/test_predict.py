@@ -167,6 +167,21 @@ def test_a_worker_whose_model_raises_leaves_the_answers_of_the_others(tmp_path: 
     assert sorted(model.asked) == sorted(outcome.asked_again) == [f"{number:05d}.jpg" for number in range(96, 112)]
 
 
+class Simple:
+    """A model that is made without anything."""
+
+    name = "simple"
+
+    def predict(self, samples: Any) -> Iterator[tuple[str, float]]:
+        return good(samples)
+
+
+def test_a_class_is_what_makes_a_model(tmp_path: Path, tiny_data: Files):
+    outcome = predict(tiny.task, Simple, tiny_data[0], runs=tmp_path)
+    assert outcome.answered == 400
+    assert outcome.folder.parent.name == "simple"
+
+
 def test_progress_counts_answers(tmp_path: Path, tiny_data: Files):
     seen: list[tuple[int, int | None, str]] = []
     predict(

@@ -41,7 +41,7 @@ def content(runs: Path) -> dict[str, bytes]:
     found = {}
     for path in sorted(runs.rglob("*")):
         name = path.relative_to(runs)
-        if path.is_file() and not any(part.startswith(".") for part in name.parts):
+        if path.is_file() and not any(part.startswith(".") for part in name.parts[:-1]):
             found[name.as_posix()] = path.read_bytes()
             if path.name == "run.json":
                 plain = json.loads(path.read_bytes())
@@ -237,3 +237,20 @@ def test_predictions_that_are_killed_end_in_the_same_bytes_and_ask_little_again(
     assert {name: rough[name] for name in without_journal} == {name: calm[name] for name in without_journal}
     again = len(asked.read_text().split()) - 400
     assert again <= moments * (256 + 8)  # at most one open shard and one batch of the model per death
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", range(1, 40, 4))
+def test_predictions_that_die_at_any_step_of_writing_end_in_the_same_bytes(
+    tmp_path: Path, tiny_data: tuple[Path, Path], step: int
+):
+    data, _ = tiny_data
+    (tmp_path / "model.py").write_text("def half(sample):\n    return int(sample.id[:5]) / 1000\n")
+    model = f"{tmp_path / 'model.py'}:half"
+    start("predict", data, model, tmp_path / "rough", DIE_AT=str(step)).communicate()
+    assert_nothing_half(tmp_path / "rough")
+    rough = predict(tiny.task, find_model(model), data, runs=tmp_path / "rough", resume=True)
+    calm = predict(tiny.task, find_model(model), data, runs=tmp_path / "calm")
+    assert rough.answered == calm.answered == 400
+    assert rough.file.read_bytes() == calm.file.read_bytes()
+    assert unfinished(tmp_path / "rough") == []

@@ -89,3 +89,13 @@ def test_an_emptied_claim_is_still_held(tmp_path: Path):
     held.empty()
     assert list(held.folder.iterdir()) == []
     assert lock_folder(held.folder) is None
+
+
+def test_the_temporary_file_of_a_dead_process_is_not_published(tmp_path: Path):
+    dead = claim(tmp_path, "a1b2")
+    (dead.folder / "records").mkdir()
+    for name in (".results.json.0123abcd", "records/.part-0000.parquet.89abcdef", "records/.keep"):
+        (dead.folder / name).write_text("half")
+    dead.release()
+    assert claim(tmp_path, "a1b2").publish(tmp_path / "a1b2")
+    assert sorted(path.name for path in (tmp_path / "a1b2").rglob("*")) == [".keep", "records"]

@@ -13,7 +13,6 @@ takes the text after the name (`ray://…`) and gives an engine.
 from __future__ import annotations
 
 import os
-from importlib.metadata import entry_points
 
 from evenhand.core.engine import Engine
 from evenhand.core.errors import OptionError, UnknownNameError
@@ -46,6 +45,8 @@ def parse(text: str) -> Engine:
         return Threads(_workers(text, name, count))
     if name == "processes":
         return Processes(_workers(text, name, count))
+    from importlib.metadata import entry_points  # costs a worker's start a fifth, and no worker needs it
+
     others = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name not in others:
         raise UnknownNameError("engine", name, (*_OURS, *sorted(others)))

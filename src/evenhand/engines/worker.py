@@ -7,6 +7,7 @@ It talks to the driver over one connection. After the work itself it receives pa
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import sys
@@ -34,6 +35,7 @@ class NotReady(NamedTuple):
 def work(connection: Connection, shared: tuple[Any, ...]) -> None:
     """Serve parts until the driver closes the connection."""
     _end_with_the_driver()
+    _may_have_workers()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the driver decides
     for name in _THREAD_COUNTS:  # for libraries that are still to be loaded
         os.environ[name] = "1"
@@ -65,6 +67,15 @@ def work(connection: Connection, shared: tuple[Any, ...]) -> None:
             return
         except Exception as error:
             connection.send(Failed(number, f"its result can't be sent back ({cause_of(error)})"))
+
+
+def _may_have_workers() -> None:
+    """Let a part start workers of its own, to read pictures that may hang; Python forbids it to daemons by default.
+
+    They end with this worker as it ends with its driver, so nothing is left behind.
+    """
+    config: dict[str, Any] = vars(multiprocessing.current_process()).get("_config", {})
+    config["daemon"] = False
 
 
 def _end_with_the_driver() -> None:

@@ -111,7 +111,10 @@ def predict(
         while not held.publish(final):  # another process took the name
             final = parent / place.free_name()
     except BaseException:
-        held.release() if any((held.folder / JOURNAL).glob("shard-*")) else held.discard()
+        if any((held.folder / JOURNAL).glob("shard-*")):
+            held.release()
+        else:
+            held.discard()
         raise
     return _outcome(question, final, asked_now=asked_now, asked_again=asked_again)
 
@@ -184,8 +187,9 @@ class _Job:
         self.progress, self.warn = progress, warn
         self.model: Model[Any] | None = model if _is_model(model) else None
         self.make: Factory = model if not _is_model(model) else partial(_given, model)
-        self.facts = to_plain(getattr(model, "facts", {}))
-        self.name = str(getattr(model, "name", "")) or str(self._loaded().name)
+        facts, name = getattr(model, "facts", None), getattr(model, "name", None)
+        self.facts = to_plain(facts) if isinstance(facts, Mapping) else {}
+        self.name = name if isinstance(name, str) else str(self._loaded().name)
         self.inputs = input_facts(dataset.inputs, "data", data)
         content = [(file.name, file.size, file.sha256) for file in self.inputs]
         self.fingerprint = fingerprint(
@@ -369,7 +373,7 @@ def _plain(codec: Codec[Any], answer: Any) -> Any:
 
 
 def _is_model(given: Model[Any] | Factory) -> TypeIs[Model[Any]]:
-    return hasattr(given, "predict")
+    return hasattr(given, "predict") and not isinstance(given, type)
 
 
 def _given(model: Model[Any]) -> Model[Any]:

@@ -107,10 +107,10 @@ def read_manifest(folder: Path) -> Manifest:
         raise RunError(f"{folder} is not a run: it has no {FILENAME}.{hint} Name a folder that evaluate wrote.")
     text = inputs.read(path, RunError).data
     try:
-        plain = loads(text)
+        manifest: Manifest = from_plain(check_format(loads(text), path), Manifest)
     except ValueError as error:
-        raise RunError(f"{path} is not JSON ({error}). The run is damaged; evaluate again.") from None
-    return from_plain(check_format(plain, path), Manifest)  # type: ignore[no-any-return]  # the type asked for
+        raise RunError(f"{path} can't be read: {error}. The run is damaged; evaluate again with --force.") from None
+    return manifest
 
 
 def check_format(plain: Any, path: Path) -> Any:

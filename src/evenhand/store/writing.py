@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ _ADVICE = {
     errno.ENOTDIR: "A file stands where a folder is needed. Name another folder",
     errno.EIO: "The disk reports an error. Name a folder on another disk",
 }
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}")  # as `write_whole` names them
 UNFINISHED = ".partial-"  # in the name of a folder that is being written
 REPLACED = ".replaced-"  # in the name of a run that makes room for its successor
 
@@ -102,6 +104,7 @@ class Claim:
         With `replace`, a run that is there makes room.
         """
         with storing(final):
+            _sweep(self.folder)
             flush_tree(self.folder)
             aside = None
             if replace and final.exists():
@@ -136,6 +139,13 @@ class Claim:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the temporary files of a process that died while it wrote them."""
+    for path in folder.rglob(".*"):
+        if _TEMPORARY.fullmatch(path.name) and path.is_file():
+            path.unlink()
 
 
 def claim(parent: Path, name: str) -> Claim:
