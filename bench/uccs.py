@@ -1,7 +1,7 @@
 """The watchlist challenge at its real size: whole commands, their time and memory.
 
     python -m bench uccs                    every hot path in this process's clothes
-    python bench/uccs.py [FOLDER]           whole commands as users call them, in processes of their own
+    python bench/uccs.py [FOLDER [NAME…]]   whole commands as users call them, in processes of their own
 
 The validation set has 7,584 images with 17,689 faces, the gallery 1,000 subjects with 10 pictures each, and a
 detector that leaves 28 boxes an image gives 212,352 rows: 2.6 GB of text. The data are made from a fixed seed and kept
@@ -234,7 +234,10 @@ def main() -> None:
     folder = challenge(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
     start = "import sys; from evenhand.compat.uccs import command; sys.exit(command.main(sys.argv[1:]))"
     print(f"{'command':<40}{'wall s':>8}{'CPU s':>8}{'MB':>7}  goal")
+    chosen = sys.argv[2:]
     for name, (line, goal) in lines(folder).items():
+        if chosen and not any(name.startswith(beginning) for beginning in chosen):
+            continue
         wall, cpu, peak = _measured([sys.executable, "-c", start, *line])
         print(f"{name:<40}{wall:>8.2f}{cpu:>8.2f}{peak:>7.0f}  {goal}", flush=True)
 

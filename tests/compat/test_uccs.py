@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,14 @@ def test_a_null_exclusion_list_excludes_nothing(demo: Path, tmp_path: Path) -> N
         plain = json.loads((tmp_path / "UCCS-FROC-validation.json").read_text())
         counted[value] = plain["systems"]["mtcnn"]["counts"]["exclusion_list_length"]
     assert sorted(counted.values()) == [0, 5]
+
+
+def test_the_pickled_list_of_the_first_release_is_found(demo: Path, tmp_path: Path) -> None:
+    (tmp_path / "list.pickle").write_bytes(pickle.dumps([1, 2, 3]))
+    more = ["-t", "detection", "--eval.detection.files", str(demo / "detections.txt"), "--draws", "0", "--no-figure"]
+    assert evaluate(demo, tmp_path, *more, "--eval.exclude_gallery", str(tmp_path / "list.txt")) == 0
+    plain = json.loads((tmp_path / "UCCS-FROC-validation.json").read_text())
+    assert plain["systems"]["mtcnn"]["counts"]["exclusion_list_length"] == 3
 
 
 @pytest.mark.parametrize(

@@ -161,10 +161,23 @@ def readings(
     if convention is Convention.LINEAR:
         corners = corner_points(genuine, impostor)
         return [_linear(corners, impostor.total, far) for far in fars]
-    false, true, threshold = full_curve(genuine, impostor, reduced=convention is Convention.NEAREST)
-    x, y = false / impostor.total, true / genuine.total
-    places = [_nearest(x, far) for far in fars]
-    return [Reading(float(y[at]), float(threshold[at]), float(x[at]), float(false[at])) for at in places]
+    curve = full_curve(genuine, impostor, reduced=convention is Convention.NEAREST)
+    return _nearest_readings(curve, genuine.total, impostor.total, fars)
+
+
+def every_reading(genuine: Side, impostor: Side, fars: Sequence[float]) -> dict[Convention, list[Reading]]:
+    """`readings` under every convention; the curve that two of them need is made once."""
+    nearest = (Convention.NEAREST, Convention.NEAREST_FULL_CURVE)
+    found = {
+        convention: readings(genuine, impostor, fars, convention)
+        for convention in Convention
+        if convention not in nearest or not (genuine.total and impostor.total)
+    }
+    if len(found) < len(Convention):
+        full = full_curve(genuine, impostor)
+        for convention, curve in ((nearest[0], reduced_curve(*full)), (nearest[1], full)):
+            found[convention] = _nearest_readings(curve, genuine.total, impostor.total, fars)
+    return {convention: found[convention] for convention in Convention}
 
 
 def exact_threshold(genuine: Side, impostor: Side, far: float) -> float:
@@ -203,14 +216,27 @@ def full_curve(genuine: Side, impostor: Side, *, reduced: bool = False) -> tuple
     With `reduced`, points are removed as scikit-learn's `roc_curve` does by default: those at
     which neither count changes its step.
     """
-    values = np.unique(np.concatenate([genuine.scores, impostor.scores]))[::-1]
-    false, true = impostor.reaching(values).astype(np.float64), genuine.reaching(values).astype(np.float64)
-    if reduced and len(values) > 2:
-        bends = (np.diff(false, 2) != 0) | (np.diff(true, 2) != 0)
-        kept = np.concatenate([[True], bends, [True]])
-        values, false, true = values[kept], false[kept], true[kept]
+    values, false = impostor.steps()  # descending
+    mine, reached = genuine.steps()
+    place = np.searchsorted(-values, -mine, side="left")  # where each genuine score stands among the impostors
+    tied = (place < len(values)) & (np.append(values, values[:1])[np.minimum(place, max(len(values) - 1, 0))] == mine)
+    before = np.concatenate([np.zeros(1), false])[place]  # impostors above each genuine score
+    values, false = np.insert(values, place[~tied], mine[~tied]), np.insert(false, place[~tied], before[~tied])
+    true = np.zeros(len(values))
+    true[place + np.cumsum(~tied) - ~tied] = np.diff(reached, prepend=0.0)
+    np.cumsum(true, out=true)
     start = np.zeros(1)
-    return np.concatenate([start, false]), np.concatenate([start, true]), np.concatenate([[np.inf], values])
+    curve = np.concatenate([start, false]), np.concatenate([start, true]), np.concatenate([[np.inf], values])
+    return reduced_curve(*curve) if reduced else curve
+
+
+def reduced_curve(false: Array, true: Array, threshold: Array) -> tuple[Array, Array, Array]:
+    """A full curve without the points at which neither count changes its step; the first two and the last stay."""
+    if len(threshold) < 4:
+        return false, true, threshold
+    bends = (np.diff(false[1:], 2) != 0) | (np.diff(true[1:], 2) != 0)
+    kept = np.concatenate([[True, True], bends, [True]])
+    return false[kept], true[kept], threshold[kept]
 
 
 def area_under_roc(genuine: Side, impostor: Side) -> float:
@@ -282,10 +308,25 @@ def _linear(corners: tuple[Array, Array, Array], impostors: float, far: float) -
     return Reading(tar, float(threshold[at]), min(far, 1.0), min(far, 1.0) * impostors)
 
 
-def _nearest(x: Array, far: float) -> int:
-    """Among equally near points the last one: the largest FPR, then the largest TPR."""
-    distance = np.abs(x - far)
-    return len(distance) - 1 - int(np.argmin(distance[::-1]))
+def _nearest_readings(
+    curve: tuple[Array, Array, Array], genuine: float, impostors: float, fars: Sequence[float]
+) -> list[Reading]:
+    false, true, threshold = curve
+    found = []
+    for far in fars:
+        at = _nearest(false, impostors, far)
+        found.append(
+            Reading(float(true[at] / genuine), float(threshold[at]), float(false[at] / impostors), float(false[at]))
+        )
+    return found
+
+
+def _nearest(false: Array, impostors: float, far: float) -> int:
+    """The point whose rate is nearest; among equally near ones the largest rate, then the last point."""
+    guess = int(np.searchsorted(false, far * impostors, side="left"))
+    around = range(max(guess - 2, 0), min(guess + 3, len(false)))  # rounding can't move it further
+    best = min(around, key=lambda at: (abs(float(false[at]) / impostors - far), -float(false[at])))
+    return int(np.searchsorted(false, false[best], side="right")) - 1
 
 
 def _next_observed(genuine: Side, impostor: Side, values: Array) -> Array:

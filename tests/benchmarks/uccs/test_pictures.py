@@ -163,6 +163,20 @@ def test_magface_asks_for_its_checkpoint(folder: Path, done: Path, capsys: pytes
     assert "magface" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_magface_embeds_from_a_checkpoint_that_the_user_names(folder: Path, done: Path) -> None:
+    import torch
+
+    from evenhand.instruments.checkpoints import filled_tensors, shapes_of
+    from evenhand.instruments.networks.iresnet import IResNet
+
+    checkpoint = folder / "magface.pth"
+    torch.save({"state_dict": filled_tensors(shapes_of(IResNet()), 0.5)}, checkpoint)
+    options = ["--checkpoint", str(checkpoint), "--gpu", "-1", "--scoring.gallery", str(folder / "magface")]
+    assert run(folder, "baseline_recognition", *options, "--recognition.result_dir", str(folder / "magprobes")) == 0
+    assert load_arrays(folder / "magface" / "0001.npz")[0]["embeddings"].shape == (3, 512)
+
+
 def test_a_gpu_that_is_asked_for_and_absent_is_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import torch
 

@@ -105,6 +105,14 @@ def test_answers_are_written_and_read_back(data: Path, tmp_path: Path) -> None:
     assert [name for block in found.stream() for name, _ in block] == ["a.jpg", "b.jpg"]
 
 
+def test_a_model_may_answer_with_a_plain_mapping(data: Path, tmp_path: Path) -> None:
+    dataset = benchmark.find("uccs/detection").load(data, DetectionOptions())
+    plain = {"scores": [0.9], "boxes_xywh": [[0, 0, 10, 10]]}
+    assert set(DetectionCodec().to_plain(plain)) == {"scores", "boxes_xywh"}
+    DetectionCodec().write(tmp_path / "d.txt", [("a.jpg", plain)], dataset, DetectionOptions())
+    assert (tmp_path / "d.txt").read_text().splitlines()[1] == "a.jpg,0.90,0.00,0.00,10.00,10.00"
+
+
 @pytest.mark.parametrize(
     "plain",
     [{}, {"scores": [1, 2], "boxes_xywh": [[0, 0, 1, 1]]}, {"scores": [float("nan")], "boxes_xywh": [[0, 0, 1, 1]]}, 5],

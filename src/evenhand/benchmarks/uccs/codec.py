@@ -38,10 +38,10 @@ class DetectionCodec(Codec[ImageDetections]):
         self, path: Path, answers: Iterable[tuple[str, ImageDetections]], dataset: Dataset[Faces], options: Any
     ) -> None:
         """Write a detection score file."""
-        write_detections(path, answers)
+        write_detections(path, ((name, checked_answer(answer)) for name, answer in answers))
 
     def to_plain(self, answer: ImageDetections) -> Any:
-        return {name: value for name, value in answer._asdict().items() if value is not None}
+        return {name: value for name, value in checked_answer(answer)._asdict().items() if value is not None}
 
     def from_plain(self, plain: Any) -> ImageDetections:
         return checked_answer(plain)
@@ -74,10 +74,11 @@ class IdentificationCodec(Codec[ImageDetections]):
         subjects = dataset.truth.gallery
         if subjects is None:
             raise PredictionError("Identification needs gallery.csv in the data folder, to name its columns.")
-        write_text(path, (_block(name, answer, len(subjects)) for name, answer in sorted(answers)), subjects)
+        ordered = sorted(answers, key=lambda pair: pair[0].encode())
+        write_text(path, (_block(name, checked_answer(one), len(subjects)) for name, one in ordered), subjects)
 
     def to_plain(self, answer: ImageDetections) -> Any:
-        return {name: value for name, value in answer._asdict().items() if value is not None}
+        return {name: value for name, value in checked_answer(answer)._asdict().items() if value is not None}
 
     def from_plain(self, plain: Any) -> ImageDetections:
         answer = checked_answer(plain)

@@ -283,6 +283,10 @@ def _extra_columns(
     import csv
 
     rows = [fields for fields in csv.reader(text.split("\n")) if fields and any(part.strip() for part in fields)][1:]
+    if len(rows) != len(order):
+        raise DataError(
+            f"The table has fields with line breaks: {len(rows)} records in {len(order)} lines. Remove them."
+        )
     found = {}
     for name in others:
         place = list(names).index(name)

@@ -103,7 +103,7 @@ def vega(figure: CurveFigure) -> dict[str, Any]:
                 "type": "quantitative",
                 "title": figure.x_label,
                 "scale": {"type": figure.x_scale, "domain": list(figure.x_limits), "nice": False},
-                "axis": axis | ({"format": "~g", "labelOverlap": True} if log else {}),
+                "axis": axis | (_log_labels(figure.x_limits) if log else {}),
             },
             "y": {
                 "field": "y",
@@ -152,6 +152,14 @@ def draw(figure: CurveFigure, path: Path) -> None:
             path.write_bytes(vl_convert.vegalite_to_pdf(spec))
     except OSError as error:
         raise StorageError(f"{path} can't be written: {error.strerror}.") from error
+
+
+def _log_labels(limits: tuple[float, float]) -> dict[str, Any]:
+    """Labels at powers of ten; where there are fewer than two of them, at 1, 2 and 5."""
+    low, high = limits
+    digits = "1" if low > 0 and high / low >= 100 else "125"
+    shown = f"test(/^[{digits}]/, format(datum.value, '.0e')) ? format(datum.value, '~g') : ''"
+    return {"labelExpr": shown, "labelOverlap": False}
 
 
 def _figure(

@@ -31,21 +31,23 @@ _COLUMNS = ("system", "reading", "rank", "threshold", "rate", "false_per_image",
 def _curves(label: str, system: Mapping[str, Any]) -> Iterator[Any]:
     import polars as pl
 
-    curves: list[tuple[str, int, Mapping[str, Any]]] = []
+    froc = ("detection_rate", "false_detections_per_image", "detected_faces")
+    oroc = ("tpir", "fpipi", "identified_faces")
+    curves: list[tuple[str, int, Mapping[str, Any], tuple[str, str, str]]] = []
     if "curve" in system:
-        curves.append(("froc", 0, system["curve"]))
+        curves.append(("froc", 0, system["curve"], froc))
     for reading, name in (("oroc", "ranks"), ("oroc_documented", "oroc_documented")):
-        curves += [(reading, int(rank), curve) for rank, curve in system.get(name, {}).items()]
-    for reading, rank, curve in curves:
-        rate, per_image, faces = list(curve)[1:4]
+        curves += [(reading, int(rank), curve, oroc) for rank, curve in system.get(name, {}).items()]
+    for reading, rank, curve, (rate, per_image, faces) in curves:
+        count = len(curve["thresholds"])
         yield pl.DataFrame(
             {
-                "system": pl.Series([label] * len(curve["thresholds"]), dtype=pl.String),
-                "reading": pl.Series([reading] * len(curve["thresholds"]), dtype=pl.String),
-                "rank": pl.Series([rank] * len(curve["thresholds"]), dtype=pl.Int64),
+                "system": pl.Series([label] * count, dtype=pl.String),
+                "reading": pl.Series([reading] * count, dtype=pl.String),
+                "rank": pl.Series([rank] * count, dtype=pl.Int64),
                 "threshold": pl.Series(curve["thresholds"], dtype=pl.Float64),
                 "rate": pl.Series(curve[rate], dtype=pl.Float64),
                 "false_per_image": pl.Series(curve[per_image], dtype=pl.Float64),
-                "faces": pl.Series(curve[faces], dtype=pl.Float64),
+                "faces": pl.Series(curve[faces], dtype=pl.Int64),
             }
         )

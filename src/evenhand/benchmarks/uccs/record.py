@@ -9,7 +9,6 @@ took no face away (it names nobody, or repeats an id) is an `ABSENT` row that ad
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -65,11 +64,6 @@ def record_identification(
     adds = np.where(faces.is_known, _counts(faces), _counts(faces) - 1).astype(np.int8)
     table = rows.table(kind, adds, detections.largest[matches.false])
     return Records({**table.columns, "known": table["adds"]}, table.attributes)
-
-
-def parts_of(records: Records) -> Iterator[Records]:
-    """The rows as one part; a set of images is small once it is rows."""
-    yield records
 
 
 def _counts(faces: Faces) -> Array:

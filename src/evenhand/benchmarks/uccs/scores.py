@@ -68,7 +68,7 @@ class Reducer:
 
     def add(self, rows: Gathered, similarities: Array) -> None:
         """Take a block: its rows, and their similarities (rows, subjects)."""
-        self._parts.append(rows._replace(boxes_xywh=rows.boxes_xywh))
+        self._parts.append(rows)
         self._largest.append(similarities.max(axis=1).astype(np.float64))
         here = np.flatnonzero(rows.image >= 0)
         here = here[np.argsort(rows.image[here], kind="stable")]
@@ -205,15 +205,6 @@ def read_scores(
 def score_kinds(header: Header) -> dict[str, Kind]:
     """What the columns of a recognition file hold."""
     return dict(KINDS) | dict.fromkeys(_similarity_names(header), Kind.NUMBER)
-
-
-def is_recognition(path: Path) -> bool:
-    """Whether a file has similarities: a binary store, or a text header with `S_` columns."""
-    if Path(path).suffix == ".npy":
-        return True
-    with hashed(path, PredictionError) as file:
-        first = file.read(1 << 20) or b""
-    return f",{PREFIX}".encode() in first.partition(b"\n")[0]
 
 
 class StoreRows(NamedTuple):

@@ -66,7 +66,8 @@ def arrays_of(data: bytes, path: Path, problem: Problem = DataError, npz: NpzRea
 def save_npz(path: Path, arrays: Mapping[str, Array]) -> None:
     """Write arrays as `.npz`; the same arrays give the same bytes."""
     with path.open("wb") as file:
-        np.savez(file, **{name: np.ascontiguousarray(array) for name, array in arrays.items()})  # type: ignore[arg-type]
+        whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        np.savez(file, allow_pickle=False, **whole)
 
 
 def save_store(folder: Path, name: str, arrays: Mapping[str, Array], form: str = "npz") -> Path:

@@ -56,11 +56,12 @@ def evaluation(config: Configuration, own: argparse.Namespace, say: Say) -> None
 
 
 def exclusion_of(config: Configuration) -> Exclusion:
-    """The configured exclusion list; none when the setting is null."""
+    """The configured exclusion list, or the `.pickle` of the first release beside it; none when the setting is null."""
     path = config["eval.exclude_gallery"]
     if path is None or str(path).casefold() in ("", "null", "none"):
         return NO_EXCLUSION
-    return read_exclusion(Path(path))
+    first_release = Path(path).with_suffix(".pickle")
+    return read_exclusion(first_release if not Path(path).exists() and first_release.exists() else Path(path))
 
 
 def _detection(config: Configuration, own: argparse.Namespace, faces: Faces, iou: float, say: Say) -> None:
@@ -68,7 +69,8 @@ def _detection(config: Configuration, own: argparse.Namespace, faces: Faces, iou
 
     outcomes: dict[str, Outcome] = {}
     for label, path in labels_of(config, "detection").items():
-        outcome = evaluate_detection(faces, read_detections(path, faces), iou=iou)
+        found = read_scores(path, faces, iou=iou) if path.suffix == ".npy" else read_detections(path, faces)
+        outcome = evaluate_detection(faces, found, iou=iou)
         outcomes[label] = outcome
         counts = outcome.counts
         say(
