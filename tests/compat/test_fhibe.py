@@ -49,6 +49,7 @@ def call(root: Path, task: str, results: Path, **more: Any) -> Path:
         "attributes": ATTRIBUTES,
         "results_rootdir": str(results),
         "model": None,
+        "cuda": False,
         **more,
     }
     evaluate_task(**arguments)
@@ -202,3 +203,104 @@ def test_a_wrapped_model_answers_samples_of_the_house(root: Path, tmp_path: Path
     stored = json.loads(outcome.file.read_text())
     assert len(stored) == outcome.answered
     assert all(entry["detections"] == [[0.0, 0.0, 9.0, 9.0]] for entry in stored.values())
+
+
+class _Failing(Boxes):
+    """Breaks down after some images."""
+
+    name = "boxes"
+    after = 5
+
+    def __call__(self, batch: list[str]) -> list[dict[str, Any]]:
+        self.after -= 1
+        if self.after < 0:
+            raise RuntimeError("out of memory")
+        return super().__call__(batch)
+
+
+def test_after_a_crash_only_the_rest_is_asked(root: Path, tmp_path: Path) -> None:
+    from evenhand.benchmarks.fhibe.tasks import task_named
+    from evenhand.core.errors import ModelError
+    from evenhand.run import predict
+
+    task, model = task_named("person_localization"), _Failing([0.0, 0.0, 9.0, 9.0])
+    with pytest.raises(ModelError, match="out of memory"):
+        predict(task, model, root, runs=tmp_path)
+    model.after = 1000
+    outcome = predict(task, model, root, runs=tmp_path, resume=True)
+    assert outcome.asked_now == outcome.answered - 5
+
+
+def test_many_intersections_are_said_before_the_work(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from evenhand.compat.fhibe import evaluation
+
+    monkeypatch.setattr(evaluation, "_MANY", 10)
+    call(root, "person_localization", tmp_path, model=Boxes([0, 0, 1, 1]))
+    assert "2 attributes have 3 combinations" in caplog.text
+
+
+class _Measured:
+    """What a comparer gives: one number per pair."""
+
+    def __init__(self, count: int) -> None:
+        self.positions, self.values, self.problems = np.arange(count), np.full((count, 1), 0.25), ()
+
+
+class _Comparer:
+    def comparisons(self, images: Any, others: Any) -> _Measured:
+        return _Measured(len(images))
+
+
+def test_without_the_weights_of_one_metric_the_others_are_computed_and_it_is_said(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from evenhand.benchmarks.fhibe import pictures
+    from evenhand.instruments.errors import WeightsError
+
+    def absent(device: str) -> Any:
+        raise WeightsError("the weights 'curricularface' are not here")
+
+    made = {"PSNR": lambda device: _Comparer(), "LPIPS": lambda device: _Comparer(), "CURRICULAR_FACE": absent}
+    monkeypatch.setattr(pictures, "_BUILDERS", made)
+    folder = call(root, "face_encoding", tmp_path, model=EXAMPLES["face_encoding"](), cuda=False)
+    assert {path.name for path in folder.glob("*_scores.json")} == {"psnr_scores.json", "lpips_scores.json"}
+    assert "CURRICULAR_FACE was left out" in caplog.text
+    with pytest.raises(WeightsError):
+        call(root, "face_encoding", tmp_path, reuse_model_outputs=True, metrics=["CURRICULAR_FACE"], cuda=False)
+
+
+def test_super_resolved_pictures_lie_beside_the_file_that_names_them(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenhand.benchmarks.fhibe import pictures
+
+    monkeypatch.setattr(pictures, "_BUILDERS", {"LPIPS": lambda device: _Comparer()})
+    folder = call(root, "face_super_resolution", tmp_path, model=EXAMPLES["face_super_resolution"](), cuda=False)
+    stored = json.loads((folder / "model_outputs.json").read_text())
+    assert all(Path(entry["super_res_filename"]).name.startswith("super_") for entry in stored.values())
+    assert all(Path(entry["super_res_filename"]).is_file() for entry in stored.values())
+    content = json.loads((folder / "intersectional_results_LPIPS.json").read_text())
+    assert next(iter(content["['pronoun']"].values()))["LPIPS"] == 0.25
+
+
+def test_encodings_are_found_under_the_documented_name(root: Path, tmp_path: Path) -> None:
+    folder = call(root, "face_encoding", tmp_path, model=EXAMPLES["face_encoding"](), metrics=["PSNR"], cuda=False)
+    before = (folder / "psnr_scores.json").read_bytes()
+    for path in list((folder / "face_encodings").iterdir()):
+        path.rename(path.with_name(path.name.removeprefix("faces_crop_and_align_")))
+    call(root, "face_encoding", tmp_path, reuse_model_outputs=True, metrics=["PSNR"], cuda=False)
+    assert (folder / "psnr_scores.json").read_bytes() == before
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_lpips_of_super_resolution_is_measured_by_the_real_network(root: Path, tmp_path: Path) -> None:
+    folder = call(
+        root, "face_super_resolution", tmp_path, model=EXAMPLES["face_super_resolution"](), cuda=False,
+        use_mini_dataset=True, mini_dataset_size=3,
+    )  # fmt: skip
+    scores = json.loads((folder / "lpips_scores.json").read_text())
+    assert len(scores) == 3
+    assert all(0 < score < 1 for score in scores.values())

@@ -346,3 +346,14 @@ def test_all_nine_tasks_say_what_they_need() -> None:
         assert task.about.predictions
         assert task.metrics(task.options())
         assert task.headline is not None
+
+
+def test_polygons_rasterised_in_parallel_give_the_same_masks(write: Any) -> None:
+    from evenhand import engines
+
+    root = write(*({"filepath": f"{n}.png", "subject_id": f"s{n}"} for n in range(600)))
+    truth = data.load_masks(root, FhibeOptions()).truth
+    here = scores.mask_scores(truth, {})
+    there = scores.mask_scores(truth, {}, engines.parse("threads:2"))
+    assert here.runs == there.runs
+    assert (here.area == there.area).all()

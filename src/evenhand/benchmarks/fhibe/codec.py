@@ -9,11 +9,10 @@ What is accepted beside the published form is told in `facts["form"]`, never gue
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -21,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.fhibe import vocabulary
+from evenhand.benchmarks.fhibe.keyed import match_keys, parse, top_level, write_entries
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact
-from evenhand.geometry.masks import MaskError, Runs, compress, decode, expand
+from evenhand.geometry.masks import MaskError, Runs, compress, expand
 from evenhand.store import inputs
 
 OUTPUTS = "model_outputs.json"
@@ -363,95 +363,19 @@ def fitting(runs: Runs, height: int, width: int) -> Runs:
 
 def label_map(answer: FaceMap, height: int, width: int) -> NDArray[np.uint8] | None:
     """The label of every pixel, 255 where none was given; None when two labels claim a pixel."""
-    found = np.full((height, width), 255, dtype=np.uint8)
+    flat = np.full(height * width, 255, dtype=np.uint8)
     claimed = 0
     for label, runs in answer.masks.items():
-        mask = decode(fitting(runs, height, width))
-        claimed += int(np.count_nonzero(mask))
-        found[mask] = label
-    return found if claimed == int(np.count_nonzero(found != 255)) else None
-
-
-def top_level(data: bytes, path: Path) -> Mapping[str, bytes | msgspec.Raw]:
-    """The entries of a JSON object, each still as text; falls back to a parser that knows NaN."""
-    try:
-        return msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, RecursionError):
-        pass
-    try:
-        found = json.loads(inputs.decode(data, path, PredictionError))
-    except (ValueError, RecursionError) as error:
-        raise PredictionError(f"{path} is not JSON: {error}. Was it written to the end?") from None
-    if not isinstance(found, dict):
-        raise PredictionError(f"{path} holds a {type(found).__name__}, but a mapping from image paths was expected.")
-    return {str(key): json.dumps(value).encode() for key, value in found.items()}
-
-
-def parse(data: bytes) -> Any:
-    """A JSON value; NaN and Infinity, which the published tool writes, are read too."""
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
-        if isinstance(error, RecursionError):
-            raise ValueError("nested too deep") from None
-        return json.loads(data)
-
-
-def match_keys(raw: Mapping[str, Any], ids: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Answers by sample id, and the keys that match none.
-
-    Exact paths first, then paths that end in an id, then the last two components where these are
-    unique on both sides.
-
-    >>> match_keys({"/old/root/data/a/b.png": 1, "other": 2}, ["data/a/b.png"])
-    ({'data/a/b.png': 1}, ['other'])
-    """
-    known = set(ids)
-    by_tail: dict[str, str | None] = {}
-    for name in ids:
-        by_tail[_tail(name)] = None if _tail(name) in by_tail else name
-    matched: dict[str, Any] = {}
-    extra = []
-    for key, value in raw.items():
-        image = _match(key, known, by_tail)
-        if image is None or (image in matched and key != image):
-            extra.append(key)
-        else:
-            matched[image] = value
-    return matched, extra
-
-
-def write_entries(path: Path, entries: Iterable[tuple[str, Any]]) -> None:
-    """Write a JSON object entry by entry, whole or not at all."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".partial")
-    with unfinished.open("w", encoding="utf-8") as file:
-        separator = "{"
-        for key, value in entries:
-            text = json.dumps(value, allow_nan=False, default=_json_default)
-            file.write(f"{separator}{json.dumps(key)}: {text}")
-            separator = ", "
-        file.write("{}" if separator == "{" else "}")
-    unfinished.replace(path)
+        lengths = expand(fitting(runs, height, width))
+        ends = np.cumsum(lengths)
+        claimed += int(lengths[1::2].sum())
+        for start, stop in zip(ends[0::2].tolist(), ends[1::2].tolist(), strict=False):
+            flat[start:stop] = label
+    found = flat.reshape(width, height).T
+    return found if claimed == int(np.count_nonzero(flat != 255)) else None
 
 
 _EMPTY = (b"null", b'{"detections":null,"scores":null}', b'{"detections": null, "scores": null}')
-
-
-def _match(key: str, known: set[str], by_tail: Mapping[str, str | None]) -> str | None:
-    if key in known:
-        return key
-    name = by_tail.get(_tail(key))
-    if name is not None:
-        return name
-    parts = PurePosixPath(key.replace("\\", "/")).parts
-    ends = ("/".join(parts[start:]) for start in range(1, len(parts)))
-    return next((end for end in ends if end in known), None)
-
-
-def _tail(path: str) -> str:
-    return "/".join(path.replace("\\", "/").split("/")[-2:])
 
 
 def _order(dataset: Dataset[Any]) -> Callable[[str], int]:
@@ -490,12 +414,6 @@ def _listed(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     return [_listed(part) for part in value] if isinstance(value, list | tuple) else value
-
-
-def _json_default(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} can't be written as JSON")
 
 
 def _some(names: Sequence[str]) -> str:

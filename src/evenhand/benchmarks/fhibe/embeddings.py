@@ -6,6 +6,7 @@ last two components. A picture that could not be aligned has `null` and is in no
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.fhibe.codec import OutputsCodec
-from evenhand.core.task import Sample
+from evenhand.benchmarks.fhibe.keyed import write_entries
+from evenhand.core.task import Dataset, Sample
 
 Embedding = NDArray[np.float64]
 ALIGNED = ("data", "processed")
@@ -58,6 +60,20 @@ class EmbeddingCodec(OutputsCodec[Embedding]):
 
     def nothing(self) -> Embedding:
         return np.zeros(0)
+
+    def write(self, path: Path, answers: Iterable[tuple[str, Embedding]], dataset: Dataset[Any], options: Any) -> None:
+        """Every picture under its aligned path, with the path of the original."""
+        by_id, nothing = dict(answers), self.nothing()
+        write_entries(
+            path,
+            (
+                (
+                    self.key(sample),
+                    {**self.stored(by_id.get(sample.id, nothing)), "img_filepath": str(sample.media[0])},
+                )
+                for sample in dataset.samples
+            ),
+        )
 
     def key(self, sample: Sample) -> str:
         root = Path(*sample.media[0].parts[: len(sample.media[0].parts) - len(Path(sample.id).parts)])

@@ -120,12 +120,17 @@ def record_embeddings(
 ) -> Iterator[Records]:
     """One row per eligible picture that the file names; its embedding is not a number where alignment failed."""
     people = dataset.truth.people
-    rows = np.array([row for row, image in enumerate(people.images) if answers.get(image) is not None], dtype=np.int64)
-    yield person_rows(people, {"embedding": embedding_table([answers.get(people.images[row]) for row in rows])}, rows)
+    rows, table = embedding_table([answers.get(image) for image in people.images])
+    yield person_rows(people, {"embedding": table}, rows)
 
 
-def embedding_table(found: Sequence[Any]) -> Array:
-    """(rows, dimensions): embeddings in single precision where these hold them exactly, else in double."""
+def embedding_table(answers: Sequence[Any]) -> tuple[Array, Array]:
+    """Which rows have an answer, and their embeddings (rows, dimensions); not a number where alignment failed.
+
+    In single precision where that holds them exactly, else in double.
+    """
+    rows = np.array([row for row, vector in enumerate(answers) if vector is not None], dtype=np.int64)
+    found = [answers[row] for row in rows]
     sizes = {len(vector) for vector in found if len(vector)}
     if not sizes:
         raise PredictionError("No eligible picture has an embedding.")
@@ -134,7 +139,7 @@ def embedding_table(found: Sequence[Any]) -> Array:
     nothing = np.full(sizes.pop(), np.nan)
     table = np.stack([vector if len(vector) else nothing for vector in found])
     single = table.astype(np.float32)
-    return single if np.array_equal(single.astype(np.float64), table, equal_nan=True) else table
+    return rows, single if np.array_equal(single.astype(np.float64), table, equal_nan=True) else table
 
 
 def record_pictures(

@@ -20,6 +20,7 @@ from evenhand.benchmarks.fhibe.options import (
     RecallOptions,
     VerificationOptions,
 )
+from evenhand.benchmarks.fhibe.sections import published_disparities, published_section
 from evenhand.core.metric import Direction, Metric
 from evenhand.core.task import About, Dataset, Task
 from evenhand.metrics.means import Mean
@@ -117,6 +118,8 @@ def _task(name: str, summary: str, load: Any, codec_: Any, **more: Any) -> Task[
         about=about,
         attributes=vocabulary.DEFAULT_ATTRIBUTES,
         check=check_with(load, codec_),
+        extras=partial(published_disparities, vocabulary.DEFAULT_METRICS[name], more["metrics"]),
+        sections=(published_section,),
         **more,
     )
 

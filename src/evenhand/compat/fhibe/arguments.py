@@ -34,6 +34,7 @@ class Asked:
     mini: int | None
     custom_keypoints: tuple[str, ...] | None
     results: Path
+    named: bool = False  # the metrics were named, so one that can't be computed is an error
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -82,7 +83,7 @@ def check_arguments(
         custom = _checked_keypoints(custom)
     mini = (mini_dataset_size or MINI_ROWS) if use_mini_dataset else None
     place = results_folder(results_rootdir, task_name, folder, model_name, mini=use_mini_dataset)
-    return Asked(root, folder, task_name, chosen, thresholds, mini, custom, place)
+    return Asked(root, folder, task_name, chosen, thresholds, mini, custom, place, named=bool(metrics))
 
 
 def check_attributes(asked: Any, task: str) -> tuple[str, ...]:

@@ -6,13 +6,14 @@ alignment is not asked for when outputs are reused, and nothing is written into 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from evenhand.benchmarks.fhibe import scores, vocabulary
+from evenhand.benchmarks.fhibe import grouping, scores, vocabulary
 from evenhand.benchmarks.fhibe.codec import OUTPUTS
 from evenhand.benchmarks.fhibe.disparity import Scored
 from evenhand.benchmarks.fhibe.options import FhibeOptions
@@ -27,6 +28,8 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.options import parse
 from evenhand.core.task import Dataset, Task, Tools
 
+_LOG = logging.getLogger(__name__)
+_MANY = 1_000_000  # entries of a results file that are worth a word before
 _OPTIONS: Mapping[str, str] = {  # metric → the option that holds its thresholds
     "AR_IOU": "thresholds",
     "AR_MASK": "thresholds",
@@ -80,8 +83,23 @@ def evaluate_task(
     lacking = [name for name in asked.attributes if name not in dataset.levels]
     if lacking:
         raise ColumnMissingError(f"The table has no column {lacking[0]!r}, which was asked for as an attribute.")
+    _say_cost(dataset, asked)
     obtain_outputs(task, dataset, options, asked, model, model_name, reuse=reuse_model_outputs, cuda=cuda)
-    score_outputs(task, dataset, options, asked, Tools(device="cuda" if cuda and _has_cuda() else "cpu"))
+    tools = Tools(device="cuda" if cuda and _has_cuda() else "cpu", warn=_LOG.warning)
+    score_outputs(task, dataset, options, asked, tools)
+
+
+def _say_cost(dataset: Dataset[Any], asked: Asked) -> None:
+    """Say before the work how much all intersections are, when that is much."""
+    repeated = grouping.count_memberships(dataset.truth.people.attributes, asked.attributes)
+    if repeated > _MANY:
+        _LOG.warning(
+            "%d attributes have %d combinations; every score will be written %d times over (%d entries in all).",
+            len(asked.attributes),
+            2 ** len(asked.attributes) - 1,
+            repeated // max(len(dataset.truth.people), 1),
+            repeated,
+        )
 
 
 def options_for(task: Task[Any, Any], asked: Asked) -> Any:
@@ -176,8 +194,7 @@ def _faces(dataset: Dataset[Any], answers: Any, asked: Asked, options: Any, tool
 
 def _verification(dataset: Dataset[Any], answers: Any, asked: Asked, options: Any, tools: Tools) -> None:
     people = dataset.truth.people
-    rows = np.array([row for row, image in enumerate(people.images) if answers.get(image) is not None], dtype=np.int64)
-    table = embedding_table([answers.get(people.images[row]) for row in rows])
+    rows, table = embedding_table([answers.get(image) for image in people.images])
     groups = files.validations(people, rows, table, asked.attributes)
     content = {
         key: {group: files.validation_entry(found) for group, found in entries.items()}
@@ -191,7 +208,7 @@ def _pictures(dataset: Dataset[Any], answers: Any, asked: Asked, options: Any, t
     made = [Path(answers.get(image)) for image in people.images]
     originals = [people.root / image for image in people.images]
     for metric in asked.metrics:
-        found = compare(metric, made, originals, tools, required=len(asked.metrics) == 1)
+        found = compare(metric, made, originals, tools, required=asked.named or len(asked.metrics) == 1)
         if np.isnan(found).all():
             continue
         files.write_picture_scores(asked.results, metric, people, found)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -44,27 +45,22 @@ def write_thresholded(
     taken = accepted(scores, thresholds)
     keys = list(threshold_keys(tuple(thresholds)))
     write_json(folder / score_file, scores.tolist())
-    write_json(
-        folder / f"results_{kind}_threshold.json",
-        {
-            key: {str(row): int(hit) for row, hit in enumerate(taken[:, place].tolist())}
+    # Built as text: the indenting encoder takes ten times as long, and there are 100,000 entries.
+    decided = np.array([f'\n        "{row}": 0' for row in range(len(people))], dtype=object)
+    decided_yes = np.array([f'\n        "{row}": 1' for row in range(len(people))], dtype=object)
+    with _replacing(folder / f"results_{kind}_threshold.json") as file:
+        entries = (",".join(np.where(taken[:, place], decided_yes, decided).tolist()) for place in range(len(keys)))
+        file.write(_joined((f'"{key}": {{{entry}\n    }}' for key, entry in zip(keys, entries, strict=True))))
+    before, after = _detail_texts(people, scores)
+    with _replacing(folder / f"detailed_results_{kind}_threshold.json") as file:
+        yes, no = (np.array([f"{text}{hit}" for text in before], dtype=object) + after for hit in (1, 0))
+        parts = (
+            f'"{key}": {{\n        "summary": "{summary(taken[:, place])}",\n        "individual_results": ['
+            + ",".join(np.where(taken[:, place], yes, no).tolist())
+            + "\n        ]\n    }"
             for place, key in enumerate(keys)
-        },
-        indent=4,
-    )
-    whose = _whose(people)
-    values = [None if value != value else value for value in scores.tolist()]
-    detailed = {
-        key: {
-            "summary": summary(taken[:, place]),
-            "individual_results": [
-                {"idx": row, "val": value, "accept": int(hit), **who}
-                for row, (value, hit, who) in enumerate(zip(values, taken[:, place].tolist(), whose, strict=True))
-            ],
-        }
-        for place, key in enumerate(keys)
-    }
-    write_json(folder / f"detailed_results_{kind}_threshold.json", detailed, indent=4)
+        )
+        file.write(_joined(parts))
     return np.asarray(taken.mean(axis=1))
 
 
@@ -243,6 +239,32 @@ def _whose(people: People) -> list[dict[str, Any]]:
         ids = {"image_id": image, "subject_id": subject}
         found.append({**{name: value for name, value in ids.items() if value is not None}, "filepath": path})
     return found
+
+
+def _detail_texts(people: People, scores: Array) -> tuple[list[str], Array]:
+    """What stands before and after the decision in each row's detail entry, as the published tool indents it."""
+    before, after = [], []
+    for row, (score, who) in enumerate(zip(scores.tolist(), _whose(people), strict=True)):
+        value = "null" if score != score else repr(score)
+        inside = "\n                "
+        before.append(f'\n            {{{inside}"idx": {row},{inside}"val": {value},{inside}"accept": ')
+        fields = "".join(f',\n                "{name}": {json.dumps(value)}' for name, value in who.items())
+        after.append(f"{fields}\n            }}")
+    return before, np.array(after, dtype=object)
+
+
+def _joined(entries: Iterable[str]) -> str:
+    content = ",\n    ".join(entries)
+    return f"{{\n    {content}\n}}" if content else "{}"
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[TextIO]:
+    """A file that takes the place of another when it is whole."""
+    unfinished = path.with_name(path.name + ".partial")
+    with unfinished.open("w", encoding="utf-8") as file:
+        yield file
+    unfinished.replace(path)
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.benchmarks.fhibe.codec import match_keys, parse
+from evenhand.benchmarks.fhibe.keyed import match_keys, parse
 from evenhand.benchmarks.fhibe.options import ACCURACY_GRID, PCK_GRID, RECALL_GRID, threshold_keys
 from evenhand.benchmarks.fhibe.record import person_rows
 from evenhand.benchmarks.fhibe.tasks import task_named
