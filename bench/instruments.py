@@ -76,16 +76,16 @@ def read_once(data: Any) -> int:
     return int(sum(int(first.max()) + int(second.max()) for first, second in data))
 
 
-def large_pictures() -> tuple[Path, list[Path]]:
-    """A folder of JPEG files of 1024 × 1024, all different."""
+def large_pictures() -> tuple[tempfile.TemporaryDirectory[str], list[Path]]:
+    """A folder of JPEG files of 1024 × 1024, all different; it goes when nobody holds it any more."""
     import cv2
     import torch
 
     torch.set_num_threads(1)
     cv2.setNumThreads(1)
-    folder = Path(tempfile.mkdtemp(prefix="evenhand-bench-"))
+    folder = tempfile.TemporaryDirectory(prefix="evenhand-bench-")
     rng = np.random.default_rng(9)
-    paths = [folder / f"{number:03}.jpg" for number in range(PICTURES)]
+    paths = [Path(folder.name) / f"{number:03}.jpg" for number in range(PICTURES)]
     for path in paths:
         noise = cv2.GaussianBlur(rng.integers(0, 256, (LARGE, LARGE, 3), dtype=np.uint8), (0, 0), 2)
         cv2.imwrite(str(path), noise, [cv2.IMWRITE_JPEG_QUALITY, 95])
@@ -179,7 +179,7 @@ def main() -> None:
     from dataclasses import replace
 
     for workers in (1, 2, 4):
-        one = PictureReader(replace(reader.instrument, workers=workers), folder / f"cache-{workers}")
+        one = PictureReader(replace(reader.instrument, workers=workers), Path(folder.name) / f"cache-{workers}")
         waits = one.readings(paths).waits
         again = one.readings(paths).waits
         print(

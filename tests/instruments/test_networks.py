@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,8 +11,8 @@ import pytest
 import torch
 from numpy.lib.stride_tricks import sliding_window_view
 
-from evenhand.instruments.architectures import fill_network
-from evenhand.instruments.checkpoints import filled_tensors, load_into, shapes_of
+from evenhand.instruments.architectures import ARCHITECTURES
+from evenhand.instruments.checkpoints import load_into, shapes_of
 from evenhand.instruments.networks.inception_v3 import Form, InceptionV3
 from evenhand.instruments.networks.iresnet import Ir, IResNet
 from evenhand.instruments.networks.lpips import Lpips, alexnet, vgg16
@@ -109,13 +110,27 @@ def lpips_by_hand(layers: Layers, first: Array, second: Array, plan_: list[Calla
     return total
 
 
-def filled(network: torch.nn.Module, gain: float = 1.5) -> torch.nn.Module:
-    load_into(network, filled_tensors(shapes_of(network), gain), "the network")
+def seeded(build: Callable[[], torch.nn.Module], gain: float = 1.5) -> torch.nn.Module:
+    """A network with weights from a fixed seed, of a size at which signals neither vanish nor explode."""
+    with torch.device("meta"):
+        network = build()
+    network = network.to_empty(device="cpu")
+    source = torch.Generator().manual_seed(0)
+    tensors = {}
+    for key, shape in shapes_of(network).items():
+        if key.endswith("running_var"):
+            tensors[key] = 0.5 + torch.rand(shape, generator=source)
+        elif len(shape) >= 2:
+            tensors[key] = torch.randn(shape, generator=source) * (gain / math.prod(shape[1:])) ** 0.5
+        else:
+            centre = 1.0 if key.endswith(".weight") else 0.0
+            tensors[key] = centre + 0.1 * torch.randn(shape, generator=source)
+    load_into(network, tensors, "the network")
     return network
 
 
 def test_lpips_on_alexnet_equals_plain_layers() -> None:
-    network = filled(Lpips(alexnet()))
+    network = seeded(lambda: Lpips(alexnet()))
     layers = Layers(network.state_dict())
     name = "backbone.features"
     steps: list[Callable[[Array], Array]] = [
@@ -132,7 +147,7 @@ def test_lpips_on_alexnet_equals_plain_layers() -> None:
 
 
 def test_lpips_on_vgg16_equals_plain_layers() -> None:
-    network = filled(Lpips(vgg16()))
+    network = seeded(lambda: Lpips(vgg16()))
     layers = Layers(network.state_dict())
 
     def stage(numbers: tuple[int, ...], *, halve: bool) -> Callable[[Array], Array]:
@@ -207,13 +222,13 @@ def inception_by_hand(layers: Layers, x: Array, form: Form) -> Array:
 
 @pytest.mark.parametrize("form", list(Form))
 def test_inception_v3_equals_plain_layers_in_both_forms(form: Form) -> None:
-    network = filled(InceptionV3(form), 2.0)
+    network = seeded(lambda: InceptionV3(form), 2.0)
     x = picture(79, 91)
     assert_near(run(network, x), inception_by_hand(Layers(network.state_dict()), x, form))
 
 
 def test_inception_resnet_v1_equals_plain_layers() -> None:
-    network = fill_network("vggface2").network
+    network = seeded(ARCHITECTURES["vggface2"].build, 2.0)
     layers = Layers(network.state_dict())
     c = layers.conv_norm
 
@@ -260,7 +275,7 @@ def flat_by_columns(x: Array) -> Array:
 
 
 def test_the_three_networks_of_mtcnn_equal_plain_layers() -> None:
-    network = filled(Mtcnn())
+    network = seeded(Mtcnn)
     assert isinstance(network, Mtcnn)
 
     def stage(name: str, count: int, pools: tuple[int, ...]) -> Callable[[Layers, Array], Array]:
@@ -297,7 +312,7 @@ def test_the_three_networks_of_mtcnn_equal_plain_layers() -> None:
 
 
 def test_yolov3_spp_equals_plain_layers() -> None:
-    network = fill_network("yolov3-spp").network
+    network = seeded(ARCHITECTURES["yolov3-spp"].build, 0.5)
     layers = Layers(network.state_dict())
     outputs: list[Array] = []
     rows: list[Array] = []
@@ -334,7 +349,7 @@ def test_yolov3_spp_equals_plain_layers() -> None:
 
 
 def test_osnet_equals_plain_layers() -> None:
-    network = fill_network("osnet-ibn").network
+    network = seeded(ARCHITECTURES["osnet-ibn"].build, 1.5)
     layers = Layers(network.state_dict())
 
     def instance_norm(name: str, x: Array) -> Array:
@@ -380,7 +395,7 @@ def test_osnet_equals_plain_layers() -> None:
 
 
 def test_pcb_equals_plain_layers() -> None:
-    network = fill_network("pcb").network
+    network = seeded(ARCHITECTURES["pcb"].build, 1.0)
     layers = Layers(network.state_dict())
     x = picture(96, 32)
     y = largest(relu(layers.norm("model.bn1", layers.conv("model.conv1", x, 2, 3), 1e-5)), 3, 2, 1)
@@ -407,7 +422,7 @@ def test_a_part_of_zeros_has_no_length_to_be_divided_by() -> None:
 
 
 def test_magface_equals_plain_layers() -> None:
-    network = filled(IResNet((2, 1, 1, 1)), 1.0)
+    network = seeded(lambda: IResNet((2, 1, 1, 1)), 1.0)
     layers = Layers(network.state_dict())
     x = picture(112, 112)
     y = layers.prelu("prelu", layers.norm("bn1", layers.conv("conv1", x, 1, 1), 2e-5))
@@ -425,7 +440,7 @@ def test_magface_equals_plain_layers() -> None:
 
 
 def test_curricularface_equals_plain_layers() -> None:
-    network = filled(Ir((2, 1, 1, 1)), 1.0)
+    network = seeded(lambda: Ir((2, 1, 1, 1)), 1.0)
     layers = Layers(network.state_dict())
     x = picture(112, 112)
     y = layers.prelu("input_layer.2", layers.norm("input_layer.1", layers.conv("input_layer.0", x, 1, 1), 1e-5))

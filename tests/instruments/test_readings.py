@@ -13,7 +13,7 @@ from PIL import Image
 
 from evenhand.core.errors import OptionError, StorageError
 from evenhand.core.task import Comparer, Reader
-from evenhand.instruments.cache import ReadingCache
+from evenhand.instruments.cache import SHARD, ReadingCache
 from evenhand.instruments.comparers import ms_ssim_comparer, psnr_comparer, ssim_comparer
 from evenhand.instruments.errors import PictureError
 from evenhand.instruments.pictures import AS_IT_IS, HIS_EVALUATORS, Loading
@@ -119,6 +119,22 @@ def test_readings_are_kept_by_content_and_fingerprint(tmp_path: Path) -> None:
     assert changed.batches == [1]
 
 
+def test_what_was_read_before_an_error_is_kept(tmp_path: Path) -> None:
+    paths = pictures(tmp_path / "in", 4)
+
+    def breaks(jobs: Sequence[Pictures]) -> np.ndarray:
+        if jobs[0][0].pixels[0, 0, 0] >= 2:
+            raise RuntimeError("the network broke")
+        return np.zeros((len(jobs), 2), np.float32)
+
+    reader = PictureReader(Instrument("means", SMALL, 2, together=breaks, batch=2), tmp_path / "cache")
+    with pytest.raises(RuntimeError, match="the network broke"):
+        reader.readings(paths)
+    means = Means()
+    means.reader(tmp_path / "cache").read(paths)
+    assert sum(means.batches) == 2
+
+
 def test_a_damaged_shard_is_read_again(tmp_path: Path) -> None:
     paths, cache = pictures(tmp_path / "in", 3), tmp_path / "cache"
     Means().reader(cache).read(paths)
@@ -132,12 +148,14 @@ def test_a_damaged_shard_is_read_again(tmp_path: Path) -> None:
 def test_a_cache_can_be_emptied_and_says_when_it_can_not_be_written(tmp_path: Path) -> None:
     cache = ReadingCache(tmp_path, "x")
     cache.add({"k": np.ones(2)})
+    assert len(ReadingCache(tmp_path, "x")) == 0
+    cache.flush()
     assert len(ReadingCache(tmp_path, "x")) == 1
     cache.forget()
     assert len(ReadingCache(tmp_path, "x")) == 0
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StorageError, match="readings can't be kept"):
-        ReadingCache(tmp_path / "file", "x").add({"k": np.ones(2)})
+        ReadingCache(tmp_path / "file", "x").add({str(number): np.ones(2) for number in range(SHARD)})
 
 
 def test_pictures_are_decoded_while_the_network_works(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from evenhand.instruments.faces import Face
 from evenhand.instruments.networks.iresnet import Ir, IResNet
 from evenhand.instruments.networks.mtcnn import CascadeSettings, Mtcnn, largest_first, suppress
 from evenhand.instruments.people import Scaling
-from evenhand.instruments.pictures import HIS_EVALUATORS
+from evenhand.instruments.pictures import HIS_EVALUATORS, Loading
 from evenhand.instruments.readers import face_reader, inception_reader, person_detector, person_reader
 
 EYES_NOSE_MOUTH = np.array([[203, 102], [247, 103], [222, 126], [200, 141], [243, 143]])  # of the astronaut, by eye
@@ -208,6 +208,17 @@ def test_lpips_is_that_of_its_authors_package(backbone: str) -> None:
     with torch.inference_mode():
         found = build_network(f"lpips-{backbone}").network(first, second)
     assert found.tolist() == pytest.approx(PUBLISHED_LPIPS[backbone], abs=1e-6)
+
+
+def test_pairs_that_lpips_can_not_compare_are_named(tmp_path: Path) -> None:
+    small, tiny, other = (
+        saved(tmp_path / f"{side}.png", np.full((side, side, 3), 90, np.uint8)) for side in (40, 20, 44)
+    )
+    comparer = lpips_comparer("alex", loading=Loading("own", HIS_EVALUATORS.decoder))
+    readings = comparer.comparisons([small, small, tiny], [small, other, tiny])
+    assert readings.positions.tolist() == [0]
+    assert "40 × 40 against 44 × 44" in readings.problems[0].reason
+    assert "at least 32 × 32" in readings.problems[1].reason
 
 
 def test_the_face_reader_reads_the_face_or_the_whole_picture(tmp_path: Path) -> None:

@@ -118,6 +118,8 @@ def _tensors(located: Located, target: nn.Module) -> dict[str, Tensor]:
             return checkpoints.read_darknet(located.path, target)
         case Kind.FLAX:
             return carriers.flax_backbone(located.path)
+        case Kind.FLAX_HEADS:
+            return carriers.flax_heads(located.path)
         case Kind.FACENET_GRAPH:
             return carriers.facenet_graph(located.path)
         case Kind.FID_SCRIPT:

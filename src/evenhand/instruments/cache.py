@@ -2,7 +2,8 @@
 
 A key is the SHA-256 of a file's bytes (two for a pair); a fingerprint names the instrument with its weights and
 preparation. Renaming a file changes nothing, changing a byte of it or of the weights reads anew. Readings lie in shards
-that are whole or absent: values are written first, and only a shard with its keys counts.
+that are whole or absent: values are written first, and only a shard with its keys counts. A shard is written when
+enough readings wait for it, and at the end of a run.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from evenhand.core.errors import StorageError
 Vector = NDArray[np.floating]
 
 
+SHARD = 1024
+"""Readings that wait before a shard is written: what a run that is killed has to read again."""
+
+
 class ReadingCache:
     """The stored readings of one instrument below `folder`; None for `folder` keeps nothing."""
 
@@ -30,44 +35,57 @@ class ReadingCache:
         self.fingerprint = fingerprint
         self.place = folder / "readings" / hashlib.sha256(fingerprint.encode()).hexdigest()[:24] if folder else None
         self._rows: dict[str, tuple[NDArray[np.floating], int]] = {}
+        self._waiting: dict[str, Vector] = {}
         if self.place is not None and self.place.is_dir():
             for keys in sorted(self.place.glob("*.keys.npy")):
                 self._open(keys)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._rows) + len(self._waiting)
 
     def get(self, key: str) -> Vector | None:
         """The reading kept under a key; None when there is none."""
+        if key in self._waiting:
+            return self._waiting[key]
         if key not in self._rows:
             return None
         values, row = self._rows[key]
         return np.array(values[row])
 
     def add(self, readings: Mapping[str, Vector]) -> None:
-        """Keep readings as one new shard."""
-        if self.place is None or not readings:
+        """Keep readings; they are written with others as one shard."""
+        if self.place is None:
             return
-        keys = np.array(sorted(readings))
+        self._waiting.update(readings)
+        if len(self._waiting) >= SHARD:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self.place is None or not self._waiting:
+            return
+        keys = np.array(sorted(self._waiting))
+        values = np.stack([self._waiting[key] for key in keys])
         name = hashlib.sha256("\n".join(keys).encode()).hexdigest()[:24]
         try:
             self.place.mkdir(parents=True, exist_ok=True)
             about = self.place / "about.json"
             if not about.exists():
                 _whole(about, json.dumps({"fingerprint": self.fingerprint}, indent=2).encode())
-            _whole(self.place / f"{name}.values.npy", _npy(np.stack([readings[key] for key in keys])))
+            _whole(self.place / f"{name}.values.npy", _npy(values))
             _whole(self.place / f"{name}.keys.npy", _npy(keys))
         except OSError as error:
             raise StorageError(
                 f"{self.place}: readings can't be kept ({error.strerror}). Free space, or run without a cache."
             ) from error
+        self._waiting = {}
         self._open(self.place / f"{name}.keys.npy")
 
     def forget(self) -> None:
         """Delete every reading of this instrument."""
         if self.place is not None:
             shutil.rmtree(self.place, ignore_errors=True)
-        self._rows = {}
+        self._rows, self._waiting = {}, {}
 
     def _open(self, keys: Path) -> None:
         """Make a shard's readings findable; a damaged shard is passed over, and its pictures are read again."""

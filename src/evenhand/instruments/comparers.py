@@ -20,11 +20,13 @@ from evenhand.instruments import pixels
 from evenhand.instruments.architectures import NO_PATHS, Ready, WeightPaths, build_network
 from evenhand.instruments.cache import ReadingCache
 from evenhand.instruments.pictures import FHIBE, HIS_EVALUATORS, Loading
-from evenhand.instruments.pixels import MultiScaleSetting, PsnrSetting, SsimSetting
+from evenhand.instruments.pixels import MultiScaleSetting, PsnrSetting, SsimSetting, check_pair
 from evenhand.instruments.readings import Instrument, Pictures, Readings, Vectors, measure
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+_LEAST_SIDE = 32  # of a picture that still has pixels at LPIPS' last depth
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,11 @@ class PictureComparer:
         if len(images) != len(others):
             raise OptionError(f"{len(images)} pictures against {len(others)}: comparing needs as many on both sides.")
         jobs = list(zip(map(Path, images), map(Path, others), strict=True))
-        return measure(self.instrument, jobs, ReadingCache(self.cache, self.fingerprint))
+        store = ReadingCache(self.cache, self.fingerprint)
+        try:
+            return measure(self.instrument, jobs, store)
+        finally:
+            store.flush()
 
 
 def ssim_comparer(
@@ -92,6 +98,8 @@ def lpips_comparer(
     def together(jobs: Sequence[Pictures]) -> Vectors:
         import torch
 
+        for job in jobs:
+            check_pair(job[0].pixels, job[1].pixels, _LEAST_SIDE)
         with torch.inference_mode():
             first, second = (signed(unit_batch([job[side].pixels for job in jobs], network.device)) for side in (0, 1))
             distances: Tensor = network.network(first, second)

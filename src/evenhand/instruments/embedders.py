@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError, MissingExtraError, UnknownNameError
 from evenhand.instruments.architectures import NO_PATHS, Ready, WeightPaths, build_network
-from evenhand.instruments.cache import ReadingCache
-from evenhand.instruments.comparers import unit_batch
+from evenhand.instruments.comparers import PictureComparer, unit_batch
 from evenhand.instruments.detectors import FaceDetector, mtcnn_detector, quiet_opencv
 from evenhand.instruments.errors import PictureError
 from evenhand.instruments.faces import Face, align, blue_green_red, crop, standardised
 from evenhand.instruments.pictures import AS_IT_IS, Pixels
-from evenhand.instruments.readings import Instrument, Pictures, Readings, Vectors, measure
+from evenhand.instruments.readings import Instrument, Pictures, Readings, Vectors
 from evenhand.instruments.weights import locate
 
 if TYPE_CHECKING:
@@ -91,9 +90,8 @@ class FaceSimilarity:
 
     def comparisons(self, images: Sequence[Path], others: Sequence[Path]) -> Readings:
         """What could be measured, and the reasons for the rest."""
-        jobs = list(zip(map(Path, images), map(Path, others), strict=True))
-        instrument = Instrument(self.fingerprint, AS_IT_IS, 1, together=self._together, batch=8)
-        return measure(instrument, jobs, ReadingCache(self.cache, self.fingerprint))
+        instrument = Instrument(self.fingerprint, AS_IT_IS, 1, together=self._together, batch=4)
+        return PictureComparer(instrument, self.cache).comparisons(images, others)
 
     def _together(self, jobs: Sequence[Pictures]) -> Vectors:
         crops = [self._first(picture.pixels, picture.name) for job in jobs for picture in job]

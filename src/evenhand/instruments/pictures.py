@@ -175,12 +175,12 @@ def _too_large(found: str, most_pixels: int) -> str:
 
 
 def _looks_cut_off(data: bytes, form: str) -> bool:
-    """Whether the file's closing mark is missing; OpenCV would fill the rest with grey and say nothing."""
+    """Whether the file's closing mark is missing, or none is known; OpenCV would fill the rest and say nothing."""
     if form in ("JPEG", "MPO"):
         return b"\xff\xd9" not in data[-4096:]
     if form == "PNG":
         return b"IEND" not in data[-4096:]
-    return form not in ("BMP", "PPM")
+    return True
 
 
 def _by_opencv(data: bytes, name: str) -> Pixels:

@@ -145,14 +145,14 @@ def ssim(picture: Pixels, reference: Pixels, setting: SsimSetting = SSIM["his_ev
     >>> ssim(grey, grey)
     1.0
     """
-    _check_pair(picture, reference, setting.width)
+    check_pair(picture, reference, setting.width)
     if setting.window is Window.UNIFORM and setting.colours is Colours.EACH and not setting.shrink_to_256:
         return _ssim_in_strips(picture, reference, setting)
     first, second = _as_planes(picture, setting.colours), _as_planes(reference, setting.colours)
     if setting.shrink_to_256:
         factor = max(1, round(min(first.shape[:2]) / 256))
         first, second = _block_means(first, factor), _block_means(second, factor)
-        _check_pair(first, second, setting.width)
+        check_pair(first, second, setting.width)
     similarity, _ = _similarity_maps(first, second, _gaussian(setting.width, setting.sigma))
     return float(similarity.mean())
 
@@ -173,7 +173,7 @@ def ms_ssim(picture: Pixels, reference: Pixels, setting: MultiScaleSetting = MS_
         if setting.colours is Colours.LUMA
         else (setting.width - 1) * 2 ** (scales - 1) + 1
     )
-    _check_pair(picture, reference, least)
+    check_pair(picture, reference, least)
     taps = _gaussian(setting.width, setting.sigma, single=setting.single_precision_window)
     first, second = _as_planes(picture, setting.colours), _as_planes(reference, setting.colours)
     terms = []
@@ -205,7 +205,7 @@ def psnr(picture: Pixels, reference: Pixels, setting: PsnrSetting = PSNR["his_ev
     >>> psnr(black, white), psnr(white, black)
     (-6.020599913279624, 0.0)
     """
-    _check_pair(picture, reference, 1)
+    check_pair(picture, reference, 1)
     if setting.rule is RangeRule.FLOORED:
         error = np.float32(_mean_square(picture, reference, _UNIT))
         return float(np.float32(-10.0) * np.log10(error + np.float32(1e-8)))
@@ -250,7 +250,8 @@ def setting_named(kind: str, name: str) -> SsimSetting | MultiScaleSetting | Psn
     return tables[kind][name]
 
 
-def _check_pair(picture: NDArray[np.generic], reference: NDArray[np.generic], least: int) -> None:
+def check_pair(picture: NDArray[np.generic], reference: NDArray[np.generic], least: int) -> None:
+    """Nothing when two pictures have one size of at least `least` pixels a side; otherwise a `PictureError`."""
     if picture.shape != reference.shape:
         sizes = " against ".join(f"{shape[1]} × {shape[0]}" for shape in (picture.shape, reference.shape))
         raise PictureError("the pair", f"is of unequal size: {sizes} pixels. Resize one, or load both at one size.")

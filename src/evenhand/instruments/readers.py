@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,11 +35,17 @@ class PictureReader:
 
     instrument: Instrument
     cache: Path | None = None
+    beneath: PictureReader | None = None  # a detector that this reader asks, picture by picture
 
     @property
     def fingerprint(self) -> str:
         """Name, weights and preparation: part of every result."""
         return self.instrument.fingerprint
+
+    @cached_property
+    def store(self) -> ReadingCache:
+        """The readings that were taken before."""
+        return ReadingCache(self.cache, self.fingerprint)
 
     def read(self, images: Sequence[Path]) -> Vectors:
         """One vector per picture; an error that counts and names the pictures when some can't be read."""
@@ -46,9 +53,20 @@ class PictureReader:
 
     def readings(self, images: Sequence[Path]) -> Readings:
         """What could be read, and the reasons for the rest."""
-        return measure(
-            self.instrument, [(Path(image),) for image in images], ReadingCache(self.cache, self.fingerprint)
-        )
+        try:
+            return self.glance(images)
+        finally:
+            self.flush()
+
+    def glance(self, images: Sequence[Path]) -> Readings:
+        """As `readings`, but new ones stay in memory until `flush`: for few pictures at a time."""
+        return measure(self.instrument, [(Path(image),) for image in images], self.store)
+
+    def flush(self) -> None:
+        """Write new readings to the cache folder."""
+        self.store.flush()
+        if self.beneath is not None:
+            self.beneath.flush()
 
 
 @dataclass(frozen=True)
@@ -164,7 +182,7 @@ def person_reader(
     loading = _his(image_size)
     seen = detector.fingerprint if detector else f"no-detector{':normalised' if strict else ''}"
     name = f"{which}|{network.fingerprint}|{loading.fingerprint}|{seen}"
-    return PictureReader(Instrument(name, loading, width, together=together), cache)
+    return PictureReader(Instrument(name, loading, width, together=together), cache, beneath=detector)
 
 
 def face_reader(
@@ -227,9 +245,9 @@ def _network_reader(
             features: Tensor = ready.network(batch)
             return features.cpu().numpy()
 
-    return PictureReader(
-        Instrument(f"{name}|{ready.fingerprint}|{loading.fingerprint}", loading, width, together=together), cache
-    )
+    whole = f"{name}|{ready.fingerprint}|{loading.fingerprint}"
+    batch = 16 if loading.size else 4  # pictures of any size wait in memory
+    return PictureReader(Instrument(whole, loading, width, together=together, batch=batch), cache)
 
 
 def _to_299(batch: Tensor) -> Tensor:
@@ -255,5 +273,5 @@ def _to_299_by_corners(batch: Tensor) -> Tensor:
 
 def _boxes(detector: PictureReader, names: tuple[str, ...]) -> tuple[WholeBox | None, ...]:
     """The detector's boxes for the pictures of these names, from its cache where they were found before."""
-    rows = detector.read([Path(name) for name in names])
+    rows = detector.glance([Path(name) for name in names]).complete(detector.fingerprint)
     return tuple((int(row[1]), int(row[2]), int(row[3]), int(row[4])) if row[0] > 0 else None for row in rows)

@@ -27,8 +27,6 @@ Job = tuple[Path, ...]  # the pictures of one measurement: one, or two that are 
 Pictures = tuple[Picture, ...]
 Vectors = NDArray[np.floating]  # (measurements, numbers of one)
 
-_KEEP_EVERY = 1024  # measurements between two shards of the cache
-
 
 class Problem(NamedTuple):
     """A picture, or pair, that could not be measured."""
@@ -86,7 +84,10 @@ class Instrument:
 
 
 def measure(instrument: Instrument, jobs: Sequence[Job], cache: ReadingCache) -> Readings:
-    """Every job measured once, in order; pictures with the same bytes share one measurement."""
+    """Every job measured once, in order; pictures with the same bytes share one measurement.
+
+    New readings are added to `cache`; whoever owns it flushes it when the run is over.
+    """
     started = time.perf_counter()
     work = _Work(instrument, cache)
     waiting: list[tuple[str, Pictures]] = []
@@ -100,7 +101,6 @@ def measure(instrument: Instrument, jobs: Sequence[Job], cache: ReadingCache) ->
             work.run(waiting)
             waiting = []
     work.run(waiting)
-    work.keep()
     return work.readings(time.perf_counter() - started, waited)
 
 
@@ -125,7 +125,6 @@ class _Work:
         self.begun: set[str] = set()
         self.found: dict[str, Vector] = {}
         self.broken: dict[str, str] = {}
-        self.new: dict[str, Vector] = {}
         self.order: list[_Prepared] = []
         self.measured = 0
 
@@ -164,8 +163,7 @@ class _Work:
             self.found[done.key] = done.vector
             if done.fresh:
                 self.measured += 1
-                self.new[done.key] = done.vector
-                self._keep_sometimes()
+                self.cache.add({done.key: done.vector})
         return done.key
 
     def run(self, batch: Sequence[tuple[str, Pictures]]) -> None:
@@ -181,18 +179,10 @@ class _Work:
             for one in batch:
                 self.run([one])
             return
-        for (key, _), vector in zip(batch, vectors, strict=True):
-            self.found[key] = self.new[key] = np.asarray(vector)
+        measured = {key: np.asarray(vector) for (key, _), vector in zip(batch, vectors, strict=True)}
+        self.found.update(measured)
+        self.cache.add(measured)
         self.measured += len(batch)
-        self._keep_sometimes()
-
-    def keep(self) -> None:
-        self.cache.add(self.new)
-        self.new = {}
-
-    def _keep_sometimes(self) -> None:
-        if len(self.new) >= _KEEP_EVERY:
-            self.keep()
 
     def readings(self, seconds: float, waited: float) -> Readings:
         problems, rows, positions = [], [], []

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from families import synthesis_family
 from harness import Case, Checks
 
@@ -51,7 +52,12 @@ def cases(folder: Path) -> Iterator[Case]:
         name = str(place.relative_to(folder)) if place != folder else "synthesis"
 
         def check(checks: Checks, place: Path = place) -> None:
-            _check(checks, place)
+            threads = torch.get_num_threads()
+            torch.set_num_threads(1)  # families run beside each other
+            try:
+                _check(checks, place)
+            finally:
+                torch.set_num_threads(threads)
 
         yield Case(name, files, check)
 

@@ -104,13 +104,6 @@ class CascadeSettings:
     overlap: float = 0.7  # above which the weaker of two boxes goes
 
 
-UCCS_SETTINGS = CascadeSettings(least_face=40, thresholds=(0.2, 0.2, 0.2))
-"""The watchlist challenge's detection baseline: deliberately low thresholds."""
-
-FHIBE_SETTINGS = CascadeSettings(least_face=20, thresholds=(0.6, 0.7, 0.8))
-"""What FHIBE asks before it aligns a face for CurricularFace."""
-
-
 class Mtcnn(nn.Module):
     """The three networks and the cascade over them; one picture at a time."""
 
