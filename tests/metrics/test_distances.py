@@ -50,6 +50,16 @@ def test_the_frechet_distance_is_that_of_its_definition(n: int, m: int, d: int) 
     assert frechet_distance(made, real) == pytest.approx(by_definition(made, real), rel=1e-6)
 
 
+@pytest.mark.slow
+def test_at_the_size_of_inception_features_it_is_that_of_the_matrix_square_root() -> None:
+    made, real = two_sets(2, 2600, 2500, 2048)
+    c1, c2 = np.cov(made, rowvar=False), np.cov(real, rowvar=False)
+    difference = made.mean(axis=0) - real.mean(axis=0)
+    root = float(np.trace(linalg.sqrtm(c1 @ c2)).real)
+    expected = float(difference @ difference + np.trace(c1) + np.trace(c2)) - 2 * root
+    assert frechet_distance(made, real) == pytest.approx(expected, rel=1e-6)
+
+
 def test_one_dimension_can_be_checked_on_paper() -> None:
     # means 1 and 4, deviations √2 and √8: 9 + 2 + 8 − 2·4
     assert frechet_distance(np.array([[0.0], [2.0]]), np.array([[2.0], [6.0]])) == pytest.approx(11.0)

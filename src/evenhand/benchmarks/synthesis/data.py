@@ -16,9 +16,10 @@ from evenhand.benchmarks.synthesis.folders import (
     read_attributes,
     read_frames,
 )
+from evenhand.benchmarks.synthesis.items import Item
 from evenhand.benchmarks.synthesis.looks import WEIGHTS
-from evenhand.benchmarks.synthesis.options import ProtocolOptions, SynthesisOptions
-from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Item, Protocol, Reading
+from evenhand.benchmarks.synthesis.options import AppearanceOptions, ProtocolOptions, SynthesisOptions
+from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Reading
 from evenhand.benchmarks.synthesis.protocol_file import Question
 from evenhand.core.errors import DataError
 from evenhand.core.task import Dataset, InputFact, Sample
@@ -175,17 +176,20 @@ def _load(data: Path, options: ProtocolOptions, question: Question, *, cross: bo
     data = Path(data)
     if not data.is_dir():
         raise DataError(f"{data} is no folder. Name the folder of the data set.")
-    protocol = Protocol(
-        find_protocol(data, options.dataset, question, options.protocol),
-        data,
-        FLAVOURS[options.dataset],
-        question=question,
-        sources=options.sources,
-        reading=options.rules,
-        parameters=False,
-    )
-    asked = Protocol(
-        protocol.path, data, protocol.flavour, question=question, sources=options.sources, reading=options.rules
+    path = find_protocol(data, options.dataset, question, options.protocol)
+    motion = options.motion if isinstance(options, AppearanceOptions) else "appearance"
+    protocol, asked = (
+        Protocol(
+            path,
+            data,
+            FLAVOURS[options.dataset],
+            question=question,
+            sources=options.sources,
+            reading=options.rules,
+            parameters=with_parameters,
+            motion=motion,
+        )
+        for with_parameters in (False, True)
     )
     if not len(protocol):
         raise DataError(f"{protocol.path} has no item for {question.value}.")

@@ -1,8 +1,8 @@
-"""Small made-up videos with a planted truth: people in overalls are imitated worse, those who wave only look so.
+"""Small made-up videos with a planted truth: people in overalls are imitated worse, men only look so.
 
 Forty-eight drawn people move for six frames each, in the folders and with the protocol file of a published data set.
 A simulated model blurs what it imitates: more for some videos than for others, and much more for everyone who wears an
-overall. Those who wave their arms are blurred like everybody else; by the luck of the draw they come out a bit worse.
+overall. Men are blurred like everybody else; by the luck of the draw they come out a little worse.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from evenhand.scenes.figures import Pixels
 VIDEOS, FRAMES, SIZE = 48, 6, 64
 CLOTHES, SEXES = ("two-piece", "overall"), ("female", "male")
 MOTIONS: tuple[Motion, ...] = ("arms", "walk", "turn")
-PLANTED, CHANCE = "clothing=overall", "motion=arms"
+PLANTED, CHANCE = "clothing=overall", "sex=male"
 _LAYOUT = 6  # the picture in 6 × 6 patches: a feature that needs no network
 
 
@@ -48,7 +48,7 @@ def demo(folder: Path) -> Sequence[Demo]:
     _imitate(data, made, videos)
     story = (
         f"{VIDEOS} drawn people, {FRAMES} frames each. The model blurs everyone a little and people in overalls a lot; "
-        "those who wave their arms are blurred like the others and fare worse by chance alone."
+        "men are blurred like the others and fare worse by chance alone."
     )
     common = {"dataset": "iPER", "image_size": SIZE}
     return [

@@ -12,6 +12,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,7 @@ class FeatureTable:
 
     def positions(self, paths: Sequence[Path]) -> NDArray[np.intp]:
         """The row of every frame; −1 where it has none."""
-        known = self._index()
+        known = self._index
         return np.array([known.get(frame_id(path, self.root), -1) for path in paths], dtype=np.intp)
 
     def rows(self, name: str, paths: Sequence[Path]) -> Array:
@@ -57,6 +58,7 @@ class FeatureTable:
         found[where >= 0] = array[where[where >= 0]]
         return found
 
+    @cached_property
     def _index(self) -> dict[str, int]:
         return {name: row for row, name in enumerate(self.ids)}
 

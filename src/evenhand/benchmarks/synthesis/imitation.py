@@ -24,8 +24,9 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from evenhand.benchmarks.synthesis.items import Item
 from evenhand.benchmarks.synthesis.models import Answer, Before, SynthesisModel
-from evenhand.benchmarks.synthesis.protocol import Item, Protocol
+from evenhand.benchmarks.synthesis.protocol import Protocol
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample, Unanswered
 
@@ -92,7 +93,10 @@ def answer_samples(
         for sample in samples:
             given = Sample(sample.id, sample.media, dict(sample.given))
             said = worker.ask(sample.id, "answer_sample", (given,), None)
-            yield sample.id, Unanswered(said.cause) if isinstance(said, Unfinished) else tuple(said)
+            if isinstance(said, Unfinished):
+                yield sample.id, Unanswered(said.cause.removeprefix(f"{sample.id}: "))
+            else:
+                yield sample.id, tuple(said)
     finally:
         worker.close()
 

@@ -21,6 +21,8 @@ from evenhand.core.errors import DataError, InputError, PredictionError
 from evenhand.core.records import Array
 from evenhand.store.inputs import read
 
+_RECENT = 2  # both sides of a part
+
 WEIGHTS: Mapping[str, tuple[str, ...]] = {
     "inception": ("inception-imagenet",),
     "logits": ("inception-imagenet",),
@@ -81,6 +83,14 @@ class Networks:
             self.fingerprints[feature] = str(self.built[feature].fingerprint)
         return self.built[feature]
 
+    def classifier(self) -> Any:
+        """The Inception network itself, which features and class logits share."""
+        from evenhand.instruments.architectures import build_network
+
+        if "classifier" not in self.built:
+            self.built["classifier"] = build_network("inception-imagenet", folder=self.weights, device=self.device)
+        return self.built["classifier"]
+
     def _build(self, feature: str) -> Any:
         from evenhand.instruments import comparers, pictures, readers
         from evenhand.instruments.people import Scaling
@@ -90,7 +100,9 @@ class Networks:
             return self._onnx_reader(feature)
         match feature:
             case "inception" | "logits":
-                return readers.inception_reader("imagenet", image_size=self.image_size, **common)
+                return readers.inception_reader(
+                    "imagenet", image_size=self.image_size, cache=self.cache, ready=self.classifier()
+                )
             case "fid-2015":
                 return readers.inception_reader("fid", **common)
             case "osnet" | "pcb":
@@ -171,6 +183,7 @@ class Looks:
     networks: Networks = field(default_factory=Networks)
     warn: Callable[[str], None] = lambda message: None
     refused: dict[str, str] = field(default_factory=dict)  # what is not available, and why
+    recent: dict[tuple[str, tuple[Path, ...]], Any] = field(default_factory=dict)  # the last few Inception readings
 
     def available(self, name: str, *, comparison: bool = False) -> bool:
         """Whether a feature (or a comparison of two frames) can be had; what can't is said once."""
@@ -202,7 +215,7 @@ class Looks:
 
     def _by_network(self, feature: str, paths: Sequence[Path]) -> Seen:
         instrument = self.networks.instrument(feature)
-        readings = instrument.readings(list(paths))
+        readings = self._readings(instrument, feature, tuple(paths))
         rows = readings.values
         flagged = hasattr(instrument, "found")  # its first number says whether a face was found
         width = rows.shape[1] - flagged
@@ -214,9 +227,24 @@ class Looks:
             values = np.full((len(paths), vectors.shape[1]), np.nan, dtype=np.float32)
         values[readings.positions] = vectors
         found[readings.positions] = rows[:, 0] > 0 if flagged else True
+        detector = self.networks.built.get("detector")
+        if feature in ("osnet", "pcb") and detector is not None and self.networks.cache is not None:
+            boxes = detector.readings(list(paths))  # kept when the features were read
+            found[boxes.positions] = boxes.values[:, 0] > 0
         for problem in readings.problems:
             reasons[problem.position] = f"{problem.picture}: {problem.reason}"
         return Seen(values, found, tuple(reasons))
+
+    def _readings(self, instrument: Any, feature: str, paths: tuple[Path, ...]) -> Any:
+        """What the instrument says of the frames; logits start from the pooled features of a moment ago."""
+        if feature not in ("inception", "logits"):
+            return instrument.readings(list(paths))
+        key = instrument.fingerprint, paths
+        if key not in self.recent:
+            while len(self.recent) >= _RECENT:
+                self.recent.pop(next(iter(self.recent)))
+            self.recent[key] = instrument.readings(list(paths))
+        return self.recent[key]
 
     def _logits(self, instrument: Any, features: Array) -> Array:
         """Class logits from pooled features, by the network's last layer."""
@@ -224,13 +252,7 @@ class Looks:
             return np.asarray(instrument.logits(features))
         import torch
 
-        from evenhand.instruments.architectures import build_network
-
-        if "classifier" not in self.networks.built:
-            self.networks.built["classifier"] = build_network(
-                "inception-imagenet", folder=self.networks.weights, device=self.networks.device
-            )
-        ready = self.networks.built["classifier"]
+        ready = self.networks.classifier()
         with torch.inference_mode():
             logits = ready.network.logits(torch.from_numpy(np.asarray(features)).to(ready.device))
         return np.asarray(logits.cpu().numpy())

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evenhand.benchmarks.synthesis.protocol import Item
+from evenhand.benchmarks.synthesis.items import Item
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample, Unanswered
 

@@ -85,6 +85,15 @@ class ProtocolOptions(SynthesisOptions):
 
 
 @dataclass(frozen=True)
+class AppearanceOptions(ProtocolOptions):
+    """What appearance transfer can be told besides."""
+
+    motion: Literal["appearance", "source"] = option(
+        "appearance", "whose video the person moves through and is measured against: the appearance's, or their own"
+    )
+
+
+@dataclass(frozen=True)
 class CrossOptions(ProtocolOptions):
     """What cross-imitation can be told besides."""
 

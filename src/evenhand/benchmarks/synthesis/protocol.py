@@ -16,11 +16,12 @@ Where the published code and good sense differ there are two readings:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Literal, NamedTuple, overload
 
+from evenhand.benchmarks.synthesis.items import Item, ReferenceFrames, SourceFrames
 from evenhand.benchmarks.synthesis.parameters import BodyParameters, read_parameters
 from evenhand.benchmarks.synthesis.protocol_file import Entry, Question, read_protocol
 from evenhand.core.errors import DataError, OptionError, UnknownNameError
@@ -67,75 +68,6 @@ def flavour_named(name: str) -> Flavour:
     return FLAVOURS[name]
 
 
-@dataclass(frozen=True)
-class SourceFrames:
-    """The person to be shown: frames of the source video, with their parameters."""
-
-    name: str
-    formatted_name: str
-    folder: Path
-    images: tuple[Path, ...]
-    asked: int  # how many sources were asked for
-    smpls: Array | None = None  # (images, 85)
-    keypoints: Array | None = None  # (images, 19, 2)
-    with_views: bool = False
-
-    def as_dictionary(self) -> dict[str, Any]:
-        """The dictionary that the published package hands to a model."""
-        given: dict[str, Any] = {
-            "s_n": self.asked,
-            "name": self.name,
-            "formated_name": self.formatted_name,
-            "vid_path": str(self.folder),
-            "images": [str(path) for path in self.images],
-            "smpls": self.smpls,
-            "kps": self.keypoints,
-        }
-        return given | _views(self.smpls, self.with_views)
-
-
-@dataclass(frozen=True)
-class ReferenceFrames:
-    """The frames whose motion or view is to be shown, with their parameters."""
-
-    name: str
-    formatted_name: str
-    images: tuple[Path, ...]
-    self_imitation: bool
-    smpls: Array | None = None
-    keypoints: Array | None = None
-    masks: tuple[Path, ...] | None = None
-    with_views: bool = False
-
-    def as_dictionary(self) -> dict[str, Any]:
-        """The dictionary that the published package hands to a model."""
-        given: dict[str, Any] = {
-            "name": self.name,
-            "formated_name": self.formatted_name,
-            "images": [str(path) for path in self.images],
-            "smpls": self.smpls,
-            "kps": self.keypoints,
-            "self_imitation": self.self_imitation,
-        }
-        if self.masks is not None:
-            given["masks"] = [str(path) for path in self.masks]
-        return given | _views(self.smpls, self.with_views)
-
-
-@dataclass(frozen=True)
-class Item:
-    """One source person and what is asked of the model for it."""
-
-    name: str  # the video; with the number of the source where a video has several items
-    video: str
-    source: SourceFrames
-    own: ReferenceFrames  # self-imitation, novel views, or the motion of an appearance transfer; also the truth
-    cross: ReferenceFrames | None = None
-    flag: tuple[Path, ...] = ()  # real frames of the source video that cross-imitations are measured against
-    appearance: SourceFrames | None = None
-    attributes: Mapping[str, str] = field(default_factory=dict)
-
-
 class Listing(NamedTuple):
     """The sorted entries of a video's folder."""
 
@@ -168,12 +100,15 @@ class Protocol(Sequence[Item]):
         sources: int = 1,
         reading: Reading = Reading.COMPAT,
         parameters: bool = True,
+        motion: Literal["appearance", "source"] = "appearance",
     ) -> None:
+        """`motion`: whose flag window an appearance transfer moves through, and is measured against."""
         self.path, self.root, self.flavour, self.question = path, Path(root), flavour, question
         self.sources = 1 if flavour.three_items or question is Question.NOVEL_VIEW else sources
         self.reading, self._with_parameters = reading, parameters or flavour.three_items
         self.entries, pairs, self.fact = read_protocol(path, question)
         self._chosen = tuple(_choose(self.entries, pairs, flavour, question, path))
+        self._motion = motion
         self._listings: dict[str, Listing] = {}
         self._parameters: tuple[str, BodyParameters] | None = None
 
@@ -249,7 +184,8 @@ class Protocol(Sequence[Item]):
         if self.question is Question.APPEARANCE:
             other = self.entries[chosen.other]
             appearance = self._source(chosen.other, self._source_names(chosen.other, other))
-            motion = self._reference(chosen.other, other.flag, self_imitation=True, what="flag")
+            mover, window = (chosen.other, other.flag) if self._motion == "appearance" else (chosen.video, entry.flag)
+            motion = self._reference(mover, window, self_imitation=True, what="flag")
             return Item(chosen.name, chosen.video, source, motion, None, (), appearance, entry.attributes)
         own, cross = entry.self_imitation, entry.cross_imitation
         assert own is not None and cross is not None  # checked when the file was read  # noqa: PT018
@@ -452,8 +388,3 @@ def _rows(array: Array | None, positions: Sequence[int], video: str) -> Array | 
             "Write parameters for every frame."
         )
     return array[list(positions)]
-
-
-def _views(smpls: Array | None, with_views: bool) -> dict[str, Any]:
-    """The camera and the first joint: the first six columns."""
-    return {"views": None if smpls is None else smpls[:, :6]} if with_views else {}

@@ -28,6 +28,10 @@ PIXELS = ("ssim", "psnr", "ms-ssim")
 WORST: Mapping[str, float] = {"ssim": -1.0, "psnr": 0.0, "ms_ssim": 0.0, "lps": 1.0, "squared_error": 4.0}
 """What a missing frame counts as under `on_missing=worst`; cosines count as −1. Distances of sets leave it out."""
 
+_NO_FACE = "no face in the reference"
+_NO_PERSON = "no person found: the whole picture was looked at"
+_NOT_LOOKED_FOR = "not looked for"
+
 Attributes = Callable[[Sequence[FramePair]], Mapping[str, Attribute]]
 
 
@@ -58,8 +62,10 @@ def paired_rows(pairs: Sequence[FramePair], looks: Looks, asked: Asked) -> Itera
     weights = batch_weights(len(pairs), asked.batch)
     features = [name for name in features_of(asked.names, asked.reading) if looks.available(name)]
     comparisons = [name for name in _comparisons(asked.names) if looks.available(name, comparison=True)]
-    faces = _face_flags(pairs, looks) if "face" in features else None
-    shares = None
+    # Batches are weighed by the faces of their references, so these are looked for before the first row is written.
+    references = _reference_faces(pairs, looks) if "face" in features else []
+    faces = np.concatenate([seen.found for seen in references]) if references else None
+    shares = paired_face_shares(np.zeros(len(pairs)), faces, asked.batch) if faces is not None else None
     for span, pixels in zip(blocks(len(pairs), PART), _pixel_parts(pairs, asked), strict=True):
         part = pairs[span]
         reasons = [pair.reason or reason for pair, reason in zip(part, pixels["reason"].tolist(), strict=True)]
@@ -69,17 +75,22 @@ def paired_rows(pairs: Sequence[FramePair], looks: Looks, asked: Asked) -> Itera
             columns[name] = compared.values
             _note(reasons, compared.reasons)
         for feature in features:
-            values, why, _ = _cosines(looks, feature, part)
+            known = references[span.start // PART] if feature == "face" else None
+            values, why, persons = _cosines(looks, feature, part, known)
+            if feature in ("osnet", "pcb"):
+                columns["person_reason"] = _why(persons, _NO_PERSON)
             columns["sspe" if feature == "body" else f"cosine_{feature}"] = values
             _note(reasons, why)
+        if any(entry_of(name).feature in ("osnet", "pcb") for name in asked.names):
+            columns.setdefault("person_reason", np.full(len(part), _NOT_LOOKED_FOR))
         for name in asked.names:  # what is not available is a column without values
             columns.setdefault(column_of(name), np.full(len(part), np.nan))
         columns["weight"] = weights[span]
         if "face-CS" in asked.names:
             found = faces[span] if faces is not None else np.zeros(len(part), dtype=np.bool_)
             columns["reference_has_face"] = found
-            if faces is not None:
-                shares = shares if shares is not None else paired_face_shares(np.zeros(len(pairs)), faces, asked.batch)
+            columns["face_reason"] = _why(found, _NO_FACE)
+            if shares is not None:
                 cosine = columns["cosine_face"]
                 columns["face_published"] = np.where(found, cosine, np.where(np.isnan(cosine), np.nan, 0.0))
                 columns["face_weight"] = shares.weights[span]
@@ -105,38 +116,30 @@ def unpaired_rows(pairs: Sequence[FramePair], looks: Looks, asked: Asked) -> Ite
         part = pairs[span]
         seen = {feature: _both(looks, feature, part) for feature in features}
         for is_made in (True, False):
-            inside = [number for number, pair in enumerate(part) if _path(pair, made=is_made) is not None]
+            # A frame that was asked for and is not there is a row too: without features, with its reason.
+            inside = [
+                number
+                for number, pair in enumerate(part)
+                if _path(pair, made=is_made) is not None or (is_made and pair.reason)
+            ]
             if not inside:
                 continue
-            reasons = [part[number].reason for number in inside]
+            reasons = [part[number].reason if is_made else "" for number in inside]
             columns: dict[str, Array] = {
                 "item": np.array([f"{part[n].id}:{'synthesised' if is_made else 'real'}" for n in inside]),
                 "unit": np.array([part[n].unit for n in inside]),
                 "synthesised": np.full(len(inside), is_made),
                 "split": split[span][inside] if is_made else np.zeros(len(inside), dtype=np.int64),
+                "weight": weights[span][inside] if is_made else np.zeros(len(inside)),
             }
-            for feature in wanted:
-                if feature not in seen:
-                    columns[feature] = np.full((len(inside), 1), np.nan, dtype=np.float32)
-                    continue
-                own = seen[feature][0 if is_made else 1]
-                columns[feature] = own.values[inside]
-                _note(reasons, [own.reasons[n] for n in inside])
-            both = np.array([part[n].prediction is not None and part[n].reference is not None for n in inside], bool)
-            counted = both & is_made
-            for feature in wanted if has_cosines else ():
-                name = "sspe" if feature == "body" else f"cosine_{feature}"
-                columns[name] = np.full(len(inside), np.nan)
-                if feature in seen and is_made and feature not in ("inception", "logits"):
-                    columns[name] = _row_values(feature, *seen[feature])[inside]
-            columns["weight"] = np.where(counted, weights[span][inside], 0.0)
-            columns["asked"] = counted.astype(np.float64)
+            partnered = np.array([part[n].reference is not None for n in inside], dtype=np.bool_)
+            columns["asked"] = (partnered & is_made).astype(np.float64)
+            columns["weight"] = np.where(partnered, columns["weight"], 0.0)
+            _add_features(columns, reasons, wanted, seen, inside, is_made=is_made)
+            if has_cosines:
+                _add_cosines(columns, wanted, seen, inside, is_made=is_made)
             if "face" in wanted:
-                face = seen.get("face")
-                own_face = face[0 if is_made else 1].found[inside] if face else np.zeros(len(inside), bool)
-                partner = face[1].found[inside] if face else own_face
-                columns["reference_has_face"] = np.where(both, partner, own_face)
-                columns["face_asked"] = np.where(columns["reference_has_face"], columns["asked"], 0.0)
+                _add_faces(columns, seen.get("face"), part, inside, is_made=is_made)
             if asked.on_missing == "error":
                 _refuse(reasons, [part[n].id for n in inside])
             columns["reason"] = np.array(reasons, dtype=np.str_)
@@ -182,6 +185,65 @@ def measure_pixels(part: PixelPart, place: Workplace) -> Records:
     return Records(columns, {})
 
 
+def _add_features(
+    columns: dict[str, Array],
+    reasons: list[str],
+    wanted: Sequence[str],
+    seen: Mapping[str, tuple[Seen, Seen]],
+    inside: Sequence[int],
+    *,
+    is_made: bool,
+) -> None:
+    """The feature vectors of one side's frames; a feature that is not available has no values."""
+    for feature in wanted:
+        is_about_a_person = feature in ("osnet", "pcb")
+        if feature not in seen:
+            columns[feature] = np.full((len(inside), 1), np.nan, dtype=np.float32)
+            if is_about_a_person:
+                columns.setdefault("person_reason", np.full(len(inside), _NOT_LOOKED_FOR))
+            continue
+        own = seen[feature][0 if is_made else 1]
+        columns[feature] = own.values[inside]
+        if is_about_a_person:
+            columns["person_reason"] = _why(own.found[inside], _NO_PERSON)
+        _note(reasons, [own.reasons[number] for number in inside])
+
+
+def _add_cosines(
+    columns: dict[str, Array],
+    wanted: Sequence[str],
+    seen: Mapping[str, tuple[Seen, Seen]],
+    inside: Sequence[int],
+    *,
+    is_made: bool,
+) -> None:
+    """How alike a synthesised frame and the real one at its place are; real frames have no such number."""
+    for feature in wanted:
+        name = "sspe" if feature == "body" else f"cosine_{feature}"
+        columns[name] = np.full(len(inside), np.nan)
+        if feature in seen and is_made and feature not in ("inception", "logits"):
+            columns[name] = _row_values(feature, *seen[feature])[list(inside)]
+
+
+def _add_faces(
+    columns: dict[str, Array],
+    face: tuple[Seen, Seen] | None,
+    part: Sequence[FramePair],
+    inside: Sequence[int],
+    *,
+    is_made: bool,
+) -> None:
+    """Whether the reference of a pair shows a face; of a frame without a partner, whether it does itself."""
+    both = np.array([part[n].prediction is not None and part[n].reference is not None for n in inside], dtype=np.bool_)
+    found: Array = np.zeros(len(inside), dtype=np.bool_)
+    if face is not None:
+        own, partner = face[0 if is_made else 1].found[list(inside)], face[1].found[list(inside)]
+        found = np.where(both, partner, own)
+    columns["reference_has_face"] = found
+    columns["face_asked"] = np.where(found, columns["asked"], 0.0)
+    columns["face_reason"] = _why(found, _NO_FACE)
+
+
 def _pixel_parts(pairs: Sequence[FramePair], asked: Asked) -> Iterator[Records]:
     names = tuple(name for name in asked.names if name in PIXELS)
     parts = [PixelPart(tuple(pairs[span]), names, asked.image_size) for span in blocks(len(pairs), PART)]
@@ -225,10 +287,17 @@ def _row_values(feature: str, made: Seen, real: Seen) -> Array:
     return values
 
 
-def _cosines(looks: Looks, feature: str, part: Sequence[FramePair]) -> tuple[Array, list[str], Array]:
-    made, real = _both(looks, feature, part)
+def _cosines(
+    looks: Looks, feature: str, part: Sequence[FramePair], known: Seen | None
+) -> tuple[Array, list[str], Array]:
+    """The row values of a feature, why some are missing, and whether what it is about was found on both sides.
+
+    `known` is the real side when it was seen before.
+    """
+    made = _see(looks, feature, part, looks.synthesised, made=True)
+    real = known if known is not None else _see(looks, feature, part, looks.real, made=False)
     reasons = [a or b for a, b in zip(made.reasons, real.reasons, strict=True)]
-    return _row_values(feature, made, real), reasons, real.found
+    return _row_values(feature, made, real), reasons, made.found & real.found
 
 
 def _compare(looks: Looks, name: str, part: Sequence[FramePair]) -> Compared:
@@ -245,10 +314,9 @@ def _compare(looks: Looks, name: str, part: Sequence[FramePair]) -> Compared:
     return Compared(values, tuple(reasons))
 
 
-def _face_flags(pairs: Sequence[FramePair], looks: Looks) -> Array:
-    """Whether each reference shows a face; needed for all pairs before the first batch can be weighed."""
-    parts = [_see(looks, "face", pairs[span], looks.real, made=False).found for span in blocks(len(pairs), PART)]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
+def _reference_faces(pairs: Sequence[FramePair], looks: Looks) -> list[Seen]:
+    """The face features of the references, part by part."""
+    return [_see(looks, "face", pairs[span], looks.real, made=False) for span in blocks(len(pairs), PART)]
 
 
 def _settle(columns: dict[str, Array], part: Sequence[FramePair], reasons: list[str], asked: Asked) -> None:
@@ -260,6 +328,11 @@ def _settle(columns: dict[str, Array], part: Sequence[FramePair], reasons: list[
         for name in columns:
             if name in WORST or name.startswith("cosine_"):
                 columns[name] = np.where(lost, WORST.get(name, -1.0), columns[name])
+
+
+def _why(found: Array, reason: str) -> Array:
+    """(rows,): a reason where something was not found, else nothing."""
+    return np.where(found, "", reason)
 
 
 def _refuse(reasons: Sequence[str], ids: Sequence[str]) -> None:

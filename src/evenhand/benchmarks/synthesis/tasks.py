@@ -29,6 +29,7 @@ from evenhand.benchmarks.synthesis.features import frame_id
 from evenhand.benchmarks.synthesis.folders import AttributeTable, FrameSet
 from evenhand.benchmarks.synthesis.looks import Looks, Networks, Side
 from evenhand.benchmarks.synthesis.options import (
+    AppearanceOptions,
     CrossOptions,
     PairedOptions,
     ProtocolOptions,
@@ -322,7 +323,7 @@ appearance_transfer: Task[ProtocolTruth, Any] = Task(
     summary="A person in the appearance of another video, in its motion.",
     load=load_appearance,
     codec=ItemCodec(),
-    options=ProtocolOptions,
+    options=AppearanceOptions,
     about=_about(_PROTOCOL, _PREDICTIONS, _PAIR_ROW),
     record=record_items,
     metrics=metrics_paired,

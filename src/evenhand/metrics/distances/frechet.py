@@ -9,8 +9,8 @@ that AᵀA and BᵀB are the covariances, the non-zero eigenvalues of their prod
     tr √(C₁C₂) = the sum of the singular values of ABᵀ
 
 - fewer rows than dimensions on one side: exactly that, an n₁ × n₂ matrix; a group is a submatrix;
-- otherwise: a Cholesky factor L of C₁ and the eigenvalues of LᵀC₂L; where they are so spread that their roots would
-  lose digits (dead channels), the singular values of R₁R₂ᵀ from QR factors of the rows.
+- otherwise: the eigenvalues of C₂C₁ as those of LᵀC₂L, with L the Cholesky factor of C₁; where they are so spread that
+  their roots would lose digits (dead channels), the singular values of R₁R₂ᵀ from QR factors of the rows.
 
 No epsilon on the diagonal, no complex number, no failure on singular input. What rounding leaves below zero is zero.
 """
@@ -289,11 +289,10 @@ def _of_rows(first: Array, second: Array, first_weights: Floats, second_weights:
 
 def _root_by_cholesky(first: Floats, second: Floats) -> float | None:
     """tr √(first · second) of two definite matrices; None when they are too close to singular for it."""
-    try:
-        factor = np.linalg.cholesky(first)
+    try:  # LAPACK factors `first` as LLᵀ and forms Lᵀ · second · L, both by half since they are symmetric
+        eigenvalues = linalg.eigh(second, first, type=2, eigvals_only=True, driver="gv", check_finite=False)
     except np.linalg.LinAlgError:
         return None
-    eigenvalues = np.linalg.eigvalsh(factor.T @ (second @ factor))
     if eigenvalues[0] < _SPREAD * eigenvalues[-1]:
         return None
     return float(np.sqrt(eigenvalues).sum())
