@@ -335,7 +335,7 @@ def _write_ijb_b(folder: Path) -> None:
     order = rng.permutation(len(first))
     np.savetxt(protocol / "ijbb_11_S1_S2_matches.csv", np.column_stack([first, second])[order] + 1, "%d", ",")
     noise = rng.standard_normal((FACES, DIMENSIONS), dtype=np.float32)
-    np.save(folder / "embeddings.npy", centre[person[template]] + 2.5 * noise)
+    np.save(folder / "embeddings.npy", centre[person[template]] + 9.0 * noise)
     (folder / "done").touch()
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 from laws import Listed
 
+from evenhand.benchmarks.ijb.detection_metric import DetectionRates
+from evenhand.benchmarks.ijb.legacy import NON_MATE_SCORE, ListStyleSearch, MergedGallerySearch
 from evenhand.core.records import Records
 from evenhand.metrics.clustering import BCubed
+from evenhand.metrics.counts import Counts
+from evenhand.metrics.curves import Event
 from evenhand.metrics.operating_points import Convention
 from evenhand.metrics.search import ANY_RANK, Cmc, OpenSetSearch
 from evenhand.metrics.verification import Separation, Verification
@@ -42,6 +46,22 @@ def clustered(rng: np.random.Generator, n: int) -> Records:
     return Records({"precision": precision, "recall": recall, "enrolled": enrolled}, {})
 
 
+def detections(rng: np.random.Generator, n: int) -> Records:
+    kind = rng.choice([Event.IMAGE, Event.FOUND, Event.MISSED, Event.FALSE_ALARM], n).astype(np.int8)
+    scored = (kind == Event.FOUND) | (kind == Event.FALSE_ALARM)
+    score = np.where(scored, np.round(rng.random(n), 1), np.nan)
+    return Records({"kind": kind, "score": score}, {})
+
+
+def merged(rng: np.random.Generator, n: int) -> Records:
+    """Searches of which some are in the merged gallery, and some rows only carry a non-mate score."""
+    rows = searches(rng, n)
+    gallery = np.where(rng.random(n) < 0.6, -1, rows["gallery"])
+    above = np.where((gallery == -1) & (rng.random(n) < 0.4), NON_MATE_SCORE, rows["above"])
+    mate = np.where(above == NON_MATE_SCORE, -np.inf, rows["mate"])
+    return Records({**rows.columns, "gallery": gallery, "above": above, "mate": mate}, {})
+
+
 RATES = (0.0, 0.05, 0.1, 0.3, 1.0)
 LISTED = [
     Listed("verification", Verification("1:1", far=RATES), comparisons),
@@ -54,6 +74,10 @@ LISTED = [
     Listed("cmc, pooled and optimistic", Cmc("CMC", (1, 3), "optimistic", "pooled", 5), searches),
     Listed("open-set search", OpenSetSearch("1:N", RATES, (1, 3, ANY_RANK)), searches),
     Listed("open-set search, pooled", OpenSetSearch("1:N", RATES, (1,), combination="pooled"), searches),
+    Listed("search as a public script reads it", ListStyleSearch("script", (0.1, 0.3)), searches, repeats=False),
+    Listed("merged gallery", MergedGallerySearch("merged", (0.1, 0.3), (1, 2)), merged),
+    Listed("detection rates", DetectionRates("detection", (0.1, 0.5, 2.0)), detections),
+    Listed("counts", Counts("counts", (("mated", "mated", True), ("others", "mated", False))), searches),
     Listed("bcubed", BCubed("BCubed"), clustered, exact=False),
     Listed("bcubed without failures to enrol", BCubed("BCubed", among="enrolled"), clustered, exact=False),
 ]

@@ -50,6 +50,48 @@ _NO_GENUINE = "no genuine comparisons"
 _NO_IMPOSTOR = "no impostor comparisons"
 
 
+class Product:
+    """A product of two large sparse matrices of which only some rows are ever read, so it is not multiplied out."""
+
+    def __init__(self, left: Matrix, right: Matrix) -> None:
+        self.left, self.right = left, right
+        self.shape = (int(left.shape[0]), int(right.shape[1]))
+        self._latest: tuple[int, Array] | None = None  # both classes ask for the same row
+
+    def row(self, place: int) -> Array:
+        """One row as single-precision numbers: whole weights stay exact."""
+        if self._latest is None or self._latest[0] != place:
+            self._latest = (place, self._row(place))
+        return self._latest[1]
+
+    def _row(self, place: int) -> Array:
+        out = np.zeros(self.shape[1], dtype=np.float32)
+        first, last = self.left.indptr[place], self.left.indptr[place + 1]
+        for factor, inner in zip(self.left.data[first:last], self.left.indices[first:last], strict=True):
+            part = slice(self.right.indptr[inner], self.right.indptr[inner + 1])
+            out[self.right.indices[part]] += factor * self.right.data[part]
+        return out
+
+    def toarray(self) -> Array:
+        """The whole product."""
+        return np.asarray((self.left @ self.right).toarray())
+
+
+_WORTH_WAITING = 1 << 19  # entries of a sparse matrix from which on products are not multiplied out
+
+
+def _multiplied(weights: Matrix, mixture: Matrix | Product | None) -> Matrix | Product:
+    """New cells from old: `weights @ mixture`, at once or when a row is asked for."""
+    if mixture is None:
+        return weights
+    if isinstance(mixture, Product):
+        return Product((weights @ mixture.left).tocsr(), mixture.right)
+    both_rows = getattr(weights, "format", "") == getattr(mixture, "format", "") == "csr"
+    if both_rows and mixture.nnz > _WORTH_WAITING and mixture.has_canonical_format:
+        return Product(weights, mixture)
+    return weights @ mixture
+
+
 @dataclass(frozen=True, eq=False)
 class Scores(Collected):
     """The scores of one class, with the cell of each; sorted once, when they are first looked at."""
@@ -61,9 +103,14 @@ class Scores(Collected):
         return moved._mark() if self.mixture is None and self._is_ordered else moved
 
     def weigh(self, weights: Matrix) -> Self:
+        return self.mixed(_multiplied(weights, self.mixture))
+
+    def mixed(self, mixture: Matrix) -> Self:
+        """The same scores under another mixture of their basis cells."""
         ordered = self.ordered()
-        mixture = weights if ordered.mixture is None else weights @ ordered.mixture
-        return type(self)(ordered.codes, ordered.basis, mixture, ordered.score)._mark()
+        made = type(self)(ordered.codes, ordered.basis, mixture, ordered.score)._mark()
+        made.__dict__["_counts"] = ordered.per_basis()
+        return made
 
     def ordered(self) -> Self:
         """The same with ascending scores; what was sorted is kept for the next time."""
@@ -74,8 +121,11 @@ class Scores(Collected):
         return found
 
     def per_basis(self) -> Array:
-        """(basis,): how many scores each basis cell has."""
-        return np.bincount(self.codes, minlength=self.basis)
+        """(basis,): how many scores each basis cell has; counted once, in double precision."""
+        found: Array | None = self.__dict__.get("_counts")
+        if found is None:
+            found = self.__dict__["_counts"] = np.bincount(self.codes, minlength=self.basis).astype(np.float64)
+        return found
 
     @property
     def _is_ordered(self) -> bool:
@@ -128,7 +178,8 @@ class Comparisons:
 
     def weigh(self, weights: Matrix) -> Self:
         failed = np.asarray(weights @ self.failed)
-        return type(self)(self.genuine.weigh(weights), self.impostor.weigh(weights), failed)
+        mixture = _multiplied(weights, self.genuine.mixture)  # both sides have the same cells
+        return type(self)(self.genuine.mixed(mixture), self.impostor.mixed(mixture), failed)
 
     @classmethod
     def measured(cls, rows: Records, cells: Array | None, size: int, failures: FailurePolicy) -> Self:
@@ -167,6 +218,8 @@ class _Cells:
         if self.plain:
             return Side(state.score, None, len(state.score))
         weights = self._weights(cell)
+        if (weights == 1).all():  # everyone, each once
+            return Side(state.score, None, len(state.score))
         return Side.weighted(state.score, weights[state.codes])
 
     def top(self, cell: int, share: float, floor: float) -> Side:
@@ -175,7 +228,9 @@ class _Cells:
         if self.plain:
             return Side(state.score, None, len(state.score))
         weights = self._weights(cell)
-        total = float(self.counts @ weights)
+        if (weights == 1).all():
+            return Side(state.score, None, len(state.score))
+        total = float(np.dot(self.counts, weights))
         n = len(state.score)
         reach = n - int(np.searchsorted(state.score, state.score.dtype.type(floor), side="left"))
         taken = min(n, max(reach, int(1.1 * share * n) + 1024))
@@ -193,6 +248,8 @@ class _Cells:
             weights = np.zeros(state.basis)
             weights[cell] = 1.0
             return weights
+        if isinstance(state.mixture, Product):
+            return state.mixture.row(cell)
         row = state.mixture[[cell]]
         dense = row.toarray() if hasattr(row, "toarray") else np.asarray(row)
         return np.asarray(dense.reshape(-1))
@@ -210,6 +267,7 @@ class Verification(Metric[Comparisons]):
     far: tuple[float, ...] = STANDARD_RATES
     conventions: tuple[Convention, ...] = (Convention.EXACT,)
     failures: FailurePolicy = "penalise"
+    collects: ClassVar[bool] = True
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -262,12 +320,11 @@ class Verification(Metric[Comparisons]):
         """(cells of the whole, rates)."""
         top = max(self.far, default=0.0)
         genuine, impostor = _Cells(whole.genuine), _Cells(whole.impostor)
-        return np.array(
-            [
-                [exact_threshold(genuine.whole(cell), impostor.top(cell, top, np.inf), far) for far in self.far]
-                for cell in range(whole.size)
-            ]
-        ).reshape(whole.size, len(self.far))
+        found = np.full((whole.size, len(self.far)), np.nan)
+        for cell in range(whole.size):
+            sides = genuine.whole(cell), impostor.top(cell, top, np.inf)
+            found[cell] = [exact_threshold(*sides, far) for far in self.far]
+        return found
 
     def _sides(self, part: Comparisons, shared: Array) -> Iterator[tuple[Side, Side]]:
         if set(self.conventions) - {Convention.EXACT, Convention.AT_IMPOSTOR}:
@@ -291,6 +348,7 @@ class Separation(Metric[Comparisons]):
     name: str
     failures: FailurePolicy = "penalise"
     resampling: ClassVar[Resampling] = Resampling.NONE
+    collects: ClassVar[bool] = True
 
     @property
     def outputs(self) -> Mapping[str, Direction]:

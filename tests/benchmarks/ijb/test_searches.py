@@ -149,6 +149,10 @@ def test_video_probes_rest_on_the_frames_that_were_tracked(folder: Path, officia
     assert warned.coverage.missing == 1  # no face of the index is that first occurrence
 
 
-def test_searches_need_an_index_of_faces(folder: Path) -> None:
-    with pytest.raises(PredictionError, match=r"faces\.csv"):
-        run(folder / "embeddings.npy", folder)
+def test_an_array_in_list_order_works_alone(folder: Path) -> None:
+    vectors = np.load(folder / "embeddings.npy")
+    np.save(folder / "listed.npy", vectors[[0, 3, 6, 9, 1, 2, 4, 5, 7, 8, 10, 11]])  # galleries, then probes
+    assert run(folder / "listed.npy", folder, detector="off").results.get("CMC", "rank 1").value == 1.0
+    np.save(folder / "listed.npy", vectors[:7])
+    with pytest.raises(PredictionError, match=r"7 rows, but galleries and probes have 12 faces"):
+        run(folder / "listed.npy", folder, detector="off")

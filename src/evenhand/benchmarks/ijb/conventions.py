@@ -19,7 +19,7 @@ from evenhand.core.metric import Numbers
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.records import Records
 from evenhand.core.results import Results
-from evenhand.metrics.operating_points import Convention, Side, readings
+from evenhand.metrics.operating_points import Convention, Side, every_reading
 from evenhand.metrics.search import NO_GALLERY, Cmc, OpenSetSearch
 from evenhand.metrics.verification import RULE_OF_THIRTY
 
@@ -41,8 +41,8 @@ def verification_conventions(rows: Records, options: VerificationOptions | Covar
         score, same = score[kept], same[kept]
     genuine, impostor = Side.of(score[same]), Side.of(score[~same])
     table = []
-    for convention in Convention:
-        for far, reading in zip(options.far, readings(genuine, impostor, options.far, convention), strict=True):
+    for convention, found in every_reading(genuine, impostor, options.far).items():
+        for far, reading in zip(options.far, found, strict=True):
             known = not np.isnan(reading.tar)
             table.append(
                 {

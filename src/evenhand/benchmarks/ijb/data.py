@@ -82,6 +82,7 @@ class SearchTruth:
     """Galleries, each with its probes."""
 
     galleries: tuple[Gallery, ...]
+    folder: Path  # where the protocol was read
 
 
 def load_verification(folder: Path, options: VerificationOptions) -> Dataset[PairTruth]:
@@ -154,7 +155,7 @@ def load_search(kind: str, folder: Path, options: SearchOptions) -> Dataset[Sear
     return Dataset(
         version=version,
         samples=TemplateSamples(np.unique(probes)),
-        truth=SearchTruth(galleries),
+        truth=SearchTruth(galleries, Path(folder)),
         levels={"gallery": tuple(gallery.name for gallery in galleries), **levels},
         inputs=inputs,
         facts={

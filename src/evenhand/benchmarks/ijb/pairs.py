@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from evenhand.benchmarks.ijb.data import PairTruth
 from evenhand.benchmarks.ijb.embeddings import read_array
 from evenhand.benchmarks.ijb.files import read_table, scores_of
 from evenhand.benchmarks.ijb.layout import Layout
-from evenhand.benchmarks.ijb.lists import read_face_list
+from evenhand.benchmarks.ijb.lists import FaceList, read_face_list
 from evenhand.benchmarks.ijb.options import PoolingOptions
 from evenhand.benchmarks.ijb.submission import Embedded, Parts, Submitted, read_embedded
 from evenhand.benchmarks.ijb.templates import TemplateSet
@@ -48,6 +49,7 @@ class PairCodec(Codec[Any]):
         content, facts = read_embedded(parts)
         content = in_list_order(content, truth.templates, truth, dataset)
         member = membership(truth.templates, content)
+        content = replace(content, rows=member.face, index=None)  # found once
         return Submitted(
             content,
             coverage_of(truth.templates, member),
@@ -187,7 +189,7 @@ def in_list_order(content: Embedded, templates: TemplateSet, truth: PairTruth, d
         return content if content.index is not None else _without_rows(content, faces)
     scores = content.scores
     if scores is None:
-        listed = truth.listed or _lists_beside(truth.matches)
+        listed = truth.listed or lists_in(truth.matches.parent) or lists_in(truth.matches.parent.parent)
         if listed is not None and listed.score is not None and len(listed) == faces:
             scores = np.zeros(len(content.vectors))
             scores[rows] = listed.score
@@ -202,14 +204,11 @@ def _without_rows(content: Embedded, faces: int) -> Embedded:
     )
 
 
-def _lists_beside(matches: Path) -> Any:
-    """The list files of the same data folder, when they are there."""
-    for folder in (matches.parent, matches.parent.parent):
-        layout = Layout.of(folder)
-        faces, points = layout.all(names.FACE_LIST), layout.all(names.LANDMARK_LIST)
-        if len(faces) == len(points) == 1:
-            return read_face_list(faces[0].path, points[0].path)
-    return None
+def lists_in(folder: Path) -> FaceList | None:
+    """The list files of a data folder, when they are there."""
+    layout = Layout.of(folder)
+    faces, points = layout.all(names.FACE_LIST), layout.all(names.LANDMARK_LIST)
+    return read_face_list(faces[0].path, points[0].path) if len(faces) == len(points) == 1 else None
 
 
 def _check_ids(path: Path, truth: PairTruth, first: NDArray[np.int64], second: NDArray[np.int64]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ from evenhand.benchmarks.ijb.data import Gallery, Probes, SearchTruth
 from evenhand.benchmarks.ijb.embeddings import read_array
 from evenhand.benchmarks.ijb.files import read_matrix, read_table, scores_of
 from evenhand.benchmarks.ijb.options import SearchOptions
-from evenhand.benchmarks.ijb.pairs import coverage_of, enrolled, membership
-from evenhand.benchmarks.ijb.submission import Embedded, Parts, Submitted, read_embedded
+from evenhand.benchmarks.ijb.pairs import coverage_of, enrolled, lists_in, membership
+from evenhand.benchmarks.ijb.submission import Embedded, FaceIndex, Parts, Submitted, read_embedded
 from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Attribute, Records
@@ -363,11 +363,27 @@ def _is_video(truth: SearchTruth) -> bool:
 
 
 def _in_list_order(content: Embedded, truth: SearchTruth) -> Embedded:
-    """Embeddings alone must stand in list-file order: all galleries, then the mixed probes."""
+    """Embeddings alone stand in list-file order: galleries, then the probes; a face that comes twice counts once."""
     if content.index is not None:
         return content
-    raise PredictionError(
-        f"{content.where} stands alone, and searches need to know whose face each row is. "
-        "Add faces.csv (FACE_INDEX, FILENAME, SUBJECT_ID, SIGHTING_ID, FACE_SCORE)."
-        + (" Or list files, for the rows." if content.rows is not None and truth.galleries else "")
-    )
+    sets = [gallery.templates for gallery in truth.galleries] + [truth.galleries[0].probes.templates]
+    faces = join_faces([one.faces for one in sets if one is not None])
+    rows = np.arange(len(content.vectors)) if content.rows is None else content.rows
+    if len(rows) != len(faces):
+        raise PredictionError(
+            f"{content.where} stands alone with {len(rows)} rows, but galleries and probes have {len(faces)} faces. "
+            "Give one row per face, galleries first, or add faces.csv "
+            "(FACE_INDEX, FILENAME, SUBJECT_ID, SIGHTING_ID, FACE_SCORE)."
+        )
+    keys = zip(faces.filename.tolist(), faces.subject.tolist(), faces.sighting.tolist(), strict=True)
+    first: dict[tuple[Any, ...], int] = {}
+    for place, key in enumerate(keys):
+        first.setdefault(key, place)
+    kept = np.array(list(first.values()), dtype=np.int64)
+    index = FaceIndex(rows[kept], faces.filename[kept], faces.subject[kept], faces.sighting[kept], content.where)
+    scores = content.scores
+    listed = lists_in(truth.folder)
+    if scores is None and listed is not None and listed.score is not None and len(listed) == len(faces):
+        scores = np.zeros(len(content.vectors))
+        scores[rows] = listed.score
+    return replace(content, index=index, rows=None, scores=scores)

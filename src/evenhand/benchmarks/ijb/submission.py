@@ -179,20 +179,27 @@ class FaceIndex:
 
         A face is told by its file and what else both sides know of it: subject, sighting.
         """
-        mine: list[list[Any]] = [self.filename.tolist()]
-        theirs: list[list[Any]] = [faces.filename.tolist()]
-        for column, other in ((self.subject, faces.subject), (self.sighting, faces.sighting)):
+        import polars as pl
+
+        mine: dict[str, Any] = {"file": pl.Series(self.filename, dtype=pl.String)}
+        theirs: dict[str, Any] = {"file": pl.Series(faces.filename, dtype=pl.String)}
+        for name, column, other in (
+            ("subject", self.subject, faces.subject),
+            ("sighting", self.sighting, faces.sighting),
+        ):
             if column is not None and len(other) and other.min() >= 0:
-                mine.append(column.tolist())
-                theirs.append(other.tolist())
-        known: dict[tuple[Any, ...], int] = {}
-        for line, (key, row) in enumerate(zip(zip(*mine, strict=True), self.row.tolist(), strict=True), start=2):
-            if known.setdefault(key, row) != row:
-                raise PredictionError(
-                    f"{self.path}, line {line}: the face {' / '.join(str(part) for part in key)} is there twice with "
-                    "different embeddings. Add SUBJECT_ID and SIGHTING_ID so that faces can be told apart."
-                )
-        return np.array([known.get(key, -1) for key in zip(*theirs, strict=True)], dtype=np.int64)
+                mine[name], theirs[name] = column, other
+        keys = list(mine)
+        index = pl.DataFrame({**mine, "row": self.row})
+        again = np.flatnonzero(index.select(pl.struct(keys).is_duplicated()).to_series().to_numpy())
+        if len(again):
+            key = " / ".join(str(value) for value in index.row(int(again[-1]))[:-1])
+            raise PredictionError(
+                f"{self.path}, line {int(again[-1]) + 2}: the face {key} is there twice with "
+                "different embeddings. Add SUBJECT_ID and SIGHTING_ID so that faces can be told apart."
+            )
+        joined = pl.DataFrame(theirs).join(index, on=keys, how="left", maintain_order="left")
+        return np.asarray(joined["row"].fill_null(-1).to_numpy(), dtype=np.int64)
 
 
 def read_embedded(parts: Parts) -> tuple[Embedded, tuple[InputFact, ...]]:

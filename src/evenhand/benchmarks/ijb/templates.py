@@ -155,16 +155,15 @@ class TemplateSet:
 
     def positions(self, ids: Array, where: Path, *, first_line: int = 1) -> NDArray[np.int64]:
         """The position of each id; raises when one names no template."""
-        order = np.argsort(self.ids)
-        place = np.minimum(np.searchsorted(self.ids[order], ids), max(len(self) - 1, 0))
-        unknown = np.flatnonzero(self.ids[order][place] != ids) if len(self) else np.arange(len(ids))
+        found = _places(self.ids, np.asarray(ids))
+        unknown = np.flatnonzero(found < 0)
         if len(unknown):
             row = int(unknown[0])
             raise DataError(
                 f"{where}, line {row + first_line}: template {int(ids[row])} is in none of the template files "
                 f"({len(unknown)} such entries). Are the files of one release?"
             )
-        return np.asarray(order[place])
+        return found
 
     def per_template(self, codes: Array) -> NDArray[np.int64]:
         """(templates,): the level of a template's first annotated face; −1 without any."""
@@ -190,6 +189,19 @@ class TemplateSamples(Sequence[Sample]):
 
     def __iter__(self) -> Iterator[Sample]:
         return (Sample(str(number)) for number in self._ids.tolist())
+
+
+def _places(known: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The position of each id among the known ones; −1 for the others."""
+    low, high = (int(known.min()), int(known.max())) if len(known) else (0, -1)
+    if high - low < 1 << 26:  # one look into a table is quicker than a search
+        table = np.full(high - low + 2, -1, dtype=np.int64)
+        table[known - low] = np.arange(len(known))
+        inside = (ids >= low) & (ids <= high)
+        return table[np.where(inside, ids - low, high - low + 1)]
+    order = np.argsort(known)
+    place = np.minimum(np.searchsorted(known[order], ids), len(known) - 1)
+    return np.where(known[order][place] == ids, order[place], -1)
 
 
 def _own_medium(medium: NDArray[np.int64]) -> NDArray[np.int64]:
