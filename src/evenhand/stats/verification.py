@@ -169,7 +169,8 @@ def _membership(
         )
     membership = np.zeros((people, len(levels)), dtype=np.bool_)
     for side, name in ((a, first), (b, second)):
-        np.logical_or.at(membership, side, rows.attributes[name].member)
+        for level, inside in enumerate(rows.attributes[name].member.T):
+            membership[side[inside], level] = True
     return levels, membership
 
 
