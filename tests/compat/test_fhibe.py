@@ -241,6 +241,38 @@ def test_many_intersections_are_said_before_the_work(
     assert "2 attributes have 3 combinations" in caplog.text
 
 
+class _Simple:
+    """A model of the house: it yields ids with plain answers, in any order."""
+
+    name = "simple"
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def predict(self, samples: Any) -> Any:
+        for sample in reversed(list(samples)):
+            yield sample.id, self.answer
+
+
+@pytest.mark.parametrize(
+    ("task", "answer"),
+    [
+        ("face_localization", {"detections": [[1, 1, 9, 9]], "scores": [0.5]}),
+        ("face_parsing", np.ones((64, 64), dtype=np.uint8)),
+        ("face_verification", np.array([0.6, 0.8])),
+        ("keypoint_estimation", {"keypoints": [[[1.0, 1.0]] * 17], "scores": [[0.5] * 17]}),
+    ],
+)
+def test_a_simple_model_answers_in_plain_forms(task: str, answer: Any, root: Path, tmp_path: Path) -> None:
+    from evenhand.benchmarks.fhibe.tasks import task_named
+    from evenhand.run import evaluate, predict
+
+    outcome = predict(task_named(task), _Simple(answer), root, runs=tmp_path)
+    run = evaluate(task_named(task), outcome.file, root, by=["pronoun"], depth=1, draws=20, permutations=20)
+    assert outcome.answered == run.results.coverage.answered
+    assert not outcome.unanswered
+
+
 class _Measured:
     """What a comparer gives: one number per pair."""
 

@@ -306,6 +306,10 @@ class FaceMapCodec(OutputsCodec[FaceMap]):
             raise ValueError(f"label {wrong[0]}, but labels are 0 to {len(vocabulary.FACE_LABELS) - 1}")
         return FaceMap(labels)
 
+    def to_plain(self, answer: FaceMap) -> Any:
+        """As the file keeps it; a label map (height, width) will do."""
+        return super().to_plain(face_map(answer) if isinstance(answer, np.ndarray) else answer)
+
     def stored(self, answer: FaceMap) -> Any:
         return {"detections_rle": {str(label): runs.plain for label, runs in answer.masks.items()}}
 
