@@ -59,7 +59,8 @@ def cross_gram(data: dict[str, Any]) -> Any:
 def pictures() -> dict[str, Any]:
     import cv2
 
-    folder = Path(tempfile.mkdtemp(prefix="evenhand-bench-"))
+    kept = tempfile.TemporaryDirectory(prefix="evenhand-bench-")  # removed when the data are forgotten
+    folder = Path(kept.name)
     rng = np.random.default_rng(7)
     pairs = []
     for number in range(PAIRS):
@@ -69,7 +70,7 @@ def pictures() -> dict[str, Any]:
         for path, picture in zip(paths, (made, real), strict=True):
             cv2.imwrite(str(path), picture)
         pairs.append(paths)
-    return {"pairs": pairs}
+    return {"pairs": pairs, "kept": kept}
 
 
 def from_files(data: dict[str, Any]) -> Any:
