@@ -84,10 +84,16 @@ def search(
     last = np.searchsorted(people, probe_subject, side="right")
     usable = np.flatnonzero(probes.enrolled)
     order = usable[np.argsort(first[usable], kind="stable")]
-    shared = (probes.vectors[order], gallery.vectors[by_person], first[order], last[order])
+    shared = (_rows(probes.vectors, order), _rows(gallery.vectors, by_person), first[order], last[order])
     blocks = [_Block(start, min(start + _PROBES, len(order)), largest) for start in range(0, len(order), _PROBES)]
     found = list(finished(engine.map(_search_block, blocks, shared=shared), "block of probes"))
     return _assembled(found, order, np.isin(probe_subject, gallery_subject), largest)
+
+
+def _rows(vectors: NDArray[np.float32], order: Array) -> NDArray[np.float32]:
+    """The vectors in an order; not copied when that is how they stand, as a sorted gallery of millions does."""
+    as_is = len(order) == len(vectors) and bool((order == np.arange(len(vectors))).all())
+    return vectors if as_is else vectors[order]
 
 
 def search_scores(scores: Array, probe_subject: Array, gallery_subject: Array, *, largest: int = 0) -> Searched:

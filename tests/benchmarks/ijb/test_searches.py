@@ -131,9 +131,10 @@ def test_legacy_readings_appear_under_their_own_names_when_asked(folder: Path) -
 def test_explain_shows_every_convention(folder: Path) -> None:
     task = benchmark.find("ijb/test4")
     section = task.explain(run(folder, folder))
-    (table,) = section.blocks
+    table, belongs = section.blocks
     assert table.columns[0] == "quantity"
-    assert any("optimistic ties, pooled" in row[1] for row in table.rows)
+    assert any(row[1] == "optimistic, pooled" for row in table.rows)
+    assert any("insightface" in row[1] for row in belongs.rows)
 
 
 def test_video_probes_rest_on_the_frames_that_were_tracked(folder: Path, official: Any) -> None:

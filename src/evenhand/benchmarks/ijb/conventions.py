@@ -67,7 +67,7 @@ def search_conventions(rows: Records, options: SearchOptions) -> Mapping[str, An
         ("optimistic", "argsort scripts"),
     ):
         for combination in ("mean", "pooled"):
-            words = f"{ties} ties, {combination} over galleries"
+            words = f"{ties}, {combination}"
             cmc = Cmc("CMC", options.ranks, ties, combination, depth=1)  # type: ignore[arg-type]  # the literals above
             state = cmc.measure(ordinary)
             values = cmc.result(state, state)
@@ -84,7 +84,7 @@ def search_conventions(rows: Records, options: SearchOptions) -> Mapping[str, An
         values, points = metric.result(state, state), metric.points(state, state)
         source = "the definition: best TPIR while FPIR ≤ α" + ("; our default" if combination == "mean" else "")
         for output in points:
-            entry = _entry(output, f"exact, {combination} over galleries", values[output], source)
+            entry = _entry(output, f"exact, {combination}", values[output], source)
             point = points[output][0]
             if point is not None:
                 entry |= {"realised": point.realised, "threshold": _finite(point.threshold), "events": point.events}
@@ -127,17 +127,18 @@ def conventions_section(results: Results) -> Section | None:
             entry["realised"],
             entry["events"],
             _remark(entry),
-            entry["source"],
         )
         for entry in listed
     )
     table = Table(
         "The same result under every convention",
-        ("quantity", "convention", "value", "realised rate", "false accepts", "remark", "belongs to"),
+        ("quantity", "convention", "value", "realised rate", "false accepts", "remark"),
         rows,
         "Everyone. A number without the name of its convention can't be compared.",
     )
-    return Section("Conventions", [table], name="conventions")
+    sources = dict.fromkeys((entry["convention"], entry["source"]) for entry in listed)
+    belongs = Table("Which code a convention belongs to", ("convention", "belongs to"), tuple(sources))
+    return Section("Conventions", [table, belongs], name="conventions")
 
 
 def _remark(entry: Mapping[str, Any]) -> str:
