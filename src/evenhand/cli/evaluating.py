@@ -64,8 +64,9 @@ def evaluate(
     entry = registry.task(task)
     given = settings(options or [])
     found = [system(text) for text in systems]
-    if len({name for name, _ in found}) < len(found):
-        raise OptionError(f"Two systems have the same name: {', '.join(name for name, _ in found)}. Write NAME=FILE.")
+    called = [name or path.stem or path.name for name, path in found]
+    if len(set(called)) < len(called):
+        raise OptionError(f"Two systems have the same name: {', '.join(called)}. Write NAME=FILE.")
     if dry_run:
         _dry_run(entry, found, data, given, names(by), depth, draws, runs, as_json)
         return
@@ -170,7 +171,7 @@ def _dry_run(
         "bytes_read": read,
         "groups": groups,
         "draws": draws,
-        "writes": [str(runs / entry.name / name) for name, _ in systems],
+        "writes": [str(runs / entry.name / (name or path.stem or path.name)) for name, path in systems],
         "seconds_about": round(seconds, 1),
     }
     if as_json:

@@ -91,6 +91,7 @@ def doctor(as_json: Json = False) -> None:
 
 
 def cache(
+    names: Annotated[list[str] | None, typer.Argument(help="which ones to empty; all by default")] = None,
     empty: Annotated[bool, typer.Option("--empty", help="delete what is listed")] = False,
     runs: Runs = Path("runs"),
     as_json: Json = False,
@@ -99,7 +100,7 @@ def cache(
     from evenhand.store.caches import empty_caches, list_caches
 
     entries = list_caches(runs)
-    emptied = empty_caches(runs) if empty else None
+    emptied = empty_caches(runs, names or None) if empty else None
     if as_json:
         from evenhand.store.plain import to_plain
 

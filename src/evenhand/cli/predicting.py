@@ -29,7 +29,11 @@ def predict(
     ] = None,
     base_url: Annotated[str | None, typer.Option("--base-url", help="address of a chat endpoint")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="ask only for what is not on disk yet")] = False,
+    ask_unanswered: Annotated[
+        bool, typer.Option("--ask-unanswered", help="with --resume: ask again what could not be answered")
+    ] = False,
     engine: EngineName = "serial",
+    workers: Annotated[int, typer.Option(help="how many copies of the model work at once")] = 1,
     device: Annotated[str, typer.Option(help="cpu or cuda:N")] = "cpu",
     runs: Runs = Path("runs"),
     as_json: Json = False,
@@ -50,6 +54,8 @@ def predict(
                 runs=runs,
                 options=settings(options or []),
                 resume=resume,
+                ask_unanswered=ask_unanswered,
+                workers=workers,
                 engine=engine,
                 device=device,
                 settings=provider,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from evenhand.cli.console import escape, out, print_json
-from evenhand.cli.draw import draw_table
 from evenhand.core.errors import OptionError
-from evenhand.core.page import Table
 
 
 def show(folder: Path | None, as_json: bool) -> None:
@@ -20,15 +18,22 @@ def show(folder: Path | None, as_json: bool) -> None:
 
         print_json({"weights": to_plain(found)})
         return
-    rows = tuple(
-        (status.weight.name, status.presence.value, ", ".join(status.weight.needed_by), status.weight.licence)
-        for status in found
-    )
     console = out()
-    draw_table(console, Table("Weights", ("name", "here?", "needed by", "licence"), rows))
-    console.print(
-        "evenhand weights --json has addresses, sizes and hashes; evenhand weights get NAME --to DIR fetches one"
-    )
+    for status in found:
+        weight = status.weight
+        console.print(f"[bold]{escape(weight.name)}[/]  {status.presence.value}", soft_wrap=True)
+        facts = {
+            "for": f"{weight.measures} ({', '.join(weight.needed_by)})",
+            "from": weight.published,
+            "licence": weight.licence,
+            "size": f"about {weight.size / 1e6:,.1f} MB",
+            "sha-256": weight.sha256 or "not told by its authors; pinned at first use",
+            "here": f"{status.path or 'no'} {status.note}".strip(),
+        }
+        for name, fact in facts.items():
+            console.print(f"  [dim]{name:>8}[/]  {escape(fact)}", soft_wrap=True)
+    here = sum(status.path is not None for status in found)
+    console.print(f"\n{here} of {len(found)} files are here. evenhand weights get NAME --to DIR fetches one.")
 
 
 def get(action: str, name: str | None, folder: Path | None, as_json: bool) -> None:

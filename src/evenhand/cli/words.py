@@ -11,16 +11,15 @@ from evenhand.core.records import Group
 
 
 def system(text: str) -> tuple[str, Path]:
-    """A system's name and file: `NAME=FILE`, or a file whose stem is the name.
+    """A system's name and file: `NAME=FILE`; without a name it is empty, and the file tells it.
 
     >>> system("mine=a/b.txt"), system("a/b.txt")
-    (('mine', PosixPath('a/b.txt')), ('b', PosixPath('a/b.txt')))
+    (('mine', PosixPath('a/b.txt')), ('', PosixPath('a/b.txt')))
     """
     match = re.fullmatch(r"([A-Za-z0-9_.+@ -]+)=(.+)", text)
     if match is not None and not Path(text).exists():
         return match[1], Path(match[2])
-    path = Path(text)
-    return (path.stem if path.suffix else path.name) or "model", path
+    return "", Path(text)
 
 
 def settings(given: Iterable[str]) -> dict[str, str]:

@@ -78,7 +78,7 @@ def tally(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[str] = (), *
     for metric in metrics:
         metric.check_columns(rows)
     keys = [name for name in ("unit", "unit_b") if name in rows] if units else []
-    if not keys and len(rows) >= 2 * _BLOCK:
+    if not keys and len(rows) >= 2 * _BLOCK and not any(metric.collects for metric in metrics):
         return _tally_patterns(rows, metrics, by)
     index, cells = distinct(rows, by, keys)
     return Tally(cells, tuple(metrics), tuple(metric.measure(rows, index, len(cells)) for metric in metrics))

@@ -177,6 +177,7 @@ class Metric(ABC, Generic[S]):
 
     name: str
     resampling: ClassVar[Resampling] = Resampling.BOOTSTRAP
+    collects: ClassVar[bool] = False  # its state keeps rows, so many rows are better measured in one piece
 
     @property
     @abstractmethod
