@@ -24,7 +24,7 @@ from evenhand.search.enrol import Templates
 
 _PROBES = 1024  # in a block
 _TILE = 4096  # templates in a tile of the gallery
-_TILES_KEPT = 4  # products of the first round that are kept for the second
+_TILES_KEPT = 32  # products of the first round that are kept for the second: half a gigabyte at most
 
 
 class Searched(NamedTuple):
