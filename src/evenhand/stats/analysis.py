@@ -24,7 +24,7 @@ from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
 from evenhand.stats.intervals import Interval, bias_corrected, effective_size
 from evenhand.stats.pairing import Pairs
 from evenhand.stats.permutation import gap_reference
-from evenhand.stats.redraw import COSTLY_CELLS, left_out, redraw, redraw_dyadic
+from evenhand.stats.redraw import draws_of, left_out, redraw, redraw_dyadic
 from evenhand.stats.resample import Weights, weight_blocks
 from evenhand.stats.sets import set_evidence
 from evenhand.stats.settings import Settings, margin_of
@@ -92,7 +92,7 @@ def analyse(
         contrasts,
         tuple(test for f in compared for test in _omnibus(f, places, chosen)),
         tuple(summary for f in compared for summary in _summaries(f, places, chosen)),
-        chosen.method(_notes(contrasts, places)),
+        chosen.method((*_notes(contrasts, places), *_draw_notes(tally, places, chosen))),
     )
 
 
@@ -162,8 +162,7 @@ def _evidence(
         drawn[name] = redraw_dyadic(ratios[name], places, weights())
     others = frozenset(name for name in left if name not in ratios)
     if others:
-        count = settings.draws if places.cells <= COSTLY_CELLS else min(settings.draws, settings.costly_draws)
-        drawn.update(redraw(metric, state, places, weights(count), others).values)
+        drawn.update(redraw(metric, state, places, weights(draws_of(state, places, settings)), others).values)
     without = left_out(metric, state, places, others).values if settings.bias_corrected and others else {}
     for name, values in drawn.items():
         centre = np.array([np.nan if e.number is None else e.number for e in mine[name]])
@@ -441,6 +440,14 @@ def _notes(contrasts: Sequence[Contrast], places: Layout) -> tuple[str, ...]:
     else:
         notes.append(f"{int(places.rows.sum())} rows of {places.units} units: rows of one unit are not independent")
     return tuple(notes)
+
+
+def _draw_notes(tally: Tally, places: Layout, settings: Settings) -> Iterator[str]:
+    """Which metrics were drawn less often than asked, because every draw of them is costly."""
+    for metric, state in zip(tally.metrics, tally.states, strict=True):
+        count = draws_of(state, places, settings)
+        if metric.resampling is Resampling.BOOTSTRAP and count < settings.draws:
+            yield f"{metric.name}: {count} draws where values are drawn again, since each is costly"
 
 
 def _or_none(value: Any) -> float | None:

@@ -26,7 +26,7 @@ from evenhand.stats.contrasts import joint_contrast
 from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
 from evenhand.stats.intervals import subsampled
 from evenhand.stats.permutation import gap_reference
-from evenhand.stats.redraw import COSTLY_CELLS, redraw, redraw_dyadic, redraw_ratio
+from evenhand.stats.redraw import draws_of, redraw, redraw_dyadic, redraw_ratio
 from evenhand.stats.resample import Weights, subsample_weights, weight_blocks
 from evenhand.stats.settings import Settings, margin_of
 from evenhand.stats.tables import Layout, UnitTable, by_order, layout
@@ -141,6 +141,7 @@ def _draws_of(sides: Sequence[_Side]) -> _BothDraws:
         return {}, {}
     found: list[dict[str, Floats]] = []
     one = left[0]
+    count = draws_of(one.states[0], one.places[0], one.settings)
     for place, state in zip(one.places, one.states, strict=True):
         ratios = one.metric.ratios(state) if place.unit_b is not None else {}
         drawn = {
@@ -150,8 +151,6 @@ def _draws_of(sides: Sequence[_Side]) -> _BothDraws:
         }
         others = frozenset(side.output for side in left if side.output not in ratios)
         if others:
-            costly = place.cells > COSTLY_CELLS
-            count = min(one.settings.draws, one.settings.costly_draws) if costly else one.settings.draws
             weights = one.halves() if one.of_sets else one.weights(count)
             drawn.update(redraw(one.metric, state, place, weights, others).values)
         found.append(drawn)

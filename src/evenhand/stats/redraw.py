@@ -14,13 +14,25 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from evenhand.core.measure import AnyMetric, numbers
-from evenhand.core.metric import Ratio
+from evenhand.core.metric import Collected, Ratio
 from evenhand.stats.checks import Booleans, Floats, divide
 from evenhand.stats.resample import Weights, dyadic_totals, subsample_weights, weight_blocks
+from evenhand.stats.settings import Settings
 from evenhand.stats.tables import Layout, UnitTable
 
 COSTLY_CELLS = 50_000
-"""Beyond so many cells, metrics that are drawn again get fewer draws (`Settings.costly_draws`)."""
+"""Beyond so many cells, metrics that are drawn again get fewer draws."""
+
+
+def draws_of(state: Any, places: Layout, settings: Settings) -> int:
+    """How often a metric is drawn again: a tenth where that is costly, but `costly_draws` at least.
+
+    It is costly where rows are kept and thresholds found anew in every draw, and where there are many cells.
+    """
+    if not isinstance(state, Collected) and places.cells <= COSTLY_CELLS:
+        return settings.draws
+    return min(settings.draws, max(settings.costly_draws, settings.draws // 10))
+
 
 _BLOCK_ENTRIES = 3_000_000
 
