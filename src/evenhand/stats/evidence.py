@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from evenhand.core.metric import Kind, Ratio
-from evenhand.core.records import EVERYONE
+from evenhand.core.records import EVERYONE, blocks
 from evenhand.core.streams import stream
 from evenhand.stats import contrasts, ranks
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, t_two_sided
@@ -23,10 +23,11 @@ from evenhand.stats.permutation import Permuted, gap_of, permute_memberships, pe
 from evenhand.stats.ranks import OmnibusTest
 from evenhand.stats.redraw import redraw_ratio
 from evenhand.stats.resample import Weights
-from evenhand.stats.tables import Layout, UnitTable, pair_table, unit_table
+from evenhand.stats.tables import Layout, UnitTable, pair_tables, unit_table
 
 FEW_DRAWN_UNITS = 200
 """Below so many units redrawn limits are drawn apart, as t asks."""
+_PAIRS_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
@@ -118,10 +119,12 @@ class RatioEvidence(Evidence):
     def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> Pairs:
         found = table_pairs(self.table, first, second, confidence, alpha)
         shared_rows = np.rint(self.places.shared_rows[first, second]).astype(np.int64)
-        for at in np.flatnonzero(shared_rows > 0):
-            apart = pair_table(self.places, self.ratio, int(first[at]), int(second[at]))
-            one = table_pairs(apart, np.array([0]), np.array([1]), confidence, alpha)
-            put(found, int(at), one)
+        overlapping = np.flatnonzero(shared_rows > 0)
+        for block in blocks(len(overlapping), _PAIRS_AT_ONCE):
+            at = overlapping[block]
+            apart = pair_tables(self.places, self.ratio, first[at], second[at])
+            sides = np.arange(0, apart.groups, 2)
+            put(found, at, table_pairs(apart, sides, sides + 1, confidence, alpha))
         return Pairs(
             found.difference,
             found.interval,

@@ -211,16 +211,16 @@ def _put_joint(
     found.interval_name[at] = "cluster_t"
 
 
-def put(found: Pairs, at: int, one: Pairs) -> None:
-    """Write a single pair over one of many."""
-    found.difference[at] = one.difference[0]
-    for mine, theirs in ((found.interval, one.interval), (found.narrow, one.narrow)):
-        mine.low[at], mine.high[at] = theirs.low[0], theirs.high[0]
-    found.p_value[at], found.detectable[at] = one.p_value[0], one.detectable[0]
-    found.shared_units[at] = one.shared_units[0]
-    found.test[at], found.interval_name[at] = one.test[0], one.interval_name[0]
+def put(found: Pairs, at: Integers, some: Pairs) -> None:
+    """Write some pairs over those at the given places."""
+    found.difference[at] = some.difference
+    for mine, theirs in ((found.interval, some.interval), (found.narrow, some.narrow)):
+        mine.low[at], mine.high[at] = theirs.low, theirs.high
+    found.p_value[at], found.detectable[at] = some.p_value, some.detectable
+    found.shared_units[at] = some.shared_units
+    found.test[at], found.interval_name[at] = some.test, some.interval_name
     for name, values in found.effects.items():
-        values[at] = one.effects[name][0]
+        values[at] = some.effects[name]
 
 
 def cluster_covariance(table: UnitTable, picked: list[int]) -> Floats:

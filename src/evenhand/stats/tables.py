@@ -194,10 +194,14 @@ def unit_table(places: Layout, ratio: Ratio, kept: Booleans | None = None) -> Un
     return UnitTable(group, unit, floats(top), floats(bottom), groups, places.units, ratio.kind, alone)
 
 
-def pair_table(places: Layout, ratio: Ratio, first: int, second: int) -> UnitTable:
-    """The table of two groups without the rows that are members of both."""
+def pair_tables(places: Layout, ratio: Ratio, first: Integers, second: Integers) -> UnitTable:
+    """The table of many pairs of groups, each without the rows that are members of both.
+
+    Pair j is groups 2j and 2j + 1 of the table.
+    """
     shared = places.members[first] & places.members[second]
-    return unit_table(places, ratio, places.kept[[first, second]] & ~shared)
+    sides = np.stack([places.kept[first] & ~shared, places.kept[second] & ~shared], axis=1)
+    return unit_table(places, ratio, sides.reshape(2 * len(first), -1))
 
 
 def by_order(groups: Sequence[Group]) -> dict[tuple[str, ...], list[int]]:
