@@ -77,6 +77,7 @@ class Threads:
         outcomes: queue.SimpleQueue[Done[Out] | Failed | EvenhandError] = queue.SimpleQueue()
 
         def work() -> None:
+            OneThread().hold()  # OpenMP counts its threads for each thread of ours
             place: Workplace | None = None
             while (task := tasks.get()) is not None:
                 try:
