@@ -18,8 +18,12 @@ def templates(count: int, seed: int = 1) -> Templates:
 
 @pytest.mark.parametrize("tile", [7, 64, 4096])
 @pytest.mark.parametrize("pairs", [50, 4000])
-def test_tiles_of_any_size_give_the_cosine_of_each_pair(tile: int, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("held", [0, 1 << 26])
+def test_tiles_of_any_size_give_the_cosine_of_each_pair(
+    tile: int, pairs: int, held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(compare, "_TILE", tile)
+    monkeypatch.setattr(compare, "_ENTRIES_HELD", held)
     some = templates(100)
     rng = np.random.default_rng(2)
     first, second = rng.integers(0, 100, pairs), rng.integers(0, 100, pairs)

@@ -22,6 +22,7 @@ from evenhand.search.enrol import Templates
 _TILE = 2048  # templates on each side of a tile
 _WORTH_A_PRODUCT = 1 / 64  # listed share of a tile above which the whole product is cheaper
 _PAIRS_AT_ONCE = 4096
+_ENTRIES_HELD = 1 << 26  # of a whole matrix of products: a quarter of a gigabyte
 
 
 class _Tile(NamedTuple):
@@ -45,14 +46,35 @@ def pair_scores(
     engine = Serial() if engine is None else engine
     used_first, left = _used(np.asarray(first), len(templates.vectors))
     used_second, right = _used(np.asarray(second), len(templates.vectors))
-    scores = np.empty(len(left), dtype=np.float32)
-    tiles = list(_tiles(left, right, len(used_first), len(used_second)))
-    shared = (templates.vectors[used_first], templates.vectors[used_second], left, right)
-    for tile, found in zip(tiles, finished(engine.map(_score_tile, tiles, shared=shared), "tile"), strict=True):
-        scores[tile.pairs] = found
-    failed = ~(templates.enrolled[np.asarray(first)] & templates.enrolled[np.asarray(second)])
-    scores[failed] = -np.inf
+    rows, columns = templates.vectors[used_first], templates.vectors[used_second]
+    area = len(rows) * len(columns)
+    if _WORTH_A_PRODUCT * area <= len(left) and area <= _ENTRIES_HELD:
+        scores = _all_products(rows, columns, engine).ravel()[left.astype(np.int64) * len(columns) + right]
+    else:
+        scores = np.empty(len(left), dtype=np.float32)
+        tiles = list(_tiles(left, right, len(rows), len(columns)))
+        found = finished(engine.map(_score_tile, tiles, shared=(rows, columns, left, right)), "tile")
+        for tile, part in zip(tiles, found, strict=True):
+            scores[tile.pairs] = part
+    if not templates.enrolled.all():
+        failed = ~(templates.enrolled[np.asarray(first)] & templates.enrolled[np.asarray(second)])
+        scores[failed] = -np.inf
     return scores
+
+
+def _all_products(rows: Array, columns: Array, engine: Engine) -> NDArray[np.float32]:
+    """Every row with every column, tile by tile: quicker than sorting pairs when most of it is asked for."""
+    whole = np.empty((len(rows), len(columns)), dtype=np.float32)
+    corners = [(a, b) for a in range(0, len(rows), _TILE) for b in range(0, len(columns), _TILE)]
+    products = finished(engine.map(_product, corners, shared=(rows, columns)), "tile")
+    for (a, b), product in zip(corners, products, strict=True):
+        whole[a : a + _TILE, b : b + _TILE] = product
+    return whole
+
+
+def _product(corner: tuple[int, int], place: Workplace) -> NDArray[np.float32]:
+    rows, columns = place.shared
+    return np.asarray(rows[corner[0] : corner[0] + _TILE] @ columns[corner[1] : corner[1] + _TILE].T)
 
 
 def _used(templates: Array, count: int) -> tuple[Array, Array]:
