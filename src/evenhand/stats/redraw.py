@@ -6,15 +6,15 @@ them into values. Rows about two units count as often as both were drawn.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from evenhand.core.measure import AnyMetric, numbers
-from evenhand.core.metric import Collected, Ratio
+from evenhand.core.metric import Collected, Linear, Ratio
 from evenhand.stats.checks import Booleans, Floats, divide
 from evenhand.stats.resample import Weights, dyadic_totals, subsample_weights, weight_blocks
 from evenhand.stats.settings import Settings
@@ -35,6 +35,8 @@ def draws_of(state: Any, places: Layout, settings: Settings) -> int:
 
 
 _BLOCK_ENTRIES = 3_000_000
+_FEW_CELLS = 500
+_MOST_COMPARED = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -49,16 +51,24 @@ def redraw(metric: AnyMetric, state: Any, places: Layout, weights: Iterator[Weig
     """The wanted outputs of a metric in every draw and group."""
     found: dict[str, list[Floats]] = {name: [] for name in wanted}
     groups, patterns = places.kept.shape
-    order = np.argsort(places.pattern, kind="stable")
-    starts = np.searchsorted(places.pattern[order], np.arange(patterns))
+    kinds = _kinds(state, places)
+    pattern = places.pattern
+    if kinds is not None:
+        state, pattern = state.weigh(kinds.pick), pattern[kinds.first]
+    cells = len(pattern)
+    order = np.argsort(pattern, kind="stable")
+    starts = np.searchsorted(pattern[order], np.arange(patterns))
     group_matrix = sparse.csr_array(places.kept.astype(np.float64))
-    block = max(1, _BLOCK_ENTRIES // max(places.cells * _groups_per_cell(places), 1))
+    most = min(_BLOCK_ENTRIES // max(cells * _groups_per_cell(places), 1), _BLOCK_ENTRIES // max(places.cells, 1))
+    block = max(1, most)
     count = 0
     for many in weights:
         for start in range(0, len(many), block):
             drawn = many[start : start + block]
-            cell_weights = _on_cells(drawn, places)[:, order]
-            spread = _by_pattern(cell_weights, order, starts, places.cells)
+            cell_weights = _on_cells(drawn, places)
+            if kinds is not None:
+                cell_weights = cell_weights @ kinds.member
+            spread = _by_pattern(cell_weights[:, order], order, starts, cells)
             in_patterns = state.weigh(spread)
             identity = sparse.eye_array(len(drawn), format="csr")
             part = in_patterns.weigh(sparse.kron(identity, group_matrix, "csr"))
@@ -140,6 +150,34 @@ def left_out(metric: AnyMetric, state: Any, places: Layout, wanted: frozenset[st
             yield ones
 
     return redraw(metric, state, places, each(), wanted)
+
+
+class Kinds(NamedTuple):
+    """Cells that are alike in state and pattern: for draws they are one cell, whose weights add."""
+
+    first: NDArray[np.int64]  # (kinds,): a cell of each
+    member: Any  # (cells, kinds): 1 where a cell is of a kind
+    pick: Any  # (kinds, cells): 1 at the first cell of each
+
+
+def _kinds(state: Any, places: Layout) -> Kinds | None:
+    """The kinds of cells of a state of sums, when they are few; None when that would not pay."""
+    if not isinstance(state, Linear) or places.cells < _FEW_CELLS:
+        return None
+    columns = [getattr(state, field.name).reshape(places.cells, -1) for field in fields(state)]
+    if sum(column.shape[1] for column in columns) * places.cells > _MOST_COMPARED:
+        return None
+    rows = np.hstack([places.pattern[:, None].astype(np.float64), *columns])
+    rows = np.ascontiguousarray(rows) + 0.0  # one zero, not two
+    as_bytes = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
+    _, first, kind = np.unique(as_bytes, return_index=True, return_inverse=True)
+    kind = kind.reshape(-1)
+    if len(first) > places.cells // 2:
+        return None
+    cells, ones = np.arange(places.cells), np.ones(places.cells)
+    member = sparse.csr_array((ones, (cells, kind)), shape=(places.cells, len(first)))
+    picked = (np.ones(len(first)), (np.arange(len(first)), first))
+    return Kinds(first, member, sparse.csr_array(picked, shape=(len(first), places.cells)))
 
 
 def _chunks(units: int) -> list[NDArray[np.int64]]:
