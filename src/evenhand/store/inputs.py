@@ -56,11 +56,10 @@ class HashingFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # the buffer is always writable bytes
-        data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        self._digest.update(data)
-        self._size += len(data)
-        return len(data)
+        read = self._file.readinto(buffer)  # type: ignore[attr-defined]  # a file opened for bytes has it
+        self._digest.update(memoryview(buffer)[:read])
+        self._size += read
+        return int(read)
 
     def fact(self) -> InputFact:
         """What was read; call it at the end of the file, the rest is read for it."""
