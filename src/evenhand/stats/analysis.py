@@ -25,7 +25,7 @@ from evenhand.stats.intervals import Interval, bias_corrected, effective_size
 from evenhand.stats.pairing import Pairs
 from evenhand.stats.permutation import gap_reference
 from evenhand.stats.redraw import draws_of, left_out, redraw, redraw_dyadic
-from evenhand.stats.resample import Weights, weight_blocks
+from evenhand.stats.resample import Weights, table_draws, weight_blocks
 from evenhand.stats.sets import set_evidence
 from evenhand.stats.settings import Settings, margin_of
 from evenhand.stats.tables import Layout, by_order, layout
@@ -162,7 +162,13 @@ def _evidence(
         drawn[name] = redraw_dyadic(ratios[name], places, weights())
     others = frozenset(name for name in left if name not in ratios)
     if others:
-        drawn.update(redraw(metric, state, places, weights(draws_of(state, places, settings)), others).values)
+        count = draws_of(state, places, settings)
+
+        def of_kinds(sizes: Integers) -> Iterator[Weights]:
+            yield table_draws(sizes, count, stream("kinds", *settings.seed, metric.name)).astype(np.float32)
+
+        together = None if settings.stratified else of_kinds
+        drawn.update(redraw(metric, state, places, weights(count), others, of_kinds=together).values)
     without = left_out(metric, state, places, others).values if settings.bias_corrected and others else {}
     for name, values in drawn.items():
         centre = np.array([np.nan if e.number is None else e.number for e in mine[name]])

@@ -5,7 +5,7 @@ matrix, and the states of all draws and groups come from two products; the metri
 them into values. Rows about two units count as often as both were drawn.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -36,6 +36,7 @@ def draws_of(state: Any, places: Layout, settings: Settings) -> int:
 
 _BLOCK_ENTRIES = 3_000_000
 _FEW_CELLS = 500
+_MOST_AT_ONCE = 100  # draws, so that what lies between two products stays small
 _MOST_COMPARED = 5_000_000
 
 
@@ -47,8 +48,20 @@ class Draws:
     count: int
 
 
-def redraw(metric: AnyMetric, state: Any, places: Layout, weights: Iterator[Weights], wanted: frozenset[str]) -> Draws:
-    """The wanted outputs of a metric in every draw and group."""
+def redraw(
+    metric: AnyMetric,
+    state: Any,
+    places: Layout,
+    weights: Iterator[Weights],
+    wanted: frozenset[str],
+    *,
+    of_kinds: Callable[[NDArray[np.int64]], Iterator[Weights]] | None = None,
+) -> Draws:
+    """The wanted outputs of a metric in every draw and group.
+
+    `of_kinds` gives weights of kinds of cells from their sizes; it is asked instead of `weights` where every
+    unit is one cell and cells are of few kinds, since how often each kind was drawn is then all that matters.
+    """
     found: dict[str, list[Floats]] = {name: [] for name in wanted}
     groups, patterns = places.kept.shape
     kinds = _kinds(state, places)
@@ -59,14 +72,17 @@ def redraw(metric: AnyMetric, state: Any, places: Layout, weights: Iterator[Weig
     order = np.argsort(pattern, kind="stable")
     starts = np.searchsorted(pattern[order], np.arange(patterns))
     group_matrix = sparse.csr_array(places.kept.astype(np.float64))
-    most = min(_BLOCK_ENTRIES // max(cells * _groups_per_cell(places), 1), _BLOCK_ENTRIES // max(places.cells, 1))
-    block = max(1, most)
+    source, on_kinds = weights, False
+    if kinds is not None and of_kinds is not None and places.units == places.cells and places.unit_b is None:
+        source, on_kinds = of_kinds(kinds.sizes), True
+    most = _BLOCK_ENTRIES // max(cells * _groups_per_cell(places), 1)
+    block = max(1, min(most, _MOST_AT_ONCE if on_kinds else _BLOCK_ENTRIES // max(places.cells, 1)))
     count = 0
-    for many in weights:
+    for many in source:
         for start in range(0, len(many), block):
             drawn = many[start : start + block]
-            cell_weights = _on_cells(drawn, places)
-            if kinds is not None:
+            cell_weights = drawn.astype(np.float64) if on_kinds else _on_cells(drawn, places)
+            if kinds is not None and not on_kinds:
                 cell_weights = cell_weights @ kinds.member
             spread = _by_pattern(cell_weights[:, order], order, starts, cells)
             in_patterns = state.weigh(spread)
@@ -156,6 +172,7 @@ class Kinds(NamedTuple):
     """Cells that are alike in state and pattern: for draws they are one cell, whose weights add."""
 
     first: NDArray[np.int64]  # (kinds,): a cell of each
+    sizes: NDArray[np.int64]  # (kinds,): how many cells each has
     member: Any  # (cells, kinds): 1 where a cell is of a kind
     pick: Any  # (kinds, cells): 1 at the first cell of each
 
@@ -177,7 +194,8 @@ def _kinds(state: Any, places: Layout) -> Kinds | None:
     cells, ones = np.arange(places.cells), np.ones(places.cells)
     member = sparse.csr_array((ones, (cells, kind)), shape=(places.cells, len(first)))
     picked = (np.ones(len(first)), (np.arange(len(first)), first))
-    return Kinds(first, member, sparse.csr_array(picked, shape=(len(first), places.cells)))
+    sizes = np.bincount(kind, minlength=len(first))
+    return Kinds(first, sizes, member, sparse.csr_array(picked, shape=(len(first), places.cells)))
 
 
 def _chunks(units: int) -> list[NDArray[np.int64]]:
