@@ -59,6 +59,12 @@ def test_json_is_the_only_thing_on_standard_output(evenhand: Command, tmp_path: 
     assert again["runs"][0]["reused"] is True
 
 
+def test_the_number_of_groups_is_said_before_deep_intersections(evenhand: Command, tmp_path: Path) -> None:
+    said = evenhand(*EVALUATE, "--depth", 3, "--draws", 10, "--permutations", 10, "--runs", tmp_path)
+    assert said.code == 0
+    assert "depth 3 means 209 groups" in said.err
+
+
 def test_a_dry_run_writes_nothing(evenhand: Command, tmp_path: Path, snapshot: Snapshot) -> None:
     path = PREDICTIONS
     runs = tmp_path / "runs"

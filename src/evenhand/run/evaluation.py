@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from evenhand.stats import Analysis
 
 CACHE = ".cache"
+USUAL_DEPTH = 2  # deeper intersections are paid for when asked, and their number is said before
 Rows = Literal["auto", "none", "all"]
 Warn = Callable[[str], None]
 Progress = Callable[[int, int | None, str], None]
@@ -322,6 +323,9 @@ class _Job:
         )
         found = stats.Analysis((), (), (), (), settings.method())
         if whole.by_unit is not None:
+            if depth > USUAL_DEPTH:
+                asked = stats.cells_asked(whole.by_unit, self.by, depth)
+                self.warn(f"depth {depth} means {asked:,} groups; it may take a while")
             with OneThread().held():  # once more: the import has loaded libraries
                 found = stats.analyse(whole.by_unit, self.by, depth, settings)
         if whole.plain is not None:

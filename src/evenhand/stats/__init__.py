@@ -5,7 +5,7 @@ arrays NaN means "not defined". `analyse` stands over them: from the cells of a 
 group the interval that fits, tests the groups against each other, and says what may be said.
 """
 
-from evenhand.stats.analysis import Analysis, analyse
+from evenhand.stats.analysis import Analysis, analyse, cells_asked
 from evenhand.stats.comparison import Comparison, GapContrast, ModelContrast, compare
 from evenhand.stats.multiplicity import Correction
 from evenhand.stats.settings import Settings
@@ -20,6 +20,7 @@ __all__ = [
     "Settings",
     "VerificationSheet",
     "analyse",
+    "cells_asked",
     "compare",
     "verification_sheet",
 ]

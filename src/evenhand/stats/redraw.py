@@ -16,7 +16,7 @@ from scipy import sparse
 from evenhand.core.measure import AnyMetric, numbers
 from evenhand.core.metric import Collected, Linear, Ratio
 from evenhand.stats.checks import Booleans, Floats, divide
-from evenhand.stats.resample import Weights, dyadic_totals, subsample_weights, weight_blocks
+from evenhand.stats.resample import Weights, dyadic_totals
 from evenhand.stats.settings import Settings
 from evenhand.stats.tables import Layout, UnitTable
 
@@ -98,18 +98,6 @@ def redraw(
                 found[name].append(column.reshape(len(drawn), groups))
             count += len(drawn)
     return Draws({name: np.concatenate(parts) for name, parts in found.items()}, count)
-
-
-def unit_weight_stream(
-    places: Layout, draws: int, rng: np.random.Generator, strata: NDArray[np.int64] | None = None
-) -> Iterator[Weights]:
-    """Weights of units for the bootstrap, block by block."""
-    return weight_blocks(places.units, draws, rng, strata=strata)
-
-
-def subsample_stream(places: Layout, taken: int, draws: int, rng: np.random.Generator) -> Iterator[Weights]:
-    """Weights of units for draws without replacement."""
-    yield subsample_weights(places.units, taken, draws, rng)
 
 
 def redraw_ratio(table: UnitTable, chosen: list[int], weights: Iterator[Weights]) -> Floats:
