@@ -165,7 +165,8 @@ def _lines(stream: BinaryIO, path: Path) -> Iterator[str]:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise PredictionError(
-                f"{path}, line {number}: byte 0x{line[error.start]:02x} is not UTF-8 text. Save the file as UTF-8."
+                f"{path}, line {number}: byte 0x{line[error.start]:02x} is not UTF-8 text. "
+                "Is it the right file? If it is text, save it as UTF-8."
             ) from None
         yield text
 
