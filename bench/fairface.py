@@ -46,7 +46,7 @@ def different_answers() -> list[str]:
 
 
 def understand(answers: list[str]) -> int:
-    """Gender, race and age of every answer, nothing remembered between them."""
+    """Gender, race and age of every answer; short values that come again are remembered, texts are not."""
     from evenhand.benchmarks.fairface.normalise import Normaliser
 
     read = Normaliser()

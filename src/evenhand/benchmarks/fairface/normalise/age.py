@@ -11,10 +11,10 @@ from typing import Final
 from evenhand.benchmarks.fairface.normalise.age_numbers import NUMBER_WORDS, numbered
 from evenhand.benchmarks.fairface.normalise.age_patterns import Candidate, find_ages
 from evenhand.benchmarks.fairface.normalise.age_words import AGE_WORDS, VAGUE, find_age_words
-from evenhand.benchmarks.fairface.normalise.negation import IN_SCOPE, negation
+from evenhand.benchmarks.fairface.normalise.negation import IN_SCOPE
 from evenhand.benchmarks.fairface.normalise.readings import AgeReading, Mode, Reason, no_age
 from evenhand.benchmarks.fairface.normalise.refusals import why_nothing
-from evenhand.benchmarks.fairface.normalise.text import words
+from evenhand.benchmarks.fairface.normalise.spoken import Spoken
 from evenhand.benchmarks.fairface.normalise.wording import listed
 from evenhand.benchmarks.fairface.taxonomy import OLDEST, AgeInterval, AgeKind
 
@@ -26,7 +26,7 @@ _DIGIT: Final = re.compile(r"\d")
 _PLAIN: Final = re.compile(r"([0-9]{1,2})(?: ?- ?([0-9]{1,2}))?")
 
 
-def read_age(text: str, mode: Mode, tokens: Sequence[str] | None = None, *, age_words: bool = True) -> AgeReading:
+def read_age(text: str, mode: Mode, spoken: Spoken | None = None, *, age_words: bool = True) -> AgeReading:
     """The age that a prepared text asserts; a number beats a word.
 
     >>> read_age("between 25 and 35. i'd estimate 30 years old.", Mode.PROSE).interval[:2]
@@ -38,24 +38,25 @@ def read_age(text: str, mode: Mode, tokens: Sequence[str] | None = None, *, age_
     """
     if plain_age := _PLAIN.fullmatch(text):
         return _read_plain(int(plain_age[1]), plain_age[2])
-    tokens = words(text) if tokens is None else tokens
+    spoken = spoken or Spoken(text)
+    tokens = spoken.tokens
     if not tokens:
         return no_age(Reason.EMPTY)
     negated = False
     if _has_number(text, tokens):
-        plain = numbered(text, mode)
+        plain = numbered(text, mode, tokens)
         candidates = find_ages(plain, mode)
         if candidates:
-            kept = _asserted(candidates, plain.words)
+            kept = _asserted(candidates, spoken.marks_of(plain.words))
             if kept:
                 return _decide(kept, plain.words)
             negated = True
     if not AGE_WORDS.keys().isdisjoint(tokens):
-        spoken = [Candidate(w.start, w.end, w.low, w.high, AgeKind.WORD, "A8") for w in find_age_words(tokens)]
-        if spoken:
+        named = [Candidate(w.start, w.end, w.low, w.high, AgeKind.WORD, "A8") for w in find_age_words(tokens)]
+        if named:
             if not age_words:
                 return no_age(Reason.VAGUE, "A8 off")
-            kept = _asserted(spoken, tokens)
+            kept = _asserted(named, spoken.marks)
             return _decide(kept, tokens) if kept else no_age(Reason.NEGATED, "A9")
     if negated:
         return no_age(Reason.NEGATED, "A9")
@@ -98,9 +99,8 @@ def _has_number(text: str, tokens: Sequence[str]) -> bool:
     return _DIGIT.search(text) is not None or _TEENS in tokens or not NUMBER_WORDS.isdisjoint(tokens)
 
 
-def _asserted(candidates: list[Candidate], tokens: Sequence[str]) -> list[Candidate]:
+def _asserted(candidates: list[Candidate], marks: bytearray) -> list[Candidate]:
     """The candidates that no negation reaches (A9); one-sided ages carry their own negation (A5)."""
-    marks = negation(tokens)
     if not any(marks):
         return candidates
     return [

@@ -58,13 +58,14 @@ class Numbered(NamedTuple):
     decades: dict[int, int]  # position → first year of the decade, or TEENS
 
 
-def numbered(text: str, mode: Mode) -> Numbered:
-    """The words of a prepared text with its numbers recognised.
+def numbered(text: str, mode: Mode, tokens: Sequence[str] | None = None) -> Numbered:
+    """The words of a prepared text with its numbers recognised; `tokens` are the words of the text, if known.
 
     >>> plain = numbered("forty-something, or thirty-five? 90% sure", Mode.FIELD)
     >>> plain.decades, plain.numbers
     ({0: 40}, {3: 35.0})
     """
+    given = text
     if "~" in text:
         text = _TILDE_BETWEEN.sub("-", text).replace("~", " about ")
     if "\n" in text or text[0] in "( " or text[0].isdecimal():
@@ -73,19 +74,28 @@ def numbered(text: str, mode: Mode) -> Numbered:
         text = _NEGATIVE.sub(_MINUS, text)
     if "confidence" in text or "probability" in text or "score" in text or "certainty" in text:
         text = _CONFIDENCE.sub(" ", text)
-    return _recognise(words(text), mode)
+    return _recognise(words(text) if tokens is None or text != given else tokens, mode)
 
 
 def _recognise(tokens: Sequence[str], mode: Mode) -> Numbered:
     out = Numbered([], {}, {})
     free = 0  # the first token that is not yet in the output
-    for position, token in enumerate(tokens):
-        if position < free or not (token in _NUMERIC or token[0].isdecimal()):
+    for position in _numeric(tokens):
+        if position < free:
             continue
         out.words.extend(tokens[free:position])
         free = _take(tokens, position, mode, out)
     out.words.extend(tokens[free:])
     return out
+
+
+def _numeric(tokens: Sequence[str]) -> list[int]:
+    """Where a number may begin: at a word for one, a minus sign, or a digit of any script."""
+    return [
+        at
+        for at, token in enumerate(tokens)
+        if "0" <= token < ":" or token in _NUMERIC or (token > "\x7f" and token[0].isdecimal())
+    ]
 
 
 def _take(tokens: Sequence[str], position: int, mode: Mode, out: Numbered) -> int:

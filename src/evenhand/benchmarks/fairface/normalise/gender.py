@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, IN_SCOPE, negation
+from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, IN_SCOPE
 from evenhand.benchmarks.fairface.normalise.readings import GenderReading, Reason, no_gender
 from evenhand.benchmarks.fairface.normalise.refusals import why_nothing
-from evenhand.benchmarks.fairface.normalise.text import words
+from evenhand.benchmarks.fairface.normalise.spoken import Spoken
 from evenhand.benchmarks.fairface.normalise.wording import listed
 
 MALE, FEMALE, THIRD = "Male", "Female", "third"
@@ -33,7 +33,7 @@ _THIRD_FIRST: Final = frozenset(first for first, _ in THIRD_PAIRS)
 _KNOWN: Final = frozenset(CATEGORY_WORDS) | THIRD_WORDS | _THIRD_FIRST
 
 
-def read_gender(text: str, tokens: Sequence[str] | None = None) -> GenderReading:
+def read_gender(text: str, spoken: Spoken | None = None) -> GenderReading:
     """The gender that a prepared text asserts; the same in field and prose mode.
 
     Exactly one scorable class must be asserted. Negated words are no evidence,
@@ -44,18 +44,20 @@ def read_gender(text: str, tokens: Sequence[str] | None = None) -> GenderReading
     >>> read_gender("a man or possibly a woman").reason.value
     'several classes'
     """
-    tokens = words(text) if tokens is None else tokens
+    spoken = spoken or Spoken(text)
+    tokens = spoken.tokens
     if not tokens:
         return no_gender(Reason.EMPTY)
     if letter := _single_letter(tokens):
         return GenderReading(LETTERS[letter], ("G1",))
     if _KNOWN.isdisjoint(tokens):
         return _by_pronouns(text, tokens)
-    marks = negation(tokens)
+    marks = spoken.marks
     echoed = _echoes(tokens)
     classes: set[str] = set()
     negated = category_seen = False
-    for position, token in enumerate(tokens):
+    for position in [at for at, token in enumerate(tokens) if token in _KNOWN]:
+        token = tokens[position]
         label = CATEGORY_WORDS.get(token)
         if label is not None:
             if position in echoed:

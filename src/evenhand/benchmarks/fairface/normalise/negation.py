@@ -45,14 +45,18 @@ def negation(tokens: Sequence[str]) -> bytearray:
     [0, 1, 1, 0, 0, 0]
     """
     marks = bytearray(len(tokens))
-    if _TRIGGERS.isdisjoint(tokens) and "n't" not in " ".join(tokens):
+    contracted = [token for token in tokens if token[-3:] == "n't"] if "n't" in " ".join(tokens) else []
+    if not contracted and _TRIGGERS.isdisjoint(tokens):
         return marks
+    special = _SPECIAL if _SPECIAL.issuperset(contracted) else _SPECIAL.union(contracted)
     in_clause = in_sentence = opened_inside = after_whether = False
-    for position, token in enumerate(tokens):
-        if token not in _SPECIAL and token[-3:] != "n't":
-            if in_clause or in_sentence:
-                marks[position] = IN_SCOPE | marks[position]
-            continue
+    after_last = 0
+    prefixed: list[int] = []
+    for position in [at for at, token in enumerate(tokens) if token in special]:
+        if in_clause or in_sentence:
+            _mark_all(marks, after_last, position)
+        after_last = position + 1
+        token = tokens[position]
         following = tokens[position + 1] if position + 1 < len(tokens) else ""
         if (token, following) in CLAUSE_PAIRS:
             in_clause, opened_inside = True, in_sentence
@@ -70,13 +74,22 @@ def negation(tokens: Sequence[str]) -> bytearray:
         if in_clause or in_sentence:
             marks[position] |= IN_SCOPE
         if token == "non":
-            _mark_prefixed(marks, tokens, position)
+            prefixed.append(position + 2 if following == "-" else position + 1)
         elif _opens_sentence(tokens, position):
             in_sentence = True
             after_whether |= token == "whether"
         elif _opens_clause(tokens, position, following):
             in_clause, opened_inside = True, in_sentence
+    if in_clause or in_sentence:
+        _mark_all(marks, after_last, len(tokens))
+    for position in prefixed:
+        if position < len(tokens):
+            marks[position] |= PREFIXED
     return marks
+
+
+def _mark_all(marks: bytearray, start: int, end: int) -> None:
+    marks[start:end] = bytes([IN_SCOPE]) * (end - start)
 
 
 def _opens_sentence(tokens: Sequence[str], position: int) -> bool:
@@ -93,11 +106,3 @@ def _opens_clause(tokens: Sequence[str], position: int, following: str) -> bool:
     if token not in CLAUSE_CUES or (token, following) in NO_CUES:
         return False
     return not (token == "without" and tuple(tokens[position + 1 : position + 3]) == ("a", "doubt"))
-
-
-def _mark_prefixed(marks: bytearray, tokens: Sequence[str], position: int) -> None:
-    target = position + 1
-    if target < len(tokens) and tokens[target] == "-":
-        target += 1
-    if target < len(tokens):
-        marks[target] |= PREFIXED

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from evenhand.benchmarks.fairface.normalise.age import read_age, read_age_number, read_age_range
@@ -25,6 +26,7 @@ from evenhand.benchmarks.fairface.normalise.readings import (
     no_race,
     nothing,
 )
+from evenhand.benchmarks.fairface.normalise.spoken import Spoken
 from evenhand.benchmarks.fairface.normalise.strict import strict_age, strict_gender, strict_race
 from evenhand.benchmarks.fairface.normalise.structured import (
     ABSENT,
@@ -38,10 +40,12 @@ from evenhand.benchmarks.fairface.normalise.structured import (
     letters_only,
     without_confidences,
 )
-from evenhand.benchmarks.fairface.normalise.text import Passage, final_answer, labelled_values, prepare, words
+from evenhand.benchmarks.fairface.normalise.text import Passage, final_answer, labelled_values, prepare
 
 NORMALISER_VERSION: Final = "1"
 _DEEPEST_VALUE: Final = 4
+_SHORT: Final = 64  # a value this long is likely to come again, and is then not read anew
+_REMEMBERED: Final = 4096
 
 
 @dataclass(frozen=True)
@@ -72,11 +76,11 @@ class Normaliser:
         """All three attributes of a text that has no object with a known key (S6)."""
         passage = final_answer(prepare(without_confidences(raw)))
         values = labelled_values(passage.text)
-        shared = words(passage.text)
+        spoken = Spoken(passage.text)
         return Answer(
-            self._gender(*_choose(passage, values, "gender", Mode.PROSE), shared),
-            self._race(*_choose(passage, values, "race", Mode.PROSE), shared),
-            self._age(*_choose(passage, values, "age", Mode.PROSE), shared),
+            self._gender(*_choose(passage, values, "gender", Mode.PROSE), spoken),
+            self._race(*_choose(passage, values, "race", Mode.PROSE), spoken),
+            self._age(*_choose(passage, values, "age", Mode.PROSE), spoken),
         )
 
     def gender(self, raw: Any, mode: Mode = Mode.FIELD) -> GenderReading:
@@ -141,40 +145,75 @@ class Normaliser:
             return Reason.SEVERAL if best is None and _all_scores(raw) else best or Reason.NOT_UNDERSTOOD
         return Reason.NOT_UNDERSTOOD
 
-    def _gender(self, passage: Passage, mode: Mode, tokens: list[str] | None = None) -> GenderReading:
-        found = strict_gender(passage.text) if self.strict else read_gender(passage.text, _same(passage, tokens))
+    def _gender(self, passage: Passage, mode: Mode, whole: Spoken | None = None) -> GenderReading:
+        spoken = _spoken(passage, whole)
+        return _short_gender(self, passage) if spoken is None else self._read_gender(passage, spoken)
+
+    def _race(self, passage: Passage, mode: Mode, whole: Spoken | None = None) -> RaceReading:
+        spoken = _spoken(passage, whole)
+        return _short_race(self, passage, mode) if spoken is None else self._read_race(passage, mode, spoken)
+
+    def _age(self, passage: Passage, mode: Mode, whole: Spoken | None = None) -> AgeReading:
+        spoken = _spoken(passage, whole)
+        return _short_age(self, passage, mode) if spoken is None else self._read_age(passage, mode, spoken)
+
+    def _read_gender(self, passage: Passage, spoken: Spoken) -> GenderReading:
+        found = strict_gender(passage.text) if self.strict else read_gender(passage.text, spoken)
         return found._replace(rules=passage.rules + found.rules) if passage.rules else found
 
-    def _race(self, passage: Passage, mode: Mode, tokens: list[str] | None = None) -> RaceReading:
+    def _read_race(self, passage: Passage, mode: Mode, spoken: Spoken) -> RaceReading:
         if self.strict:
             found = strict_race(passage.text)
         else:
-            shared = _same(passage, tokens)
-            found = read_race(passage.text, mode, shared, first_of_several=self.first_of_several)
+            found = read_race(passage.text, mode, spoken, first_of_several=self.first_of_several)
         return found._replace(rules=passage.rules + found.rules) if passage.rules else found
 
-    def _age(self, passage: Passage, mode: Mode, tokens: list[str] | None = None) -> AgeReading:
+    def _read_age(self, passage: Passage, mode: Mode, spoken: Spoken) -> AgeReading:
         if self.strict:
             found = strict_age(passage.text)
         else:
-            found = read_age(passage.text, mode, _same(passage, tokens), age_words=self.age_words)
+            found = read_age(passage.text, mode, spoken, age_words=self.age_words)
         return found._replace(rules=passage.rules + found.rules) if passage.rules else found
 
 
+@lru_cache(_REMEMBERED)
+def _short_gender(reader: Normaliser, passage: Passage) -> GenderReading:
+    return reader._read_gender(passage, Spoken(passage.text))
+
+
+@lru_cache(_REMEMBERED)
+def _short_race(reader: Normaliser, passage: Passage, mode: Mode) -> RaceReading:
+    return reader._read_race(passage, mode, Spoken(passage.text))
+
+
+@lru_cache(_REMEMBERED)
+def _short_age(reader: Normaliser, passage: Passage, mode: Mode) -> AgeReading:
+    return reader._read_age(passage, mode, Spoken(passage.text))
+
+
+def _spoken(passage: Passage, whole: Spoken | None) -> Spoken | None:
+    """The words of a passage, or None when it is short enough to be remembered."""
+    if whole is not None and "P8" not in passage.rules:
+        return whole
+    return None if len(passage.text) <= _SHORT else Spoken(passage.text)
+
+
 def _locate(raw: str, attribute: str, mode: Mode) -> tuple[Passage, Mode]:
+    return _locate_short(raw, attribute, mode) if len(raw) <= _SHORT else _locate_any(raw, attribute, mode)
+
+
+def _locate_any(raw: str, attribute: str, mode: Mode) -> tuple[Passage, Mode]:
     passage = final_answer(prepare(raw))
     return _choose(passage, labelled_values(passage.text), attribute, mode)
+
+
+_locate_short = lru_cache(_REMEMBERED)(_locate_any)
 
 
 def _choose(passage: Passage, values: Mapping[str, str], attribute: str, mode: Mode) -> tuple[Passage, Mode]:
     if attribute in values:
         return Passage(values[attribute], Mode.FIELD, (*passage.rules, "P8")), Mode.FIELD
     return passage, mode
-
-
-def _same(passage: Passage, tokens: list[str] | None) -> list[str] | None:
-    """The words of the whole text, if the passage is the whole text."""
-    return None if "P8" in passage.rules else tokens
 
 
 def _number(raw: Any) -> float | None:

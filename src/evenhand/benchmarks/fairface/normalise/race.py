@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from evenhand.benchmarks.fairface.normalise.negation import CLAUSE_ENDS, CONTRASTS, negation
+from evenhand.benchmarks.fairface.normalise.negation import CLAUSE_ENDS, CONTRASTS
 from evenhand.benchmarks.fairface.normalise.race_lexicon import (
     ASIAN,
     COLOURS,
@@ -22,7 +22,7 @@ from evenhand.benchmarks.fairface.normalise.race_lexicon import (
 )
 from evenhand.benchmarks.fairface.normalise.readings import Mode, RaceReading, Reason, no_race
 from evenhand.benchmarks.fairface.normalise.refusals import why_nothing
-from evenhand.benchmarks.fairface.normalise.text import words
+from evenhand.benchmarks.fairface.normalise.spoken import Spoken
 from evenhand.benchmarks.fairface.taxonomy import COARSE_OF, UNKNOWN
 
 _SPECIFIC_ASIAN: Final = frozenset({"Indian", "East Asian", "Southeast Asian"})
@@ -38,9 +38,7 @@ class Term(NamedTuple):
     label: str
 
 
-def read_race(
-    text: str, mode: Mode, tokens: Sequence[str] | None = None, *, first_of_several: bool = False
-) -> RaceReading:
+def read_race(text: str, mode: Mode, spoken: Spoken | None = None, *, first_of_several: bool = False) -> RaceReading:
     """The coarse and the fine class that a prepared text asserts.
 
     Two coarse classes are unknown, unless `first_of_several` (option `multi=first`).
@@ -52,23 +50,25 @@ def read_race(
     >>> read_race("white or hispanic", Mode.FIELD).reason.value
     'several classes'
     """
-    tokens = [token for token in (words(text) if tokens is None else tokens) if token != "-"]
+    spoken = (spoken or Spoken(text)).unhyphenated
+    tokens = spoken.tokens
     if not tokens:
         return no_race(Reason.EMPTY)
     terms = find_terms(tokens)
     if not terms:
         return no_race(why_nothing(text))
-    marks = negation(tokens)
+    marks = spoken.marks
     asserted: list[Term] = []
     negated = coloured = False
-    said_of_objects = _object_before(tokens) if mode is Mode.PROSE else None
-    starts = {term.start for term in terms}
+    colours = [term for term in terms if _is_colour(term, tokens)]
+    said_of_objects = _object_before(tokens) if colours and mode is Mode.PROSE else None
+    starts = {term.start for term in terms} if colours else set()
     for term in terms:
         if term.label == NEUTRAL:
             continue
         if any(marks[term.start : term.start + term.length]):
             negated = True
-        elif _is_colour(term, tokens) and not _said_of_a_person(term, tokens, said_of_objects, starts):
+        elif term in colours and not _said_of_a_person(term, tokens, said_of_objects, starts):
             coloured = True
         else:
             asserted.append(term)
@@ -87,13 +87,11 @@ def find_terms(tokens: Sequence[str]) -> list[Term]:
     ['outside', 'Indian']
     """
     found: list[Term] = []
-    if LEXICON.keys().isdisjoint(tokens):
-        return found
     free = 0
-    for position, token in enumerate(tokens):
-        if position < free or token not in LEXICON:
+    for position in [at for at, token in enumerate(tokens) if token in LEXICON]:
+        if position < free:
             continue
-        for phrase, label in LEXICON[token]:
+        for phrase, label in LEXICON[tokens[position]]:
             length = len(phrase)
             if length == 1 or tuple(tokens[position : position + length]) == phrase:
                 found.append(Term(position, length, label))

@@ -27,7 +27,7 @@ _SIGNS: Final = str.maketrans(
     | {"≥": ">=", "≤": "<=", "⩾": ">=", "⩽": "<=", "\r": "\n", "\u2028": "\n", "\u2029": "\n", "\u0085": "\n"}
 )
 _MARKUP: Final = str.maketrans({"*": " ", "`": " ", "#": " ", "_": " ", "\r": "\n"})  # P6
-_BLANKS: Final = re.compile(r"[^\S\n]+")
+_BLANKS: Final = re.compile(r"[^\S\n]{2,}|[^\S\n ]")  # a single space stays as it is
 
 _FINAL_ANSWER: Final = re.compile(r"\banswer(?: is)? ?[:=]")
 
@@ -45,6 +45,7 @@ _LABEL: Final = re.compile(
 _VALUE_END: Final = re.compile(r"[\n;|!?]|(?<!\bapprox)(?<!\bca)\.(?=\s|$)|\.(?=\s\D|\s?$)")
 
 _TOKEN: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:\.\d+)?|\n|[^\w\s]")
+_ASCII_TOKEN: Final = re.compile(r"[a-z]+(?:'[a-z]+)*|[0-9]+(?:\.[0-9]+)?|\n|[!-/:-@\[-^`{-~]")  # of lower-case text
 
 
 class Passage(NamedTuple):
@@ -114,7 +115,7 @@ def words(text: str) -> list[str]:
     >>> words("the man's non-binary friend is 29.5.")
     ['the', 'man', 'non', '-', 'binary', 'friend', 'is', '29.5', '.']
     """
-    tokens: list[str] = _TOKEN.findall(text)
+    tokens: list[str] = (_ASCII_TOKEN if text.isascii() and text.islower() else _TOKEN).findall(text)
     if "'s" in text:
         return [token[:-2] if token.endswith("'s") else token for token in tokens]
     return tokens
