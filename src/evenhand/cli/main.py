@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 a gate was not met, 2 bad usage or input, 3 something brok
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -12,7 +13,17 @@ from collections.abc import Sequence
 import typer
 
 from evenhand import __version__, registry
-from evenhand.cli import catalogue, comparing, demonstration, evaluating, gating, housekeeping, predicting, report_verb
+from evenhand.cli import (
+    catalogue,
+    comparing,
+    demonstration,
+    evaluating,
+    gating,
+    housekeeping,
+    predicting,
+    report_verb,
+    serving,
+)
 from evenhand.cli.console import err, escape
 from evenhand.core.errors import EvenhandError, InputError
 
@@ -29,7 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-for room in (catalogue, evaluating, predicting, comparing, gating, report_verb, housekeeping, demonstration):
+for room in (catalogue, evaluating, predicting, comparing, gating, report_verb, serving, housekeeping, demonstration):
     room.mount(app)
 
 
@@ -45,6 +56,9 @@ def _options(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and give its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:  # a process of our own: few of its many small values are ever in a cycle
+        gc.freeze()
+        gc.set_threshold(100_000, 20, 20)
     try:
         if arguments and arguments[0] in registry.names(registry.COMMANDS):
             return int(registry.load(registry.COMMANDS, arguments[0]).main(arguments[1:]) or 0)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
+from math import isfinite
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
@@ -24,6 +25,7 @@ from evenhand.core.metric import Curve, Grid, Undefined
 from evenhand.core.records import Group
 
 _AS_IT_IS = frozenset({str, int, bool, type(None)})
+_RULES: dict[type[Any], Callable[[Any], Any]] = {}
 _WORDS = {math.inf: "inf", -math.inf: "-inf"}
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _TAGGED: Mapping[str, type[Any]] = {"curve": Curve, "grid": Grid, "undefined": Undefined}
@@ -54,11 +56,11 @@ def dumps_lines(value: Mapping[str, Any]) -> bytes:
     encode = msgspec.json.encode
     lines = []
     for name, entry in value.items():
-        plain = to_plain(entry)
-        if isinstance(plain, list) and any(isinstance(part, dict) for part in plain):
-            text = b"[\n" + b",\n".join(encode(part) for part in plain) + b"\n]"
+        parts = entry if isinstance(entry, list | tuple) else ()
+        if any(isinstance(part, Mapping) or is_dataclass(part) for part in parts):
+            text = b"[\n" + b",\n".join(encode(to_plain(part)) for part in parts) + b"\n]"
         else:
-            text = encode(plain)
+            text = encode(to_plain(entry))
         lines.append(encode(name) + b": " + text)
     return b"{\n" + b",\n".join(lines) + b"\n}\n"
 
@@ -81,40 +83,64 @@ def to_plain(value: Any) -> Any:
     if kind in _AS_IT_IS:
         return value
     if kind is float:
-        return _number(value)
-    if kind is tuple or kind is list:
-        return [to_plain(entry) for entry in value]
+        return value if isfinite(value) else _WORDS.get(value, "nan")
+    return (_RULES.get(kind) or _RULES.setdefault(kind, _rule(kind)))(value)
+
+
+def _rule(kind: type[Any]) -> Callable[[Any], Any]:
+    """How values of a type are written; found once for each type."""
     if kind is Group:
-        return [list(term) for term in value.terms]
-    return _rarer(value)
+        return lambda group: [list(term) for term in group.terms]
+    if issubclass(kind, Enum):
+        return lambda entry: to_plain(entry.value)
+    if issubclass(kind, np.generic):
+        return lambda number: to_plain(number.item())
+    if issubclass(kind, np.ndarray):
+        return lambda array: to_plain(array.tolist())
+    if issubclass(kind, Undefined):
+        return lambda undefined: {"undefined": undefined.reason}
+    if issubclass(kind, Curve | Grid):
+        tag, inner = kind.__name__.lower(), _fields_rule(kind)
+        return lambda value: {tag: inner(value)}
+    if is_dataclass(kind):
+        return _fields_rule(kind)
+    if issubclass(kind, Mapping):
+        return _mapping
+    if issubclass(kind, Path | str):
+        return str
+    if issubclass(kind, int | float):  # a type derived from them
+        return lambda number: to_plain(int(number) if isinstance(number, int) else float(number))
+    if issubclass(kind, frozenset | set):
+        return lambda entries: sorted((to_plain(entry) for entry in entries), key=repr)
+    if issubclass(kind, Sequence):
+        return lambda entries: [to_plain(entry) for entry in entries]
+    return _function
 
 
-def _rarer(value: Any) -> Any:
-    if isinstance(value, Enum):
-        return to_plain(value.value)
-    if isinstance(value, np.generic):
-        return to_plain(value.item())
-    if isinstance(value, np.ndarray):
-        return to_plain(value.tolist())
-    if isinstance(value, Undefined):
-        return {"undefined": value.reason}
-    if isinstance(value, Curve | Grid):
-        return {type(value).__name__.lower(): _fields(value)}
-    if is_dataclass(value) and not isinstance(value, type):
-        return _fields(value)
-    if isinstance(value, Mapping):
-        if any(not isinstance(key, str) for key in value):
-            return [[to_plain(key), to_plain(entry)] for key, entry in value.items()]
-        return {str(key): to_plain(entry) for key, entry in value.items()}
-    if isinstance(value, Path | str):
-        return str(value)
-    if isinstance(value, int | float):  # a type derived from them
-        return to_plain(int(value) if isinstance(value, int) else float(value))
-    if isinstance(value, frozenset | set):
-        return sorted((to_plain(entry) for entry in value), key=repr)
-    if isinstance(value, Sequence):
-        return [to_plain(entry) for entry in value]
-    if callable(value) and hasattr(value, "__qualname__"):  # a function among a metric's parameters
+def _fields_rule(kind: type[Any]) -> Callable[[Any], dict[str, Any]]:
+    """How a dataclass is written: most fields are finite numbers or texts and take no further call."""
+    names = tuple(field.name for field in fields(kind))
+
+    def write(value: Any) -> dict[str, Any]:
+        plain = {name: getattr(value, name) for name in names}
+        for name, entry in plain.items():
+            its = type(entry)
+            if its not in _AS_IT_IS and not (its is float and isfinite(entry)):
+                plain[name] = to_plain(entry)
+        return plain
+
+    return write
+
+
+def _mapping(value: Mapping[Any, Any]) -> Any:
+    if any(not isinstance(key, str) for key in value):
+        return [[to_plain(key), to_plain(entry)] for key, entry in value.items()]
+    return {str(key): to_plain(entry) for key, entry in value.items()}
+
+
+def _function(value: Any) -> str:
+    """A function among a metric's parameters, by its name."""
+    if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     raise TypeError(f"a {type(value).__name__} can't be written as JSON: {value!r}")
 
@@ -228,14 +254,6 @@ def _shape(kind: type[Any]) -> _Shape:
     needed = (f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING)
     hints = typing.get_type_hints(kind)
     return _Shape({f.name: hints[f.name] for f in fields(kind)}, frozenset(needed))
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
-
-
-def _number(value: float) -> float | str:
-    return value if math.isfinite(value) else _WORDS.get(value, "nan")
 
 
 def _float(plain: Any) -> float:
