@@ -38,6 +38,9 @@ PUBLISHED_THRESHOLDS = (0.2, 0.2, 0.2)
 LEAST_FACE = 40  # pixels
 FACTOR = 0.709
 MOST = 50
+LONGEST_LOOK = (
+    300.0  # seconds for one picture, where the engine can stop it: a damaged one may keep a decoder busy for ever
+)
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def detect(
     unreadable: dict[str, str] = {}
     failed: dict[str, str] = {}
     parts = [(str(pictures / name), most) for name in images]
-    outcomes = engine.map(_detect_one, parts, setup=setting.build)
+    outcomes = engine.map(_detect_one, parts, setup=setting.build, time_limit=LONGEST_LOOK)
     for number, (name, outcome) in enumerate(zip(images, outcomes, strict=True), 1):
         if isinstance(outcome, Failed):
             failed[name] = outcome.cause
