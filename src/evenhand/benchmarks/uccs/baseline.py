@@ -38,9 +38,7 @@ PUBLISHED_THRESHOLDS = (0.2, 0.2, 0.2)
 LEAST_FACE = 40  # pixels
 FACTOR = 0.709
 MOST = 50
-LONGEST_LOOK = (
-    300.0  # seconds for one picture, where the engine can stop it: a damaged one may keep a decoder busy for ever
-)
+LONGEST_LOOK = 300.0  # seconds for one picture, where the engine can stop it: some damaged ones never end
 
 
 @dataclass(frozen=True)
