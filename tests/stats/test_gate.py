@@ -74,7 +74,8 @@ def test_what_can_not_be_judged_is_not_met() -> None:
 
 
 def test_a_requirement_may_have_its_own_name() -> None:
-    assert only('name = "good enough"\nmetric = "hit"\nat_least = 0.1').name == "good enough"
+    named = only('name = "good enough"\nmetric = "hit"\nat_least = 0.1').name
+    assert named == "good enough (value of hit for everyone is at least 0.1)"
 
 
 @pytest.mark.parametrize(

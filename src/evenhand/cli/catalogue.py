@@ -179,7 +179,7 @@ def _plain_check(entry: Question[Any, Any], path: Path | None, data: Path, optio
 def _print_report(name: str, report: CheckReport) -> None:
     console = out()
     verdict = "[green]fit for evaluation[/]" if report.ok else "[red]not fit for evaluation[/]"
-    console.print(f"[bold]{escape(name)}[/]: {verdict}")
+    console.print(f"[bold]{escape(name)}[/]: {verdict}", soft_wrap=True)
     colours = {"error": "red", "warning": "yellow", "note": "dim"}
     for finding in report.findings:
         console.print(f"[{colours[finding.level]}]{finding.level}[/] {escape(finding.message)}", soft_wrap=True)

@@ -24,6 +24,7 @@ from evenhand.store.runs import Run, open_run, results_json
 Data = Annotated[Path, typer.Option("--data", help="the data folder")]
 Runs = Annotated[Path, typer.Option("--runs", help="where runs are kept")]
 MOST_COLUMNS = 8
+MOST_OF_VECTOR = 4  # values of an embedding that a screen shows; --format csv or parquet has them all
 EngineName = Annotated[str, typer.Option("--engine", help="serial, threads:N, processes:N, ray, ray://…")]
 
 
@@ -209,7 +210,7 @@ def rows(
     if form == "table":
         console = out()
         shown = frame.head(worst if worst is not None else limit)
-        cells = tuple(tuple(str(value) for value in row) for row in shown.iter_rows())
+        cells = tuple(tuple(_cell(value) for value in row) for row in shown.iter_rows())
         title = f"{len(shown):,} of {len(frame):,} rows"
         if len(shown.columns) <= MOST_COLUMNS:
             draw_table(console, Table(title, tuple(shown.columns), cells), most_rows=len(cells))
@@ -217,6 +218,14 @@ def rows(
             draw_cards(console, title, shown.columns, cells)
         return
     write_frame(frame, form, output)
+
+
+def _cell(value: Any) -> str:
+    """A value of a row; of a long vector only the beginning and its length."""
+    if isinstance(value, list) and len(value) > MOST_OF_VECTOR:
+        begin = ", ".join(f"{part:.4g}" if isinstance(part, float) else str(part) for part in value[:MOST_OF_VECTOR])
+        return f"[{begin}, … {len(value):,} values]"
+    return str(value)
 
 
 def draw_cards(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -57,10 +57,15 @@ def doctor(as_json: Json = False) -> None:
         "chromium": shutil.which("chromium") or "",
     }
     broken = [plugin for plugin in plugins if plugin.problem]
+    from evenhand.cli.weights import out_of_the_box
+
+    networks = out_of_the_box()
     if as_json:
         from evenhand.store.plain import to_plain
 
-        print_json({"machine": facts, "extras": extras, "plugins": to_plain(plugins), "ok": not broken})
+        print_json(
+            {"machine": facts, "extras": extras, "networks": networks, "plugins": to_plain(plugins), "ok": not broken}
+        )
         return
     console = out()
     draw_table(console, Table("Machine", ("", ""), tuple((name, value or "–") for name, value in facts.items())))
@@ -74,6 +79,7 @@ def doctor(as_json: Json = False) -> None:
         for extra in extras
     )
     draw_table(console, Table("Extras", ("extra", "here", "for", "install with"), rows))
+    console.print(escape(networks["told"]), soft_wrap=True)
     listed = tuple(
         (plugin.door.rpartition(".")[2], plugin.name, plugin.package, plugin.problem or "ok") for plugin in plugins
     )
@@ -108,7 +114,10 @@ def cache(
         return
     console = out()
     rows = tuple((entry.name, entry.kind, entry.files, entry.bytes, entry.in_use) for entry in entries)
-    draw_table(console, Table(f"Caches below {runs}", ("cache", "kind", "files", "bytes", "in use"), rows))
+    if rows:
+        draw_table(console, Table("Caches", ("cache", "kind", "files", "bytes", "in use"), rows))
+    else:
+        console.print(f"no caches below {escape(str(runs))}", soft_wrap=True)
     if emptied is not None:
         left = f", {len(emptied.left)} left because they are in use" if emptied.left else ""
         console.print(f"{emptied.bytes:,} bytes freed{left}")

@@ -299,8 +299,9 @@ def _label(entry: Mapping[str, Any]) -> str:
     return f"{entry['metric']}.{entry['output']}" if "output" in entry else str(entry["metric"])
 
 
-def _text(entry: Mapping[str, Any], text: str) -> str:
-    return str(entry["name"]) if "name" in entry else text
+def _text(entry: Mapping[str, Any], asked: str) -> str:
+    """What is asked, behind the name that the file gives it."""
+    return f"{entry['name']} ({asked})" if "name" in entry else asked
 
 
 def _measured(text: str, estimate: Estimate, end: str, limit: _Limit) -> Outcome:
