@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments in (["--version"],):
             typer.echo(f"evenhand {__version__}")
             return 0
-        outcome = app(arguments, standalone_mode=False)
+        outcome = app(arguments, standalone_mode=False, prog_name="evenhand")
         return outcome if isinstance(outcome, int) else 0
     except typer.Exit as stop:
         return int(stop.exit_code)
