@@ -9,6 +9,7 @@ from evenhand.core.metric import Direction
 from evenhand.core.records import Records
 from evenhand.metrics.labels import Confusion
 from evenhand.metrics.means import Mean, Missing, Rate
+from evenhand.metrics.reliability import Reliability
 from evenhand.metrics.strata import Stratified
 
 
@@ -28,6 +29,12 @@ def labels(rng: np.random.Generator, n: int) -> Records:
     )
 
 
+def stated(rng: np.random.Generator, n: int) -> Records:
+    confidence = rng.random(n)
+    confidence[rng.random(n) < 0.1] = np.nan
+    return Records({"confidence": confidence, "right": rng.random(n) < 0.7}, {})
+
+
 CONFUSION = Confusion("confusion", ("a", "b", "c", "d"))
 LISTED = [
     Listed("mean", Mean("mean", "value"), numbers, exact=False),
@@ -36,6 +43,7 @@ LISTED = [
     Listed("rate", Rate("rate", "hit"), hits),
     Listed("rate among", Rate("rate", "hit", among="asked"), hits),
     Listed("confusion", CONFUSION, labels),
+    Listed("reliability", Reliability("confidence"), stated, exact=False),
     Listed("stratified mean", Stratified("mean", Mean("mean", "value"), "part", ("x", "y", "z")), numbers, exact=False),
     Listed("stratified confusion", Stratified("confusion", CONFUSION, "part", ("x", "y", "z")), labels),
 ]

@@ -54,12 +54,17 @@ def choose_face(payload: Any) -> ChosenFace:
     """
     if isinstance(payload, str):
         payload = _parsed(payload)
-    faces = [face for face in (payload if isinstance(payload, list) else [payload]) if isinstance(face, Mapping)]
-    if not faces:
+    face = largest_face(payload)
+    if face is None:
         return ChosenFace(None, 0, nothing_found=False)
-    best = max(range(len(faces)), key=lambda index: (*_size(faces[index]), -index))
-    face = faces[best]
-    return ChosenFace(fields_of(dict(face)), len(faces), nothing_found=as_number(face.get("face_confidence")) == 0)
+    found = fields_of(dict(face))
+    return ChosenFace(found, len(_faces(payload)), nothing_found=as_number(face.get("face_confidence")) == 0)
+
+
+def largest_face(payload: Any) -> Mapping[str, Any] | None:
+    """The object of the largest face; the object itself where there is one, None where there is none."""
+    faces = _faces(payload)
+    return max(enumerate(faces), key=lambda pair: (*_size(pair[1]), -pair[0]))[1] if faces else None
 
 
 def read_deepface(payload: Any, normaliser: Normaliser) -> tuple[Answer, ChosenFace]:
@@ -70,6 +75,10 @@ def read_deepface(payload: Any, normaliser: Normaliser) -> tuple[Answer, ChosenF
     """
     face = choose_face(payload)
     return (nothing(Reason.EMPTY) if face.fields is None else normaliser.fields(face.fields)), face
+
+
+def _faces(payload: Any) -> list[Mapping[str, Any]]:
+    return [face for face in (payload if isinstance(payload, list) else [payload]) if isinstance(face, Mapping)]
 
 
 def _size(face: Mapping[str, Any]) -> tuple[float, float]:

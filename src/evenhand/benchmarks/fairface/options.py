@@ -30,6 +30,9 @@ class FaceOptions(Options):
     crop_margin: Literal["unknown", "0.25", "1.25"] = option(
         "unknown", "margin of the face crops that the model saw; FairFace publishes both"
     )
+    confidence: Literal["off", "on"] = option(
+        "off", "whether confidences that the answers state are judged: reliability and expected calibration error"
+    )
     prompt: str = option(
         "all-v1", "the prompt that `predict` sends: all-v1, gender-v1, race-v1, age-v1, or your own text"
     )

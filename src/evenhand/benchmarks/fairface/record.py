@@ -45,6 +45,7 @@ def record_gender(
 ) -> Iterator[Records]:
     """One row per face with its true and its stated gender."""
     codes = {label: code for code, label in enumerate(GENDERS)}
+    confident = options.confidence == "on"
 
     def columns(faces: Sequence[Face]) -> Mapping[str, Array]:
         answers = [face.reply.answer.gender for face in faces]
@@ -55,7 +56,7 @@ def record_gender(
             **_explained([answer.rules for answer in answers], [answer.reason for answer in answers]),
         }
 
-    return _rows(dataset, predictions, columns)
+    return _rows(dataset, predictions, columns, "gender" if confident else None)
 
 
 def record_race(
@@ -78,7 +79,7 @@ def record_race(
             **_explained([answer.rules for answer in answers], [answer.reason for answer in answers]),
         }
 
-    return _rows(dataset, predictions, columns)
+    return _rows(dataset, predictions, columns, "race" if options.confidence == "on" else None)
 
 
 def record_age(
@@ -106,7 +107,7 @@ def record_age(
             **_explained([answer.rules for answer in answers], [answer.reason for answer in answers]),
         }
 
-    return _rows(dataset, predictions, columns)
+    return _rows(dataset, predictions, columns, "age" if options.confidence == "on" else None)
 
 
 class _Meeting(NamedTuple):
@@ -135,8 +136,12 @@ def _meet(age: AgeInterval | None, truth: int) -> _Meeting:
 
 
 def _rows(
-    dataset: Dataset[Faces], predictions: Predictions[Reply], columns: Callable[[Sequence[Face]], Mapping[str, Array]]
+    dataset: Dataset[Faces],
+    predictions: Predictions[Reply],
+    columns: Callable[[Sequence[Face]], Mapping[str, Array]],
+    confident: str | None,
 ) -> Iterator[Records]:
+    """Rows in blocks; with the confidence in what is said of the attribute `confident`."""
     truth = dataset.truth
     for block in blocks(len(truth.chosen), _BLOCK):
         chosen = truth.chosen[block]
@@ -145,7 +150,8 @@ def _rows(
             {
                 "item": np.array([truth.files[row] for row in chosen]),
                 "unit": chosen.astype(np.int64),
-                **columns(faces),
+                **(made := columns(faces)),
+                **({} if confident is None else _confidence(faces, confident, made)),
                 **_normalised([face.reply.answer for face in faces]),
                 "said": np.array([_shown(face.reply) for face in faces]),
             },
@@ -155,6 +161,15 @@ def _rows(
                 "age": Attribute.coded(truth.age[chosen], AGE_BINS),
             },
         )
+
+
+def _confidence(faces: Sequence[Face], attribute: str, columns: Mapping[str, Array]) -> dict[str, Array]:
+    """What was stated, and whether it was right; an unknown answer states nothing."""
+    stated = np.array([getattr(face.reply.confidences, attribute) for face in faces], dtype=np.float64)
+    readings = [getattr(face.reply.answer, attribute) for face in faces]
+    stated[[reading.reason is not None for reading in readings]] = np.nan
+    right = columns["overlaps"] if attribute == "age" else columns["truth"] == columns["answer"]
+    return {"confidence": stated, "right": np.asarray(right, dtype=np.bool_)}
 
 
 def _normalised(answers: Sequence[Answer]) -> dict[str, Array]:

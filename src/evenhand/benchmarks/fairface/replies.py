@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, BinaryIO, Final
 
+from evenhand.benchmarks.fairface.confidences import (
+    NOTHING_STATED,
+    Confidences,
+    largest_share,
+    one_confidence,
+    stated_confidences,
+)
 from evenhand.benchmarks.fairface.data import repair_age
 from evenhand.benchmarks.fairface.deepface import is_deepface, read_deepface
 from evenhand.benchmarks.fairface.keys import without_face_number
@@ -58,6 +66,7 @@ class Reply:
     nothing_found: bool = False  # the detector found no face and the whole picture was analysed
     face_number: int = 0  # of the FairFace script's crops
     cells: tuple[str, str, str] | None = None  # gender, race and age as they stand in a CSV
+    confidences: Confidences = NOTHING_STATED  # where the option asks for them
 
     def about(self, attribute: str) -> str:
         """The part of what was said that speaks of an attribute; all of it where it is prose."""
@@ -240,10 +249,12 @@ def _reply(
     reading.spent(record)
     deepface = options.family == "deepface" or (options.family == "auto" and is_deepface(payload))
     reading.count("deepface" if deepface else "vlm")
+    stated = stated_confidences(payload) if options.confidence == "on" else NOTHING_STATED
     if not deepface:
-        return Reply(_as_text(payload), understand.answer(payload))
+        return Reply(_as_text(payload), understand.answer(payload), confidences=stated)
     answer, face = read_deepface(payload, understand.normaliser)
-    return Reply(_as_text(payload), answer, faces=face.faces, nothing_found=face.nothing_found)
+    text = _as_text(payload)
+    return Reply(text, answer, faces=face.faces, nothing_found=face.nothing_found, confidences=stated)
 
 
 def _error_of(record: Mapping[str, Any], payload: Any) -> str:
@@ -303,6 +314,7 @@ class _Columns:
         self.age = _first(letters, AGE_KEYS)
         self.text = next((plain.index(name) for name in TEXT_KEYS if name in plain), -1)
         self.status = plain.index("status") if "status" in plain else -1
+        self.confidences = _confidence_columns(plain) if options.confidence == "on" else ()
         if max(self.gender, self.race, self.age) < 0 and self.text < 0:
             raise PredictionError(
                 f"{path}, line 1: no column gender, race or age; found {', '.join(header)}. "
@@ -326,10 +338,23 @@ class _Columns:
             reading.repaired += 1
             age = repaired
         answer = understand.cells(gender, race, age)
+        stated = Confidences(*(_stated(cells, at) for at in self.confidences))
         if self.family != "fairface_csv":
-            return key, Reply(raw, answer, cells=(gender, race, age))
+            return key, Reply(raw, answer, cells=(gender, race, age), confidences=stated)
         image, number = without_face_number(key)
-        return image, Reply(raw, answer, face_number=number, cells=(gender, race, age))
+        return image, Reply(raw, answer, face_number=number, cells=(gender, race, age), confidences=stated)
+
+
+def _confidence_columns(plain: list[str]) -> tuple[int, ...]:
+    """Where a CSV has the confidence, or the scores, of gender, race and age; −1 where it has none."""
+    names = [(f"{name}_confidence", f"{name}_scores_fair") for name in ("gender", "race", "age")]
+    return tuple(next((plain.index(name) for name in pair if name in plain), -1) for pair in names)
+
+
+def _stated(cells: list[str], at: int) -> float:
+    if at < 0:
+        return math.nan
+    return largest_share(cells[at]) if "[" in cells[at] else one_confidence(cells[at])
 
 
 def _first(letters: list[str], names: tuple[str, ...]) -> int:

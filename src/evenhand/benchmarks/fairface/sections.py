@@ -32,7 +32,8 @@ def contamination(results: Results) -> Section:
 
 def confusion(results: Results) -> Section | None:
     """The confusion matrix of everyone, with the `unknown` column: counts, and shares of each row."""
-    found = next((e for e in results.estimates if isinstance(e.value, Grid) and e.group == EVERYONE), None)
+    grids = (e for e in results.estimates if isinstance(e.value, Grid) and e.group == EVERYONE)
+    found = next((e for e in grids if e.output == "confusion"), None)
     if found is None or not isinstance(found.value, Grid):
         return None
     grid = found.value
@@ -51,6 +52,24 @@ def confusion(results: Results) -> Section | None:
         ),
     )
     return Section("Who is taken for whom", [counts, shares])
+
+
+def reliability(results: Results) -> Section | None:
+    """Stated confidence beside the share of right answers, where the option asks for it."""
+    found = next((e for e in results.estimates if e.output == "reliability" and e.group == EVERYONE), None)
+    if found is None:
+        return None
+    if not isinstance(found.value, Grid):
+        return Section("Can its confidence be believed?", [Text(str(found.value))])
+    grid = found.value
+    table = Table(
+        "Stated confidence and right answers",
+        ("confidence", *grid.columns),
+        tuple((name, int(row[0]), *map(float, row[1:])) for name, row in zip(grid.rows, grid.values, strict=True)),
+        caption="An answer stated with 0.8 should be right in 80 of 100 cases. Answers without a confidence are "
+        f"left out: {found.missing:,}.",
+    )
+    return Section("Can its confidence be believed?", [table])
 
 
 def unknown_answers(results: Results) -> Section | None:

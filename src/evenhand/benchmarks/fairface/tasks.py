@@ -19,12 +19,14 @@ from evenhand.benchmarks.fairface.sections import (
     confusion,
     contamination,
     fine_race_caution,
+    reliability,
     unknown_answers,
 )
 from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, FINE_RACES, GENDERS, RACES
 from evenhand.core.metric import Direction, Metric
 from evenhand.core.task import About, Benchmark, Question, Task
 from evenhand.metrics.means import Mean, Rate
+from evenhand.metrics.reliability import Reliability
 
 ATTRIBUTES = ("gender", "race", "age")
 
@@ -74,15 +76,19 @@ def _refusals() -> Metric[Any]:
     return Rate("refusals", "refused", direction=Direction.LOWER, nothing="the group has no faces")
 
 
+def _confidences(options: FaceOptions) -> tuple[Metric[Any], ...]:
+    return (Reliability("confidence"),) if options.confidence == "on" else ()
+
+
 def _gender_metrics(options: FaceOptions) -> tuple[Metric[Any], ...]:
-    return LabelAgreement("gender", GENDERS), _refusals()
+    return LabelAgreement("gender", GENDERS), _refusals(), *_confidences(options)
 
 
 def _race_metrics(options: RaceOptions) -> tuple[Metric[Any], ...]:
     if options.taxonomy == "coarse":
-        return LabelAgreement("race", RACES), _refusals()
+        return LabelAgreement("race", RACES), _refusals(), *_confidences(options)
     unspecified = Rate("asian_unspecified", "asian_unspecified", direction=Direction.NEITHER)
-    return LabelAgreement("race", FINE_RACES), unspecified, _refusals()
+    return LabelAgreement("race", FINE_RACES), unspecified, _refusals(), *_confidences(options)
 
 
 def _age_metrics(options: AgeOptions) -> tuple[Metric[Any], ...]:
@@ -101,6 +107,7 @@ def _age_metrics(options: AgeOptions) -> tuple[Metric[Any], ...]:
         Mean("bin_distance", "bin_distance", Direction.LOWER, nothing="no answer can be reduced to one bin"),
         Rate("unknown", "unknown", direction=Direction.LOWER, nothing=nobody),
         _refusals(),
+        *_confidences(options),
     )
 
 
@@ -115,7 +122,7 @@ gender = Task(
     metrics=_gender_metrics,
     attributes=ATTRIBUTES,
     headline=("gender", "accuracy"),
-    sections=(contamination, confusion, unknown_answers),
+    sections=(contamination, confusion, reliability, unknown_answers),
     check=check,
     explain=explain_labels,
 )
@@ -131,7 +138,7 @@ race = Task(
     metrics=_race_metrics,
     attributes=ATTRIBUTES,
     headline=("race", "accuracy"),
-    sections=(contamination, fine_race_caution, confusion, unknown_answers),
+    sections=(contamination, fine_race_caution, confusion, reliability, unknown_answers),
     check=check,
     explain=explain_labels,
 )
@@ -151,7 +158,7 @@ age = Task(
     metrics=_age_metrics,
     attributes=ATTRIBUTES,
     headline=("bin_overlap_accuracy_inclusive", "accuracy"),
-    sections=(contamination, age_readings, confusion, unknown_answers),
+    sections=(contamination, age_readings, confusion, reliability, unknown_answers),
     check=check,
     explain=explain_ages,
 )
