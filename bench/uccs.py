@@ -2,6 +2,7 @@
 
     python -m bench uccs                    every hot path in this process's clothes
     python bench/uccs.py [FOLDER [NAME…]]   whole commands as users call them, in processes of their own
+    python bench/uccs.py growth             the same for 100,000, 320,000 and a million rows, with the exponents
 
 The validation set has 7,584 images with 17,689 faces, the gallery 1,000 subjects with 10 pictures each, and a
 detector that leaves 28 boxes an image gives 212,352 rows: 2.6 GB of text. The data are made from a fixed seed and kept
@@ -30,7 +31,13 @@ from bench.hot import Hot
 IMAGES, FACES, SUBJECTS, PER_SUBJECT, PER_IMAGE, SIZE = 7584, 17_689, 1000, 10, 28, 512
 
 
-def challenge(folder: Path | None = None, images: int = IMAGES, faces: int = FACES) -> Path:
+def challenge(
+    folder: Path | None = None,
+    images: int = IMAGES,
+    faces: int = FACES,
+    subjects: int = SUBJECTS,
+    size: int = SIZE,
+) -> Path:
     """The folder with data, a detection file and embedding stores of the given size; made once."""
     folder = folder or Path(tempfile.gettempdir()) / f"evenhand-bench-uccs-{images}"
     if (folder / "done").exists():
@@ -39,19 +46,19 @@ def challenge(folder: Path | None = None, images: int = IMAGES, faces: int = FAC
     for place in (data, results / "gallery_embeddings", results / "validation_embeddings"):
         place.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(8)
-    truth = _write_faces(data, rng, images, faces)
-    _write_gallery(data)
-    _write_answers(results, rng, images, truth)
+    truth = _write_faces(data, rng, images, faces, subjects)
+    _write_gallery(data, subjects)
+    _write_answers(results, rng, images, truth, subjects, size)
     (folder / "done").touch()
     return folder
 
 
-def _write_faces(data: Path, rng: np.random.Generator, images: int, faces: int) -> tuple[Any, Any, Any]:
+def _write_faces(data: Path, rng: np.random.Generator, images: int, faces: int, subjects: int) -> tuple[Any, Any, Any]:
     image = np.sort(np.concatenate([np.arange(images), rng.integers(0, images, faces - images)]))
     boxes = np.column_stack(
         [rng.uniform(0, 4800, faces), rng.uniform(0, 3200, faces), *rng.uniform(40, 250, (2, faces))]
     )
-    subject = np.where(rng.random(faces) < 0.53, rng.integers(1, SUBJECTS + 1, faces), -1)
+    subject = np.where(rng.random(faces) < 0.53, rng.integers(1, subjects + 1, faces), -1)
     lines = ["FILE,FACE_ID,SUBJECT_ID,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT"]
     lines += [
         f"img{i:05d}.jpg,{n},{s}," + ",".join(f"{v:.2f}" for v in box)
@@ -63,21 +70,23 @@ def _write_faces(data: Path, rng: np.random.Generator, images: int, faces: int) 
     return image, boxes.round(2), subject
 
 
-def _write_gallery(data: Path) -> None:
+def _write_gallery(data: Path, subjects: int) -> None:
     points = ",REYE_X,REYE_Y,LEYE_X,LEYE_Y,NOSE_X,NOSE_Y,RMOUTH_X,RMOUTH_Y,LMOUTH_X,LMOUTH_Y"
     lines = [f"FILE,SUBJECT_ID{points}"]
-    lines += [f"{s:04d}_{k}.png,{s}" + ",1" * 10 for s in range(1, SUBJECTS + 1) for k in range(PER_SUBJECT)]
+    lines += [f"{s:04d}_{k}.png,{s}" + ",1" * 10 for s in range(1, subjects + 1) for k in range(PER_SUBJECT)]
     (data / "gallery.csv").write_text("\n".join(lines) + "\n")
 
 
-def _write_answers(results: Path, rng: np.random.Generator, images: int, truth: tuple[Any, Any, Any]) -> None:
+def _write_answers(
+    results: Path, rng: np.random.Generator, images: int, truth: tuple[Any, Any, Any], subjects: int, size: int
+) -> None:
     """A detection file and stores: most faces found, the rest of each image's 28 boxes in the background."""
     from evenhand.benchmarks.uccs.stores import save_npz
 
     image, boxes, subject = truth
-    means = rng.normal(0, 1, (SUBJECTS, SIZE)).astype(np.float32)
-    for number in range(SUBJECTS):
-        noise = rng.normal(0, 1.0, (PER_SUBJECT, SIZE)).astype(np.float32)
+    means = rng.normal(0, 1, (subjects, size)).astype(np.float32)
+    for number in range(subjects):
+        noise = rng.normal(0, 1.0, (PER_SUBJECT, size)).astype(np.float32)
         store = {"embeddings": means[number] + noise, "landmarks": np.zeros((PER_SUBJECT, 5, 2))}
         save_npz(results / "gallery_embeddings" / f"{number + 1:04d}.npz", store)
     starts = np.searchsorted(image, np.arange(images + 1))
@@ -95,7 +104,7 @@ def _write_answers(results: Path, rng: np.random.Generator, images: int, truth: 
             box = np.concatenate([boxes[mine] + rng.normal(0, 4, (len(mine), 4)), extra]).round(2)
             box[:, 2:] = np.maximum(box[:, 2:], 5)
             score = np.concatenate([rng.beta(6, 1, len(mine)), rng.beta(1, 6, rest)]).round(4)
-            vectors = rng.normal(0, 1.5, (PER_IMAGE, SIZE)).astype(np.float32)
+            vectors = rng.normal(0, 1.5, (PER_IMAGE, size)).astype(np.float32)
             known = np.flatnonzero(subject[mine] > 0)
             vectors[known] += means[subject[mine[known]] - 1]
             name = f"img{number:05d}"
@@ -229,16 +238,40 @@ HOT = [
 ]
 
 
+START = "import sys; from evenhand.compat.uccs import command; sys.exit(command.main(sys.argv[1:]))"
+
+
+def growth() -> None:
+    """CPU time and memory of the commands as rows grow tenfold; an exponent of 1 is linear."""
+    rows = (100_000, 320_000, 1_000_000)
+    used: dict[str, list[tuple[float, float]]] = {}
+    for count in rows:
+        images = count // PER_IMAGE
+        with tempfile.TemporaryDirectory() as name:
+            made = lines(challenge(Path(name), images, round(2.33 * images), subjects=100, size=64))
+            for key, (line, _) in made.items():
+                _, cpu, peak = _measured([sys.executable, "-c", START, *line])
+                used.setdefault(key, []).append((cpu, peak))
+    heading = "".join(f"{f'{count:,} rows':>18}" for count in rows)
+    print(f"{'command, CPU s and MB':<40}{heading}{'exponent':>10}")
+    for key, found in used.items():
+        power = np.polyfit(np.log(rows), np.log([cpu for cpu, _ in found]), 1)[0]
+        cells = "".join(f"{cpu:>11.2f}{peak:>7.0f}" for cpu, peak in found)
+        print(f"{key:<40}{cells}{power:>10.2f}")
+
+
 def main() -> None:
     """Run the whole commands in processes of their own, one after the other."""
+    if sys.argv[1:2] == ["growth"]:
+        growth()
+        return
     folder = challenge(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
-    start = "import sys; from evenhand.compat.uccs import command; sys.exit(command.main(sys.argv[1:]))"
     print(f"{'command':<40}{'wall s':>8}{'CPU s':>8}{'MB':>7}  goal")
     chosen = sys.argv[2:]
     for name, (line, goal) in lines(folder).items():
         if chosen and not any(name.startswith(beginning) for beginning in chosen):
             continue
-        wall, cpu, peak = _measured([sys.executable, "-c", start, *line])
+        wall, cpu, peak = _measured([sys.executable, "-c", START, *line])
         print(f"{name:<40}{wall:>8.2f}{cpu:>8.2f}{peak:>7.0f}  {goal}", flush=True)
 
 
