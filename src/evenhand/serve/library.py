@@ -1,0 +1,155 @@
+"""What the pages ask for: runs, rows, pictures, comparisons, reports; read inside the fence and kept for a while."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Semaphore
+from typing import Any
+
+from evenhand import api
+from evenhand.core.errors import InputError, RunError
+from evenhand.core.metric import Metric
+from evenhand.core.page import Section
+from evenhand.core.records import Records
+from evenhand.reporting.comparison import comparison_sections, difference_sections
+from evenhand.reporting.html import Article, Link, Page, page_html
+from evenhand.reporting.reported import report_page, reported
+from evenhand.serve.drill import item_of, metrics_of
+from evenhand.serve.examine import Examined, examine, readable_rows
+from evenhand.serve.fence import Fence
+from evenhand.serve.kept import Kept
+from evenhand.serve.listing import Line, Listing, Shelf
+from evenhand.serve.pictures import Media, NoPictureError, load_media, pictures_of
+from evenhand.serve.progress import Watch
+from evenhand.serve.settings import Settings
+from evenhand.store.differences import diff
+from evenhand.store.runs import Run
+
+_MOST_ROWS = 50  # changed rows of a difference
+
+
+class NotHereError(InputError):
+    """Something that was asked for by a key that belongs to nothing."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a run that can be read, and what is wrong with the others."""
+
+    records: Records
+    problems: tuple[str, ...]
+
+
+class Library:
+    """The folders that are served, with what was read from them lately."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.fence = Fence.around((settings.runs, *settings.data))
+        self.shelf = Shelf(settings.runs, Fence.around([settings.runs]))
+        self.watch = Watch(settings.runs, Fence.around([settings.runs]))
+        self._examined = Kept[Examined](most=16)
+        self._metrics = Kept[tuple[Metric[Any], ...]](most=16)
+        self._rows = Kept[Rows](most=3)
+        self._media = Kept[Media](most=8)
+        self._sections = Kept[tuple[Section, ...]](most=16)
+        self._reports = Kept[str](most=8)
+        self._placeholder = secrets.token_urlsafe(24)  # stands for the nonce in a report that is kept
+        self._costly = Semaphore(2)  # comparisons and reports that are made at the same time
+
+    def listing(self) -> Listing:
+        """All runs."""
+        return self.shelf.now()
+
+    def line(self, key: str) -> Line:
+        """The run of a key; raises NotHereError when there is none."""
+        line = self.listing().find(key)
+        if line is None:
+            raise NotHereError("There is no run of that key. It may have been removed or replaced.")
+        return line
+
+    def examined(self, line: Line) -> Examined:
+        """What can be read of a run; raises OutsideError when a link in its folder leads out."""
+        return self._examined.get(self._stamped(line), lambda: examine(line.folder, self.shelf.fence))
+
+    def rows(self, line: Line) -> Rows:
+        """The rows of a run; raises RunError when there are none to show."""
+        found = self.examined(line)
+        return self._rows.get(self._stamped(line), lambda: Rows(*readable_rows(found, self.shelf.fence)))
+
+    def metric(self, line: Line, name: str) -> Metric[Any] | None:
+        """The metric of that name, as the run applied it; None when its family does not tell."""
+        results = self.whole(line).results
+        every = self._metrics.get(self._stamped(line), lambda: metrics_of(results))
+        return next((metric for metric in every if metric.name == name), None)
+
+    def pictures(self, line: Line, number: int) -> tuple[Path, ...]:
+        """The pictures of a row's sample; raises NoPictureError with the reason when there are none."""
+        found = self.examined(line)
+        if found.manifest is None:
+            raise NoPictureError("Without its run.json it is not known which data the run was made of.")
+        if not self.settings.data:
+            raise NoPictureError("No data folder was named: start `evenhand serve` with --data DIR to see the picture.")
+        manifest = found.manifest
+        fence = Fence.around(self.settings.data)
+        media = self._media.get(self._stamped(line), lambda: load_media(manifest, self.settings.data, fence))
+        return pictures_of(item_of(self.rows(line).records, number), media, self.settings.data, fence)
+
+    def whole(self, line: Line) -> Run:
+        """A run as the verbs take it; raises RunError with what is missing."""
+        found = self.examined(line)
+        run = found.run
+        if run is None:
+            said = " ".join(piece.said for piece in found.pieces if piece.said)
+            raise RunError(f"{line.name} can't be used for this: it has no results. {said}")
+        return run
+
+    def report(self, line: Line, nonce: str) -> str:
+        """The report of a run as a page; its style and scripts carry the nonce."""
+        run = self.whole(line)
+
+        def made() -> str:
+            links = (Link("Runs", "/"), Link("Groups and rows", f"/run/{line.key}"))
+            with self._costly:
+                return page_html(report_page([reported(run)], links), nonce=self._placeholder)
+
+        return self._reports.get(self._stamped(line), made).replace(self._placeholder, nonce)
+
+    def sections_page(self, title: str, sections: Sequence[Section], nonce: str) -> str:
+        """Sections as a page with figures; its style and scripts carry the nonce."""
+        return page_html(Page(title, [Article(title, sections)], links=(Link("Runs", "/"),)), nonce=nonce)
+
+    def comparison(self, lines: Sequence[Line]) -> tuple[Section, ...]:
+        """The first of some runs compared with each of the others."""
+        for line in lines:
+            self._check_rows(line)
+        runs = [self.whole(line) for line in lines]
+
+        def made() -> tuple[Section, ...]:
+            with self._costly:
+                found = api.compare(*runs, draws=self.settings.draws)
+            return tuple(section for one in found for section in comparison_sections(one))
+
+        return self._sections.get(("compare", *map(self._stamped, lines)), made)
+
+    def difference(self, first: Line, second: Line) -> tuple[Section, ...]:
+        """Why two runs differ."""
+        runs = (self.whole(first), self.whole(second))
+
+        def made() -> tuple[Section, ...]:
+            with self._costly:
+                return difference_sections(diff(*runs), _MOST_ROWS)
+
+        return self._sections.get(("diff", self._stamped(first), self._stamped(second)), made)
+
+    def _check_rows(self, line: Line) -> None:
+        """Raises RunError when not all rows of a run can be read: half of them would compare something else."""
+        problems = self.rows(line).problems
+        if problems:
+            raise RunError(f"{line.name} has lost rows, so it can't be compared. {' '.join(problems)}")
+
+    def _stamped(self, line: Line) -> tuple[str, str]:
+        return line.key, repr(self.shelf.stamp(line))

@@ -1,0 +1,226 @@
+"""Every run below a folder, in one line each.
+
+The folder is walked again when somebody asks and the last walk is old enough; a run is read again when its files
+have changed. Links are not followed, and counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from evenhand.core.errors import InputError
+from evenhand.core.page import Interval
+from evenhand.core.results import Results
+from evenhand.reporting.phrases import as_cell, headline, levels
+from evenhand.serve.examine import results_plain
+from evenhand.serve.fence import Fence
+from evenhand.store.manifest import FILENAME, read_manifest
+from evenhand.store.plain import from_plain
+from evenhand.store.runs import RESULTS
+from evenhand.store.writing import REPLACED, UNFINISHED
+
+FRESH_SECONDS = 1.0
+_SHARE_OF_TIME = 10  # a walk that takes long is repeated seldom
+
+
+class State(Enum):
+    """What stands in a folder."""
+
+    EVALUATION = "evaluation"
+    PREDICTIONS = "predictions"
+    DAMAGED = "damaged"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A run, as it stands in the list."""
+
+    key: str  # how it is addressed
+    folder: Path
+    name: str  # below the folder of runs, for people
+    state: State
+    task: str = ""
+    model: str = ""
+    dataset: str = ""
+    finished: str = ""
+    output: str = ""  # what the value is of
+    better: str = ""  # "higher" or "lower"
+    value: Interval = field(default_factory=lambda: Interval(None))
+    gap: float | None = None
+    gap_by: str = ""
+    worst: str = ""
+    rows: int = 0
+    units: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """All that was found in one walk."""
+
+    lines: tuple[Line, ...] = ()
+    unfinished: tuple[Path, ...] = ()
+    links: int = 0  # not followed
+    version: str = ""  # changes with the lines
+
+    def find(self, key: str) -> Line | None:
+        """The run of a key."""
+        return next((line for line in self.lines if line.key == key), None)
+
+
+Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+class Shelf:
+    """The runs below a folder, as they are now."""
+
+    def __init__(self, root: Path, fence: Fence, *, fresh_seconds: float = FRESH_SECONDS) -> None:
+        self.root, self.fence, self.fresh_seconds = root, fence, fresh_seconds
+        self._read: dict[Path, tuple[Stamp, Line]] = {}
+        self._latest = Listing()
+        self._due = float("-inf")
+        self._lock = Lock()
+
+    def now(self) -> Listing:
+        """What is in the folder; at most `fresh_seconds` old, or older where walking takes long."""
+        with self._lock:
+            begun = monotonic()
+            if begun >= self._due:
+                self._latest = self._walk()
+                self._due = monotonic() + max(self.fresh_seconds, _SHARE_OF_TIME * (monotonic() - begun))
+            return self._latest
+
+    def stamp(self, line: Line) -> Stamp:
+        """What changes when the files of a run do."""
+        return _stamp(line.folder)
+
+    def _walk(self) -> Listing:
+        lines, unfinished, links = [], [], 0
+        read: dict[Path, tuple[Stamp, Line]] = {}
+        for folder, is_finished, linked in folders(self.root):
+            links += linked
+            if not is_finished:
+                unfinished.append(folder)
+                continue
+            stamp = _stamp(folder)
+            known = self._read.get(folder)
+            line = known[1] if known is not None and known[0] == stamp else self._line(folder)
+            read[folder] = (stamp, line)
+            lines.append(line)
+        self._read = read
+        version = hashlib.sha256(repr([(line.key, read[line.folder][0]) for line in lines]).encode()).hexdigest()[:16]
+        return Listing(tuple(lines), tuple(unfinished), links, version)
+
+    def _line(self, folder: Path) -> Line:
+        place = folder.relative_to(self.root).as_posix() if folder != self.root else folder.name
+        line = Line(key_of(folder, self.root), folder, shown(place), State.EVALUATION)
+        try:
+            self.fence.check_tree(folder)
+            manifest = read_manifest(folder)
+            line = replace(
+                line,
+                task=shown(manifest.task),
+                model=shown(manifest.model),
+                dataset=shown(manifest.dataset),
+                finished=manifest.clock.finished,
+            )
+            if manifest.kind == "predictions":
+                return replace(line, state=State.PREDICTIONS)
+            return replace(line, **_values(_everyone(folder)))
+        except (InputError, ValueError, TypeError, AttributeError, OSError) as error:
+            *task, model, _ = ("", *line.name.split("/"))[-4:]
+            return replace(
+                line,
+                task=line.task or "/".join(filter(None, task)),
+                model=line.model or model or line.name,
+                state=State.DAMAGED,
+                problem=shown(str(error)),
+            )
+
+
+def folders(root: Path) -> Iterator[tuple[Path, bool, int]]:
+    """Every folder of a run: its path, whether it is finished, and how many links were passed on the way to it."""
+    links = 0
+    for parent, names, files in os.walk(root):
+        here = Path(parent)
+        linked = [name for name in names if (here / name).is_symlink()]
+        links += len(linked)
+        names[:] = sorted(name for name in names if name not in linked)
+        if FILENAME in files or RESULTS in files:
+            names.clear()
+            yield here, True, links
+            links = 0
+            continue
+        for name in list(names):
+            if name.startswith("."):
+                names.remove(name)
+                if UNFINISHED in name and REPLACED not in name:
+                    yield here / name, False, links
+                    links = 0
+
+
+def key_of(folder: Path, root: Path) -> str:
+    """How a folder is addressed: a hash of where it lies, so that no request ever names a path."""
+    return hashlib.sha256(os.fsencode(folder.relative_to(root).as_posix())).hexdigest()[:16]
+
+
+def shown(text: str) -> str:
+    """A text that can be shown: without control characters, and without bytes that are no text.
+
+    >>> shown("a\\udcff\\x1b[2Jb")
+    'a��[2Jb'
+    """
+    return "".join(char if char.isprintable() else "�" for char in text)
+
+
+def _everyone(folder: Path) -> Results:
+    """The results without the groups, which a list does not need."""
+    plain = results_plain(folder / RESULTS)
+    whole = [estimate for estimate in plain.get("estimates", ()) if estimate.get("group") == []]
+    numbers = [estimate for estimate in whole if isinstance(estimate.get("value"), int | float | str)]
+    told = [
+        estimate for estimate in whole if isinstance(estimate.get("value"), dict) and "undefined" in estimate["value"]
+    ]
+    reduced = {**plain, "estimates": [*numbers, *told], "contrasts": [], "omnibus": []}
+    results: Results = from_plain(reduced, Results)
+    return results
+
+
+def _values(results: Results) -> Mapping[str, Any]:
+    values: dict[str, Any] = {"rows": results.rows, "units": results.units}
+    first = headline(results)
+    if first is None:
+        return values
+    metric, output = first
+    values["output"] = shown(output)
+    values["value"] = as_cell(results.get(metric, output))
+    facts = next((fact for fact in results.metrics if fact.name == metric), None)
+    values["better"] = facts.outputs.get(output, "") if facts is not None else ""
+    widest = None
+    for summary in results.summaries:
+        gap = summary.values.get("max_gap")
+        if (summary.metric, summary.output) != first or len(summary.by) != 1 or not isinstance(gap, float):
+            continue
+        if widest is None or gap > widest:
+            widest = gap
+            values |= {"gap": gap, "gap_by": shown(summary.by[0]), "worst": shown(levels(summary.worst))}
+    return values
+
+
+def _stamp(folder: Path) -> Stamp:
+    found: list[tuple[int, int, int] | None] = []
+    for name in (FILENAME, RESULTS):
+        try:
+            fact = (folder / name).stat()
+            found.append((fact.st_mtime_ns, fact.st_size, fact.st_ino))
+        except OSError:
+            found.append(None)
+    return tuple(found)

@@ -1,0 +1,121 @@
+"""How pages are drawn: templates in which everything is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from evenhand.core.page import Figure, Table, Text
+from evenhand.core.records import Group
+from evenhand.core.results import Estimate, Status
+from evenhand.reporting.html import exact
+from evenhand.reporting.phrases import as_cell, levels, status_word, words
+from evenhand.reporting.rounding import cell, number, p_value
+from evenhand.serve.drill import Spread
+
+_WIDTH = 200.0  # of a drawn interval
+
+
+def environment() -> Environment:
+    """The templates, with what they need to draw."""
+    made = Environment(
+        loader=PackageLoader("evenhand.serve"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    tests: dict[str, Any] = {
+        "a_text": partial(_is, Text),
+        "a_figure": partial(_is, Figure),
+        "a_table": partial(_is, Table),
+        "a_small_group": lambda estimate: estimate.status is not Status.OK,
+    }
+    made.tests.update(tests)
+    filters: dict[str, Any] = {
+        "cell": cell,
+        "exact": exact,
+        "number": number,
+        "p_value": p_value,
+        "as_cell": as_cell,
+        "levels": levels,
+        "status_word": status_word,
+        "words": words,
+        "when": when,
+        "lasting": lasting,
+        "terms": terms,
+        "drawn": drawn,
+    }
+    made.filters.update(filters)
+    made.globals["address"] = address
+    return made
+
+
+def address(path: str, **query: Any) -> str:
+    """A path with its query; empty values are left out, lists are repeated.
+
+    >>> address("/run/ab", g=["age=70+"], page=2, q="")
+    '/run/ab?g=age%3D70%2B&page=2'
+    """
+    pairs = [
+        (name, str(one))
+        for name, value in query.items()
+        for one in (value if isinstance(value, list | tuple) else [value])
+        if one not in ("", None)
+    ]
+    return f"{path}?{urlencode(pairs)}" if pairs else path
+
+
+def terms(group: Group) -> list[str]:
+    """A group as it stands in an address."""
+    return [f"{name}={level}" for name, level in group.terms]
+
+
+def drawn(estimate: Estimate, spread: Spread) -> Mapping[str, float] | None:
+    """Where an estimate and its interval lie on a line of 200 units; None when it has no number."""
+    if estimate.number is None or spread.high <= spread.low:
+        return None
+
+    def place(value: float) -> float:
+        return round(max(0.0, min(1.0, (value - spread.low) / (spread.high - spread.low))) * _WIDTH, 1)
+
+    low = estimate.number if estimate.low is None else estimate.low
+    high = estimate.number if estimate.high is None else estimate.high
+    return {"at": place(estimate.number), "low": place(low), "high": place(high)}
+
+
+def when(moment: str) -> str:
+    """A date and time as people write them, in UTC; the text itself when it is none.
+
+    >>> when("2026-03-01T12:30:59.123456+00:00"), when("long ago")
+    ('2026-03-01 12:30', 'long ago')
+    """
+    try:
+        return datetime.fromisoformat(moment).astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+    except ValueError:
+        return moment
+
+
+def lasting(seconds: float | None) -> str:
+    """A length of time in words.
+
+    >>> lasting(0.4), lasting(75), lasting(7300), lasting(None)
+    ('0 s', '1 min 15 s', '2 h 1 min', '–')
+    """
+    if seconds is None:
+        return "–"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+
+
+def _is(kind: type, value: object) -> bool:
+    return isinstance(value, kind)

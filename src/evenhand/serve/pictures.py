@@ -1,0 +1,158 @@
+"""From a row to the pictures of its sample, in the user's own data folders.
+
+The run's data set is loaded from a data folder that was named, and the row's item is looked up among its samples. Where
+that fails, an item that is the name of a file below a data folder is that file. Whatever is found is shown only
+when it lies inside the fence.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from evenhand import registry
+from evenhand.core.errors import EvenhandError, InputError
+from evenhand.core.options import parse
+from evenhand.serve.fence import Fence, OutsideError
+from evenhand.store.manifest import Manifest
+
+PICTURES: Mapping[str, str] = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".bmp": "image/bmp",
+}
+FILMS: Mapping[str, str] = {".mp4": "video/mp4", ".webm": "video/webm"}
+_LARGEST_SIDE = 4096
+_SEPARATOR = ":"  # between a sample and a part of it, in an item
+
+
+class NoPictureError(InputError):
+    """Why there is no picture to show."""
+
+
+@dataclass(frozen=True)
+class Media:
+    """The pictures of every sample of a data set, and where it was loaded from."""
+
+    root: Path | None
+    by_sample: Mapping[str, tuple[Path, ...]]
+    problem: str = ""  # why it could not be loaded
+
+    def of(self, item: str) -> tuple[Path, ...]:
+        """The pictures of the sample that an item is or belongs to: `a.jpg`, or `a.jpg` for `a.jpg:face 3`.
+
+        Of a sample with several, those that the rest of the item names come first, such as frame 0007 of a video.
+        """
+        if item in self.by_sample:
+            return self.by_sample[item]
+        sample = item
+        while _SEPARATOR in sample:
+            sample = sample.rpartition(_SEPARATOR)[0]
+            if sample in self.by_sample:
+                rest = item[len(sample) + 1 :].split(_SEPARATOR)
+                every = self.by_sample[sample]
+                named = tuple(path for path in every if path.stem in rest)
+                return tuple(dict.fromkeys(named)) or every
+        return ()
+
+
+def load_media(manifest: Manifest, data: Sequence[Path], fence: Fence) -> Media:
+    """The pictures of a run's samples, from the first data folder that its task can load."""
+    try:
+        task = registry.question(manifest.task)
+        options = parse(task.options, manifest.options)
+        _check_paths(options, fence)
+    except EvenhandError as error:
+        return Media(None, {}, str(error))
+    problem = "No data folder was named: start with --data DIR to see pictures."
+    for root in candidates(manifest, data, fence):
+        try:
+            dataset = task.load(root, options)
+        except (EvenhandError, OSError, ValueError) as error:
+            problem = f"{root.name}: {error}"
+            continue
+        return Media(root, {sample.id: sample.media for sample in dataset.samples if sample.media})
+    return Media(None, {}, problem)
+
+
+def candidates(manifest: Manifest, data: Sequence[Path], fence: Fence) -> tuple[Path, ...]:
+    """Folders in which the data of a run may lie: where they were when it was made, if inside; else as named."""
+    found: list[Path] = []
+    for entry in manifest.inputs:
+        if entry.role == "data" and entry.name and entry.path.endswith(entry.name):
+            root = Path(entry.path[: len(entry.path) - len(entry.name)])
+            if root.is_dir() and fence.holds(root):
+                found.append(root)
+    return tuple(dict.fromkeys((*found, *data)))
+
+
+def pictures_of(item: str, media: Media, data: Sequence[Path], fence: Fence) -> tuple[Path, ...]:
+    """The files to show for an item, all inside the fence; raises NoPictureError with the reason if there is none."""
+    named = media.of(item)
+    if not named and item:
+        named = tuple(path for root in data if (path := root / item).suffix.casefold() in (*PICTURES, *FILMS))
+    there, absent, outside = [], 0, 0
+    for path in named:
+        try:
+            real = fence.inside(path)
+        except OutsideError:
+            outside += 1
+            continue
+        if real.is_file() and path.suffix.casefold() in (*PICTURES, *FILMS):
+            there.append(real)
+        else:
+            absent += 1
+    if there:
+        return tuple(there)
+    if outside:
+        raise NoPictureError("The picture lies outside the data folders that were named, so it is not read.")
+    if absent and media.by_sample:
+        raise NoPictureError(f"The data name the picture {named[0].name}, but it is not on this disk.")
+    if media.problem:
+        raise NoPictureError(f"The data could not be loaded: {media.problem}")
+    raise NoPictureError("The data name no picture for this row.")
+
+
+def thumbnail(path: Path, width: int) -> bytes | None:
+    """A small JPEG of a picture; None when it is small itself. Raises NoPictureError when it can't be decoded."""
+    from PIL import Image, ImageOps
+
+    try:
+        with Image.open(path) as picture:
+            if max(picture.size) > 16 * _LARGEST_SIDE:
+                raise NoPictureError(f"{path.name} is too large to be shown: {picture.size[0]} × {picture.size[1]}.")
+            if max(picture.size) <= width:
+                return None
+            picture.draft("RGB", (width, width))
+            upright = ImageOps.exif_transpose(picture).convert("RGB")
+            upright.thumbnail((width, width))
+            file = io.BytesIO()
+            upright.save(file, "JPEG", quality=85)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise NoPictureError(f"{path.name} can't be decoded: {error}") from None
+    return file.getvalue()
+
+
+def _check_paths(options: Any, fence: Fence) -> None:
+    """Raises OutsideError when an option of the run names a file outside, which loading would read.
+
+    A run may come from anybody; an option of it is no way to read another file than those of the data.
+    """
+    for entry in fields(options):
+        value = getattr(options, entry.name)
+        for text in value if isinstance(value, tuple) else (value,):
+            if not isinstance(text, str | Path):
+                continue
+            path = Path(text)
+            if ".." in path.parts:
+                raise OutsideError(
+                    f"The run's option {entry.name} is {str(text)!r}, which leads out of the data folder."
+                )
+            if path.is_absolute():
+                fence.inside(path)

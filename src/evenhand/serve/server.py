@@ -1,0 +1,68 @@
+"""Listening: on which address, under which names, until it is stopped."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from evenhand.core.errors import OptionError
+from evenhand.serve.app import make_app
+from evenhand.serve.guard import Door
+from evenhand.serve.settings import Settings
+
+PORT = 8765
+
+
+@dataclass(frozen=True)
+class Listening:
+    """An open socket, and the door behind it."""
+
+    socket: socket.socket
+    door: Door
+    address: str  # to open in a browser, with the token where one is needed
+
+
+def listen(host: str, port: int, *, names: tuple[str, ...] = (), token: bool = False) -> Listening:
+    """A socket on an address; raises OptionError when it can't be had.
+
+    On loopback no token is needed unless `token` says so; on any other address there always is one.
+    """
+    try:
+        family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+        bound = str(family[4][0])
+        opened = socket.create_server((bound, port), family=family[0], backlog=512)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            advice = f"Port {port} is in use. Stop what uses it, or choose another with --port (0 takes a free one)."
+        else:
+            advice = f"It can't listen on {host}:{port}: {error.strerror or error}. Choose another --host or --port."
+        raise OptionError(advice) from None
+    port = int(opened.getsockname()[1])
+    if ipaddress.ip_address(bound).is_loopback:
+        asked = Door.elsewhere(bound, port).token if token else ""
+        door = Door.on_loopback(port, token=asked)
+    else:
+        door = Door.elsewhere(bound, port, (host, socket.gethostname(), *names))
+    shown = host if not door.any_address else "127.0.0.1" if ":" not in bound else "::1"
+    literal = f"[{shown}]" if ":" in shown else shown
+    query = "?" + urlencode({"token": door.token}) if door.token else ""
+    return Listening(opened, door, f"http://{literal}:{port}/{query}")
+
+
+def serve(settings: Settings, listening: Listening) -> None:
+    """Answer until interrupted."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        make_app(settings, listening.door),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        timeout_keep_alive=30,
+        proxy_headers=False,
+    )
+    uvicorn.Server(config).run(sockets=[listening.socket])

@@ -1,0 +1,92 @@
+"""The command: what it prints, what it refuses, and many readers at once."""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from evenhand.cli.main import main
+from evenhand.core.errors import OptionError
+from evenhand.serve.server import listen
+
+
+def test_loopback_needs_no_token_unless_asked() -> None:
+    plain, asked = listen("127.0.0.1", 0), listen("localhost", 0, token=True)
+    try:
+        assert not plain.door.token
+        assert "token" not in plain.address
+        assert len(asked.door.token) >= 32
+        assert asked.address.endswith(f"?token={asked.door.token}")
+    finally:
+        plain.socket.close()
+        asked.socket.close()
+
+
+def test_every_interface_means_a_token() -> None:
+    listening = listen("0.0.0.0", 0)
+    listening.socket.close()
+    assert listening.door.token
+    assert listening.door.any_address
+
+
+def test_a_port_in_use_is_said_in_words() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OptionError, match="in use"):
+        listen("127.0.0.1", taken.getsockname()[1])
+
+
+def test_without_starlette_there_is_one_line_of_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = importlib.util.find_spec
+
+    def without(name: str, package: str | None = None) -> Any:
+        return None if name == "starlette" else real(name, package)
+
+    monkeypatch.setattr("evenhand.cli.serving.find_spec", without)
+    assert main(["serve", str(tmp_path)]) == 2
+    assert "pip install 'evenhand[serve]'" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere is not a folder" in capsys.readouterr().err.replace("\n", "")
+
+
+def test_twenty_readers_for_two_seconds_meet_no_error(made: Path) -> None:
+    command = [sys.executable, "-m", "evenhand.cli.main", "serve", str(made / "runs"), "--data", str(made / "data")]
+    command += ["--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as page:
+        try:
+            assert page.stdout is not None
+            address = page.stdout.readline().split()[1]
+            counts = anyio.run(readers, address, 20, 2.0)
+        finally:
+            page.terminate()
+    assert counts["errors"] == 0
+    assert counts["answers"] > 20
+
+
+async def readers(address: str, number: int, seconds: float) -> dict[str, int]:
+    """So many readers for so long, each going round a few pages."""
+    counts = {"answers": 0, "errors": 0}
+
+    async def read() -> None:
+        async with httpx.AsyncClient(base_url=address, timeout=30) as client:
+            with anyio.move_on_after(seconds):
+                while True:
+                    for path in ("/", "/live", "/?q=careful"):
+                        response = await client.get(path)
+                        counts["answers" if response.status_code == 200 else "errors"] += 1
+
+    async with anyio.create_task_group() as group:
+        for _ in range(number):
+            group.start_soon(read)
+    return counts
