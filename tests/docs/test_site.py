@@ -1,0 +1,76 @@
+"""The documentation site: it builds, every link in it leads somewhere, and it tells every task."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand import registry
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def make() -> Any:
+    """The program that builds the site."""
+    spec = importlib.util.spec_from_file_location("make_docs", DOCS / "make.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def site(make: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built once."""
+    folder: Path = tmp_path_factory.mktemp("docs") / "site"
+    assert make.main([str(folder)]) == 0
+    return folder
+
+
+def test_every_link_leads_somewhere(make: Any, site: Path) -> None:
+    assert make.broken_links(site) == []
+
+
+def test_a_broken_link_is_named(make: Any, tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text('<a href="gone.html">x</a><a href="#nowhere">y</a>', encoding="utf-8")
+    assert make.broken_links(tmp_path) == [
+        "index.html: gone.html is not there",
+        "index.html: #nowhere names no heading",
+    ]
+
+
+def test_every_task_has_a_page_with_its_options_and_metrics(site: Path) -> None:
+    for family in registry.benchmarks():
+        for task in family.tasks:
+            path = site / "tasks" / f"{task.name.replace('/', '-')}.html"
+            text = path.read_text(encoding="utf-8")
+            for metric in task.metrics(task.options()):
+                assert f"<code>{metric.name}</code>" in text, (task.name, metric.name)
+            for option in task.options.__dataclass_fields__:
+                assert f"<code>{option}</code>" in text, (task.name, option)
+
+
+def test_every_markdown_file_of_the_documentation_is_in_the_site(site: Path) -> None:
+    for path in DOCS.rglob("*.md"):
+        assert (site / path.relative_to(DOCS).with_suffix(".html")).exists(), path
+
+
+def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        for tag in re.findall(r"<(?:script|link|img)[^>]*>", path.read_text(encoding="utf-8")):
+            assert "//" not in tag, (path, tag)
+
+
+def test_building_does_not_replace_a_folder_of_something_else(make: Any, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
+    with pytest.raises(SystemExit, match="something else"):
+        make.main([str(tmp_path)])
+    assert (tmp_path / "thesis.txt").exists()
