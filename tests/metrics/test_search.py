@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evenhand.core.metric import Undefined
+from evenhand.core.metric import Curve, Undefined
 from evenhand.core.records import Records
 from evenhand.metrics.search import (
     ANY_RANK,
@@ -111,3 +111,37 @@ def test_the_trade_off_has_a_point_for_every_distinct_score() -> None:
     assert curve.fpir.tolist() == [0, 0, 1 / 3, 1 / 3, 2 / 3, 1]
     assert curve.fnir[ANY_RANK].tolist() == [0.75, 0.5, 0.5, 0.25, 0.25, 0.25]
     assert identification_trade_off(searches().take(np.arange(4)), (1,)) is None
+
+
+def test_the_iet_curve_goes_through_the_operating_points() -> None:
+    rng = np.random.default_rng(9)
+    count = 400
+    mated = rng.random(count) < 0.6
+    rows = Records(
+        {
+            "gallery": rng.integers(0, 2, count),
+            "mated": mated,
+            "mate": np.where(mated, np.round(rng.normal(0.6, 0.2, count), 2), -np.inf),
+            "above": rng.integers(0, 3, count) * mated,
+            "tied": np.zeros(count, np.int64),
+            "top": np.round(rng.normal(0.3, 0.2, count), 2),
+        },
+        {},
+    )
+    rates = (0.0, 0.01, 0.05, 0.1, 0.33, 0.9)
+    for combination in ("mean", "pooled"):
+        metric = OpenSetSearch("1:N", rates, (1,), combination=combination)  # type: ignore[arg-type]  # the literals above
+        for some in (rows, rows.take(rows["gallery"] == 0)):
+            state = metric.measure(some)
+            found = metric.result(state, state)
+            curve = found["IET"][0]
+            assert isinstance(curve, Curve)
+            for rate in rates:
+                place = np.searchsorted(curve.x, rate, side="right") - 1
+                assert 1.0 - curve.y[place] == pytest.approx(found[tpir_name(rate, 1)][0])
+
+
+def test_the_iet_curve_is_undefined_without_strangers() -> None:
+    some = searches()
+    state = OpenSetSearch("1:N").measure(some.take(np.asarray(some["mated"])))
+    assert isinstance(OpenSetSearch("1:N").result(state, state)["IET"][0], Undefined)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evenhand.stats.checks import StatisticsError
+from evenhand.stats.evidence import DrawnEvidence
 from evenhand.stats.intervals import (
     bias_corrected,
     clopper_pearson,
@@ -183,3 +184,46 @@ def test_subsamples_of_half_need_no_scaling_and_of_a_quarter_less_than_they_show
     t = stats.t.ppf(0.975, 19)
     assert half.high[0] == pytest.approx(2 + t)
     assert quarter.high[0] == pytest.approx(2 + t * np.sqrt(5 / 15))
+
+
+def test_limits_of_rates_never_leave_zero_and_one() -> None:
+    rng = np.random.default_rng(3)
+    draws = np.clip(rng.normal([0.05, 0.77, 0.98], 0.1, size=(400, 3)), 0, 1)
+    value, clusters = np.array([0.05, 0.77, 0.98]), np.array([4, 5, 6])
+    plain = scaled_percentile(draws, value, clusters)
+    kept = scaled_percentile(draws, value, clusters, rates=True)
+    assert plain.low.min() < 0
+    assert plain.high.max() > 1
+    assert kept.low.min() >= 0
+    assert kept.high.max() <= 1
+    assert (kept.low < value).all()
+    assert (kept.high > value).all()
+
+
+def test_on_the_scale_of_rates_small_spreads_give_the_same_limits() -> None:
+    draws = 0.5 + np.linspace(-0.01, 0.01, 401)[:, None]
+    plain, kept = (scaled_percentile(draws, [0.5], [8], rates=rates) for rates in (False, True))
+    assert kept.low == pytest.approx(plain.low, abs=1e-5)
+    assert kept.high == pytest.approx(plain.high, abs=1e-5)
+
+
+def test_means_of_shares_stay_between_zero_and_one() -> None:
+    means = cluster_means([1.0, 0.4, 1.0], [1, 1, 1])
+    assert mean_interval(means).high > 1
+    low, high = mean_interval(means, shares=True)
+    assert 0 <= low < means.value < high <= 1
+    every = cluster_means([2.0, 3.0], [2, 3])
+    assert mean_interval(every, shares=True) == mean_interval(every)
+    few = jackknife_means([1.0, 2.0, 0.5], [1, 3, 1])
+    assert jackknife_interval(few, shares=True).high <= 1 < jackknife_interval(few).high
+
+
+def test_redrawn_rates_of_few_units_have_limits_within_bounds_and_differences_too() -> None:
+    rng = np.random.default_rng(5)
+    draws = np.clip(rng.normal([0.95, 0.05], 0.2, size=(500, 2)), 0, 1)
+    evidence = DrawnEvidence(np.array([0.95, 0.05]), draws, np.array([3, 3]), np.zeros((2, 2)), "cluster_bootstrap")
+    interval = evidence.limits(0.95).interval
+    assert interval.low.min() >= 0
+    assert interval.high.max() <= 1
+    pair = evidence.pairs(np.array([0]), np.array([1]), confidence=0.95, alpha=0.05)
+    assert pair.interval.high[0] <= 1

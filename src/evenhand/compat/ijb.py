@@ -5,7 +5,7 @@ evenhand ijb modified_bcubed             cluster_file            ground_truth [-
 evenhand ijb association_modified_bcubed detection_cluster_file  ground_truth [-no_fte] [-h]
 evenhand ijb to_lists                    DATA OUTPUT [--faces faces.csv]
 evenhand ijb to_official                 LISTS OUTPUT
-evenhand ijb cluster                     SUBMISSION --data DATA --output FILE
+evenhand ijb cluster                     SUBMISSION --data DATA --output FILE [--test 8] [--threshold 0.4]
 evenhand ijb stream                      SCORES.npy LABELS.npy [SCORES.npy LABELS.npy …] [--far 1e-6,1e-4]
 ```
 
@@ -77,15 +77,29 @@ def _parser() -> argparse.ArgumentParser:
     official.add_argument("data", type=Path, help="folder with the list files")
     official.add_argument("output", type=Path, help="folder to write into")
     official.set_defaults(run=_to_official)
-    cluster = parts.add_parser("cluster", help="cluster the faces of test 7 by a simple baseline")
-    cluster.add_argument("submission", type=Path, help="folder or TOML with embeddings and faces")
+    cluster = parts.add_parser("cluster", help="cluster the faces of test 7 or 8 by a simple baseline")
+    cluster.add_argument(
+        "submission",
+        type=Path,
+        help="test 7: folder or TOML with embeddings and faces; test 8: folder with detections and their embeddings",
+    )
     cluster.add_argument("--data", type=Path, required=True, help="folder with protocol/")
     cluster.add_argument("--output", type=Path, required=True, help="cluster file to write")
-    cluster.add_argument("--subjects", type=int, default=None, help="the sub-protocol; the largest by default")
+    cluster.add_argument("--test", type=int, choices=(7, 8), default=7, help="given faces (7) or detections (8)")
+    cluster.add_argument(
+        "--subjects", type=int, default=None, help="the sub-protocol of test 7; the largest by default"
+    )
+    cluster.add_argument("--threshold", type=float, default=None, help="cosine to join at, in place of the hint")
     cluster.set_defaults(run=_cluster)
     stream = parts.add_parser("stream", help="operating points of more scores than fit into memory")
     stream.add_argument("files", type=Path, nargs="+", help="scores.npy and labels.npy, any number of such shards")
     stream.add_argument("--far", default="1e-6,1e-5,1e-4,1e-3,1e-2,1e-1", help="false accept rates")
+    stream.add_argument(
+        "--convention",
+        default="exact",
+        choices=("exact", "at_impostor", "nearest", "nearest_full_curve", "linear"),
+        help="how TAR is read at FAR (exact)",
+    )
     stream.add_argument("--json", action="store_true", help="print everything as JSON")
     stream.set_defaults(run=_stream)
     return parser
@@ -147,9 +161,18 @@ def _to_official(given: argparse.Namespace) -> list[str]:
 
 
 def _cluster(given: argparse.Namespace) -> list[str]:
-    from evenhand.benchmarks.ijb.baseline import cluster_submission
+    from evenhand.benchmarks.ijb.baseline import cluster_detections, cluster_submission
 
-    found = cluster_submission(given.submission, given.data, given.output, subjects=given.subjects)
+    if given.threshold is not None and not -1 <= given.threshold <= 1:
+        raise OptionError(f"--threshold {given.threshold:g}: a cosine from −1 to 1 was expected.")
+    if given.test == 8:
+        if given.subjects is not None:
+            raise OptionError("--subjects chooses a sub-protocol of test 7; test 8 has one list.")
+        found = cluster_detections(given.submission, given.data, given.output, threshold=given.threshold)
+    else:
+        found = cluster_submission(
+            given.submission, given.data, given.output, subjects=given.subjects, threshold=given.threshold
+        )
     return [
         f"wrote {given.output}",
         f"{found.faces} faces in {found.clusters} clusters (hint {found.hint}), threshold {found.threshold:.4f}, "
@@ -159,6 +182,7 @@ def _cluster(given: argparse.Namespace) -> list[str]:
 
 def _stream(given: argparse.Namespace) -> list[str]:
     from evenhand.benchmarks.ijb.streams import report_stream
+    from evenhand.metrics.operating_points import Convention
 
     try:
         rates = tuple(float(rate) for rate in given.far.split(","))
@@ -166,13 +190,14 @@ def _stream(given: argparse.Namespace) -> list[str]:
         raise OptionError(f"--far {given.far!r}: numbers separated by commas were expected.") from None
     if len(given.files) % 2:
         raise OptionError("Give a file of labels after every file of scores.")
-    report = report_stream(list(zip(given.files[::2], given.files[1::2], strict=True)), rates)
+    shards = list(zip(given.files[::2], given.files[1::2], strict=True))
+    report = report_stream(shards, rates, Convention(given.convention))
     if given.json:
         return [json.dumps(report, indent=1)]
     lines = [f"genuine: {report['genuine']}, impostor: {report['impostor']}"]
     for entry in report["tar_at_far"]:
         lines.append(
-            f"TAR@FAR={entry['far']:g}: {entry['tar']} (exact; FMR {entry['fmr']}, threshold {entry['threshold']}, "
-            f"{entry['false_accepts']} false accepts)"
+            f"TAR@FAR={entry['far']:g}: {entry['tar']} ({report['convention']}; FMR {entry['fmr']}, "
+            f"threshold {entry['threshold']}, {entry['false_accepts']} false accepts)"
         )
     return [*lines, f"AUC: {report['auc']}", f"EER: {report['eer']}"]

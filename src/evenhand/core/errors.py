@@ -9,6 +9,7 @@ EvenhandError
 │   │   └── UnknownNameError
 │   ├── ModelError        a model that can't be loaded or breaks its contract
 │   ├── RunError          a stored run: damaged, incomplete, of another version
+│   ├── EngineError       a cluster that can't be reached, or that does not fit to this program
 │   └── MissingExtraError an optional dependency is not installed
 └── WorkError             something broke while we worked (exit code 3)
     ├── PartError         a part of the work failed; the others are kept
@@ -67,6 +68,10 @@ class ModelError(InputError):
 
 class RunError(InputError):
     """A stored run that is damaged, incomplete or of a version we do not know."""
+
+
+class EngineError(InputError):
+    """A cluster that can't be reached, lets nobody in, or has other versions than this program."""
 
 
 class MissingExtraError(InputError):

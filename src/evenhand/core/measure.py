@@ -9,7 +9,7 @@ of every metric. Tallies of parts add.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from evenhand.core.records import (
     dense_patterns,
     distinct,
     groups_of,
+    inside_of,
 )
 from evenhand.core.results import Estimate, Status
 
@@ -51,23 +52,23 @@ class Tally:
         rows = np.bincount(index, weights=both["rows"], minlength=len(cells)).astype(np.int64)
         cells = Records({**cells.columns, "rows": rows}, cells.attributes)
         mine, theirs = index[: len(self.cells)], index[len(self.cells) :]
-        states = tuple(
-            a.place(mine, len(cells)) + b.place(theirs, len(cells))
-            for a, b in zip(self.states, other.states, strict=True)
-        )
-        return Tally(cells, self.metrics, states)
+
+        def added(a: Any, b: Any) -> Any:
+            return a.place(mine, len(cells)) + b.place(theirs, len(cells))
+
+        return Tally(cells, self.metrics, _once(added, self.states, other.states))
 
     def by_pattern(self) -> Tally:
         """The same without units: one cell per membership pattern."""
         index, patterns = distinct(self.cells, tuple(self.cells.attributes))
         rows = np.bincount(index, weights=self.cells["rows"], minlength=len(patterns)).astype(np.int64)
-        states = tuple(state.place(index, len(patterns)) for state in self.states)
+        states = _once(lambda state: state.place(index, len(patterns)), self.states)
         return Tally(Records({"rows": rows}, patterns.attributes), self.metrics, states)
 
     def everyone(self) -> tuple[Any, ...]:
         """The state of each metric over all rows, in one cell."""
         index = np.zeros(len(self.cells), dtype=np.intp)
-        return tuple(state.place(index, 1) for state in self.states)
+        return _once(lambda state: state.place(index, 1), self.states)
 
 
 def tally(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[str] = (), *, units: bool = True) -> Tally:
@@ -81,7 +82,7 @@ def tally(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[str] = (), *
     if not keys and len(rows) >= 2 * _BLOCK and not any(metric.collects for metric in metrics):
         return _tally_patterns(rows, metrics, by)
     index, cells = distinct(rows, by, keys)
-    return Tally(cells, tuple(metrics), tuple(metric.measure(rows, index, len(cells)) for metric in metrics))
+    return Tally(cells, tuple(metrics), _measured(metrics, rows, index, len(cells)))
 
 
 def _tally_patterns(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[str]) -> Tally:
@@ -89,17 +90,17 @@ def _tally_patterns(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[st
     span = math.prod(len(rows.attributes[name].patterns) + 1 for name in by)
     if span > _BLOCK:
         index, cells = distinct(rows, by)
-        return Tally(cells, tuple(metrics), tuple(metric.measure(rows, index, len(cells)) for metric in metrics))
+        return Tally(cells, tuple(metrics), _measured(metrics, rows, index, len(cells)))
     counts: Array = np.zeros(span, dtype=np.int64)
     states: tuple[Any, ...] | None = None
     for block in blocks(len(rows), _BLOCK):
         some = rows.take(block)
         code, _ = dense_codes(some, by)
-        part = tuple(metric.measure(some, code, span) for metric in metrics)
+        part = _measured(metrics, some, code, span)
         known = (metric.tallied(state) for metric, state in zip(metrics, part, strict=True))
         own = next((count for count in known if count is not None), None)
         counts += np.bincount(code, minlength=span) if own is None else own
-        states = part if states is None else tuple(a + b for a, b in zip(states, part, strict=True))
+        states = part if states is None else _once(lambda a, b: a + b, states, part)
     assert states is not None
     there = counts > 0
     patterns = dense_patterns(rows, by).take(there)
@@ -107,7 +108,7 @@ def _tally_patterns(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[st
     index[~there] = 0
     size = int(there.sum())  # without attributes there is one pattern, and no column to tell its length
     cells = Records({"rows": counts[there]}, patterns.attributes)
-    return Tally(cells, tuple(metrics), tuple(state.place(index, size) for state in states))
+    return Tally(cells, tuple(metrics), _once(lambda state: state.place(index, size), states))
 
 
 def tally_parts(
@@ -119,10 +120,7 @@ def tally_parts(
 
 def membership(cells: Records, groups: Sequence[Group]) -> NDArray[np.int64]:
     """(groups, cells): 1 where the cell's rows count for the group, 0 elsewhere."""
-    matrix = np.empty((len(groups), len(cells)), dtype=np.int64)
-    for position, group in enumerate(groups):
-        matrix[position] = cells.kept(group)
-    return matrix
+    return inside_of(cells, groups)[0].astype(np.int64)
 
 
 def estimates(whole: Tally, groups: Sequence[Group]) -> tuple[Estimate, ...]:
@@ -131,14 +129,14 @@ def estimates(whole: Tally, groups: Sequence[Group]) -> tuple[Estimate, ...]:
     Rows and units are those that the group's attributes apply to.
     """
     patterns = whole.by_pattern()
-    weights = membership(patterns.cells, groups)
-    members = np.stack([patterns.cells.members(group) for group in groups]) if groups else np.zeros((0, 0), bool)
+    kept, members = inside_of(patterns.cells, groups)
+    weights = kept.astype(np.int64)
     rows = members @ patterns.cells["rows"] if groups else np.zeros(0, np.int64)
     units = count_units(whole.cells, groups)
     found: list[Estimate] = []
-    for metric, state in zip(whole.metrics, patterns.states, strict=True):
-        part = state.weigh(weights)
-        everyone = state.place(np.zeros(state.size, dtype=np.intp), 1)
+    parts = _once(lambda state: state.weigh(weights), patterns.states)
+    wholes = patterns.everyone()
+    for metric, state, part, everyone in zip(whole.metrics, patterns.states, parts, wholes, strict=True):
         values = metric.result(part, everyone)
         points = metric.points(part, everyone)
         missing = _missing(metric, state, members)
@@ -212,6 +210,33 @@ def count_units(cells: Records, groups: Sequence[Group]) -> NDArray[np.int64]:
             seen[column[inside]] = True
         counts[position] = np.count_nonzero(seen)
     return counts
+
+
+def _measured(metrics: Sequence[AnyMetric], rows: Records, index: Array, size: int) -> tuple[Any, ...]:
+    """The state of every metric; those that keep the same of the rows share one."""
+    shared: dict[Hashable, Any] = {}
+    states = []
+    for metric in metrics:
+        key = metric.keeps
+        state = None if key is None else shared.get(key)
+        if state is None:
+            state = metric.measure(rows, index, size)
+        if key is not None:
+            shared[key] = state
+        states.append(state)
+    return tuple(states)
+
+
+def _once(make: Callable[..., Any], *given: Sequence[Any]) -> tuple[Any, ...]:
+    """What is made of the given objects, position by position; the same objects are worked on once."""
+    made: dict[tuple[int, ...], Any] = {}
+    found = []
+    for these in zip(*given, strict=True):
+        key = tuple(id(one) for one in these)
+        if key not in made:
+            made[key] = make(*these)
+        found.append(made[key])
+    return tuple(found)
 
 
 def _missing(metric: AnyMetric, state: Any, members: Array) -> Array:

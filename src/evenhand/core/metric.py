@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
@@ -55,6 +55,7 @@ class Kind(Enum):
 
     PROPORTION = "proportion"  # every row gives 0 or 1
     MEAN = "mean"  # every row gives a number
+    SHARE = "share"  # every row gives a number from 0 to 1, so their mean lies there too
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,30 @@ class State(Protocol):
 S = TypeVar("S", bound=State)
 
 
+class Sampled(Protocol):
+    """Whom the cells of a state are about, and which cells make which group."""
+
+    @property
+    def unit(self) -> Array:
+        """(cells,): the unit of each cell, 0 … units − 1."""
+
+    @property
+    def unit_b(self) -> Array | None:
+        """(cells,): the other unit, for rows about two."""
+
+    @property
+    def units(self) -> int:
+        """How many units there are."""
+
+    @property
+    def pattern(self) -> Array:
+        """(cells,): the membership pattern of each cell."""
+
+    @property
+    def kept(self) -> Array:
+        """(groups, patterns): whether the cells of a pattern make a group's value."""
+
+
 class Metric(ABC, Generic[S]):
     """How rows become values. Derive a frozen dataclass from it; its fields are its parameters.
 
@@ -212,6 +237,25 @@ class Metric(ABC, Generic[S]):
     def points(self, part: S, whole: S) -> Mapping[str, Sequence[OperatingPoint | None]]:
         """The operating point of every cell, for outputs that have one."""
         return {}
+
+    @property
+    def keeps(self) -> Hashable:
+        """What its state keeps of the rows; metrics that keep the same share one state. None: its own."""
+        return None
+
+    def redrawn(
+        self, state: S, cells: Sampled, weights: Iterable[Array], wanted: frozenset[str]
+    ) -> Mapping[str, Array] | None:
+        """Outputs (draws, groups) under weights of units (draws, units), where that is quicker than weighing cells.
+
+        None, the default, when there is no quicker way; `weights` are then left as they were.
+        """
+        return None
+
+    @property
+    def linearised(self) -> frozenset[str]:
+        """Outputs of which `redrawn` gives the first order of their change only."""
+        return frozenset()
 
     def row_scores(self, rows: Records) -> Array | None:
         """One score per row when the metric is a mean of rows, for rank tests; else None."""

@@ -372,6 +372,27 @@ def groups_of(
     return tuple(found)
 
 
+def inside_of(rows: Records, groups: Sequence[Group]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(groups, rows) twice: what `kept` and `members` say of every group, with every term looked up once.
+
+    >>> tone = Attribute.of(["light", "dark", "dark"], levels=("light", "dark"))
+    >>> inside_of(Records({}, {"tone": tone}), [EVERYONE, Group.of(tone="dark")])[1].tolist()
+    [[True, True, True], [False, True, True]]
+    """
+    kept = np.ones((len(groups), len(rows)), dtype=np.bool_)
+    members = np.ones((len(groups), len(rows)), dtype=np.bool_)
+    known: dict[tuple[str, str], tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
+    for position, group in enumerate(groups):
+        for term in group.terms:
+            if term not in known:
+                attribute = rows._attribute(term[0])
+                belongs = attribute.belongs(term[1])
+                known[term] = belongs | ~attribute.applies, belongs
+            kept[position] &= known[term][0]
+            members[position] &= known[term][1]
+    return kept, members
+
+
 def blocks(length: int, size: int) -> Iterator[slice]:
     """Slices of at most `size` that cover `length`.
 

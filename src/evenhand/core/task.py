@@ -135,6 +135,12 @@ class Model(Protocol[P_co]):
     def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, P_co]]: ...
 
 
+class Adapt(Protocol):
+    """Makes a model of the house from an object that is written to another contract."""
+
+    def __call__(self, found: Any, name: str, device: str) -> Model[Any] | None: ...
+
+
 @dataclass(frozen=True)
 class Unanswered:
     """What a model yields, with the sample's id, for a sample that it can't answer."""
@@ -233,6 +239,16 @@ class Question(Generic[T, P]):
     options: type[Options] = Options
     about: About = field(default_factory=About)
     aliases: tuple[str, ...] = ()
+    # The same data, with a folder in which what is slow to parse is kept; for data that `load` takes long to read.
+    load_kept: Callable[[Path, Any, Path], Dataset[T]] | None = None
+    # A model of the house from an object written to the family's published contract; None for any other object.
+    adapt: Adapt | None = None
+
+    def open(self, data: Path, options: Any, cache: Path | None = None) -> Dataset[T]:
+        """The data; what was parsed is kept below `cache` (RUNS/.cache), where the family can make use of it."""
+        if cache is None or self.load_kept is None:
+            return self.load(data, options)
+        return self.load_kept(data, options, cache)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,6 +263,8 @@ class Task(Question[T, P]):
     instruments: Callable[[Any], tuple[str, ...]] = lambda options: ()
     sections: tuple[Callable[[Results], Section | None], ...] = ()
     check: Callable[[Path | None, Path, Any], CheckReport] | None = None  # predictions, data, options
+    # Multiply-adds of recording (dataset, predictions, options), for `--dry-run`; None: too few to count.
+    cost: Callable[[Dataset[T], Path, Any], int] | None = None
     store_rows: bool = True  # comparisons by the million are stored only when asked (`--rows all`)
     # What only the rows can tell: verification differentials, published pair tests. Called with all rows.
     extras: Callable[[Records, Any], Mapping[str, Any]] | None = None

@@ -113,8 +113,8 @@ class BCubed(Metric[FaceSums]):
     def ratios(self, state: FaceSums) -> Mapping[str, Ratio]:
         faces = state.faces.astype(np.float64)
         return {
-            "precision": Ratio(state.precision.astype(np.float64), faces, Kind.MEAN),
-            "recall": Ratio(state.recall.astype(np.float64), faces, Kind.MEAN),
+            "precision": Ratio(state.precision.astype(np.float64), faces, Kind.SHARE),
+            "recall": Ratio(state.recall.astype(np.float64), faces, Kind.SHARE),
         }
 
 

@@ -107,7 +107,7 @@ class _CurveMetric(Metric[Scored]):
         for kind, table in (("", found.rates), (" shared", shared)):
             for place, target in enumerate(self.targets):
                 columns[f"{self._rate_name}@{target:g}{kind}"] = Numbers(table[:, place], reasons)
-        columns["curve"] = _Lazily(part.size, lambda cell: self._draw(own.view(cell)))
+        columns["curve"] = Lazily(part.size, lambda cell: self._draw(own.view(cell)))
         return columns
 
     def points(self, part: Scored, whole: Scored) -> Mapping[str, Sequence[OperatingPoint | None]]:
@@ -358,7 +358,7 @@ class _SortedRows:
         return np.where(fine, self._scores[ends[place]], np.nan), np.where(fine, reached[place], np.nan)
 
 
-class _Lazily(Sequence[Curve | Undefined]):
+class Lazily(Sequence[Curve | Undefined]):
     """Curves that are made when they are asked for; a thousand draws ask for none."""
 
     def __init__(self, size: int, make: Callable[[int], Curve | Undefined]) -> None:

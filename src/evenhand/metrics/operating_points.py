@@ -32,6 +32,9 @@ class Convention(Enum):
     LINEAR = "linear"  # interpolated between the points of the ROC
 
 
+NEAREST = (Convention.NEAREST, Convention.NEAREST_FULL_CURVE)
+
+
 @dataclass(frozen=True)
 class Side:
     """The scores of one class in ascending order, and how often each counts.
@@ -94,6 +97,17 @@ class Side:
         place = int(np.searchsorted(self.scores, self._like(value), side="right"))
         return float(self.scores[place]) if place < len(self.scores) else np.inf
 
+    def upper(self, count: int) -> Side:
+        """At least so many of the highest scores, ties taken whole."""
+        first = max(len(self.scores) - count, 0)
+        if first:
+            first = int(np.searchsorted(self.scores, self.scores[first], side="left"))
+        return self._from_place(first)
+
+    def down_to(self, value: float) -> Side:
+        """The scores that reach a value."""
+        return self._from_place(int(np.searchsorted(self.scores, self._like(value), side="left")))
+
     def steps(self) -> tuple[Array, Array]:
         """Distinct scores in descending order, and the weight that reaches each."""
         if not len(self.scores):
@@ -105,6 +119,11 @@ class Side:
         # A value of the scores' own precision spares the search a converted copy of all scores.
         same = np.asarray(value, dtype=self.scores.dtype)
         return same if np.array_equal(same, value) else np.asarray(value)
+
+    def _from_place(self, first: int) -> Side:
+        if not first:
+            return self
+        return Side(self.scores[first:], None if self.tail is None else self.tail[first:], self.total, False)
 
     def _from(self, place: Array) -> Array:
         return len(self.scores) - place if self.tail is None else self.tail[place]
@@ -133,6 +152,7 @@ class Reading(NamedTuple):
     false_accepts: float  # impostors that the operating point rests on
 
 
+Corners = tuple[Array, Array, Array]  # false match rate, true accept rate, threshold
 NOTHING = Reading(np.nan, np.nan, np.nan, 0.0)
 
 
@@ -161,23 +181,78 @@ def readings(
     if convention is Convention.LINEAR:
         corners = corner_points(genuine, impostor)
         return [_linear(corners, impostor.total, far) for far in fars]
-    curve = full_curve(genuine, impostor, reduced=convention is Convention.NEAREST)
-    return _nearest_readings(curve, genuine.total, impostor.total, fars)
+    return nearest_readings(genuine, impostor, fars, (convention,))[convention]
 
 
 def every_reading(genuine: Side, impostor: Side, fars: Sequence[float]) -> dict[Convention, list[Reading]]:
     """`readings` under every convention; the curve that two of them need is made once."""
-    nearest = (Convention.NEAREST, Convention.NEAREST_FULL_CURVE)
     found = {
         convention: readings(genuine, impostor, fars, convention)
         for convention in Convention
-        if convention not in nearest or not (genuine.total and impostor.total)
+        if convention not in NEAREST or not (genuine.total and impostor.total)
     }
     if len(found) < len(Convention):
-        full = full_curve(genuine, impostor)
-        for convention, curve in ((nearest[0], reduced_curve(*full)), (nearest[1], full)):
-            found[convention] = _nearest_readings(curve, genuine.total, impostor.total, fars)
+        found |= nearest_readings(genuine, impostor, fars, NEAREST)
     return {convention: found[convention] for convention in Convention}
+
+
+def nearest_readings(
+    genuine: Side, impostor: Side, fars: Sequence[float], conventions: Sequence[Convention]
+) -> dict[Convention, list[Reading]]:
+    """TAR at the point of the ROC whose rate is nearest, with all points or with those that scikit-learn keeps.
+
+    Only the upper end of the curve is made, and more of it until nothing further down can be nearer.
+    """
+    taken = int(1.25 * max(fars, default=0.0) * len(impostor.scores)) + 4096
+    while True:
+        top = impostor.upper(taken)
+        is_whole = top is impostor
+        full = full_curve(genuine if is_whole else genuine.down_to(float(top.scores[0])), top)
+        last = float(full[0][-1]) / impostor.total
+        found = {}
+        for convention in conventions:
+            curve = reduced_curve(*full) if convention is Convention.NEAREST else full
+            if not is_whole:  # whether the last point stays is not known
+                curve = curve[0][:-1], curve[1][:-1], curve[2][:-1]
+            found[convention] = _nearest_readings(curve, genuine.total, impostor.total, fars)
+        read = [(abs(one.fmr - far), far) for each in found.values() for one, far in zip(each, fars, strict=True)]
+        if is_whole or all(off < last - far for off, far in read):
+            return found
+        taken *= 4
+
+
+def nearest_between(
+    genuine: Side, impostor: Side, fars: Sequence[float], ranges: Sequence[tuple[float, float]] | None
+) -> list[Reading] | None:
+    """Readings by the convention `nearest` when only some ranges of impostor scores are known one by one.
+
+    Between the ranges impostors may be summed up; which points a curve keeps is known strictly inside. None
+    when, for some rate, a point outside might be nearer. `ranges` of None: everything is known.
+    """
+    if not genuine.total or not impostor.total:
+        return [NOTHING for _ in fars]
+    false, true, threshold = full_curve(genuine, impostor)
+    bends = np.ones(len(false), dtype=np.bool_)
+    if len(false) >= 4:
+        bends[2:-1] = (np.diff(false[1:], 2) != 0) | (np.diff(true[1:], 2) != 0)
+    known = np.ones(len(false), dtype=np.bool_)
+    if ranges is not None:
+        known[:] = False
+        for low, high in ranges:  # infinite: and everything beyond
+            known |= ((threshold > low) | (low == -np.inf)) & ((threshold < high) | (high == np.inf))
+    found = []
+    rates = false / impostor.total
+    for far in fars:
+        kept = bends & known
+        if not kept.any():
+            return None
+        here = _nearest_readings((false[kept], true[kept], threshold[kept]), genuine.total, impostor.total, [far])[0]
+        off = abs(here.fmr - far)
+        rivals = ~known & (np.abs(rates - far) <= off)
+        if rivals.any():
+            return None
+        found.append(here)
+    return found
 
 
 def exact_threshold(genuine: Side, impostor: Side, far: float) -> float:
@@ -191,7 +266,7 @@ def exact_threshold(genuine: Side, impostor: Side, far: float) -> float:
     return min(genuine.next_above(refused), impostor.next_above(refused))
 
 
-def corner_points(genuine: Side, impostor: Side) -> tuple[Array, Array, Array]:
+def corner_points(genuine: Side, impostor: Side) -> Corners:
     """False match rate, true accept rate and threshold at the corners of the ROC, from (0, 0) to (1, 1).
 
     At most two points for each distinct genuine score: between them the curve runs straight.
@@ -261,7 +336,12 @@ def equal_error_rate(genuine: Side, impostor: Side) -> float:
     """
     if not genuine.total or not impostor.total:
         return np.nan
-    x, y, _ = corner_points(genuine, impostor)
+    return where_errors_meet(corner_points(genuine, impostor))
+
+
+def where_errors_meet(corners: Corners) -> float:
+    """The equal error rate on a ROC that is given by its corners."""
+    x, y, _ = corners
     gap = x + y - 1.0  # FMR − FNMR, from −1 to 1, never falling
     after = int(np.searchsorted(gap, 0.0, side="left"))
     if gap[after] == 0.0:
@@ -272,13 +352,23 @@ def equal_error_rate(genuine: Side, impostor: Side) -> float:
 
 def roc(genuine: Side, impostor: Side) -> Curve:
     """TAR over FMR at the corner points."""
-    x, y, threshold = corner_points(genuine, impostor)
+    return roc_of(corner_points(genuine, impostor))
+
+
+def roc_of(corners: Corners) -> Curve:
+    """TAR over FMR."""
+    x, y, threshold = corners
     return Curve(x, y, "false match rate", "true accept rate", threshold, log_x=True)
 
 
 def det(genuine: Side, impostor: Side) -> Curve:
     """FNMR over FMR at the corner points."""
-    x, y, threshold = corner_points(genuine, impostor)
+    return det_of(corner_points(genuine, impostor))
+
+
+def det_of(corners: Corners) -> Curve:
+    """FNMR over FMR."""
+    x, y, threshold = corners
     return Curve(x, 1.0 - y, "false match rate", "false non-match rate", threshold, log_x=True)
 
 
@@ -299,7 +389,7 @@ def _at_impostor(genuine: Side, impostor: Side, far: float) -> Reading:
     return Reading(float(genuine.reaching(value)) / genuine.total, value, accepted / impostor.total, accepted)
 
 
-def _linear(corners: tuple[Array, Array, Array], impostors: float, far: float) -> Reading:
+def _linear(corners: Corners, impostors: float, far: float) -> Reading:
     x, y, threshold = corners
     at = int(np.searchsorted(x, far, side="right")) - 1  # the upper end of a vertical step
     tar = float(y[at])

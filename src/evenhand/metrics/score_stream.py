@@ -8,8 +8,7 @@ two genuine scores.
 
 What comes out is a weighted list of impostor scores, much shorter than the stream, that
 gives the same operating points, ROC, AUC and EER as sorting everything. Both passes add, so
-shards can be counted anywhere. The `nearest` conventions need every distinct score and are
-not offered.
+shards can be counted anywhere. `operating_points_stream` reads the `nearest` conventions from it.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from numpy.typing import NDArray
 from evenhand.core.records import Array
 from evenhand.metrics.operating_points import Convention, Side, allowed_accepts
 
-SUPPORTED = (Convention.EXACT, Convention.AT_IMPOSTOR, Convention.LINEAR)
-_BINS = 1 << 16
+SUPPORTED = (Convention.EXACT, Convention.AT_IMPOSTOR, Convention.LINEAR, Convention.NEAREST_FULL_CURVE)
+BINS = 1 << 16
 
 
 class Block(NamedTuple):
@@ -57,10 +56,10 @@ class FirstPass:
         """Which bins the second pass has to look into, and where it has to cut."""
         from_top = np.cumsum(self.impostors[::-1])
         ranks = {allowed_accepts(self.total, rate) for rate in rates} if self.total else set()
-        bins = sorted({_BINS - 1 - int(np.searchsorted(from_top, k, side="right")) for k in ranks if k < self.total})
+        bins = sorted({BINS - 1 - int(np.searchsorted(from_top, k, side="right")) for k in ranks if k < self.total})
         wanted = np.array(bins, dtype=np.int64)
-        bounds = np.concatenate([wanted, np.minimum(wanted + 1, _BINS - 1)]).astype(np.uint32)
-        edges = _from_keys(np.left_shift(bounds, np.uint32(16), dtype=np.uint32))
+        bounds = np.concatenate([wanted, np.minimum(wanted + 1, BINS - 1)]).astype(np.uint32)
+        edges = from_keys(np.left_shift(bounds, np.uint32(16), dtype=np.uint32))
         # Failures to enrol stay apart from the lowest real score.
         edges = np.concatenate([edges[np.isfinite(edges)], np.array([-np.inf], dtype=np.float32)])
         return Plan(wanted, np.unique(np.concatenate([self.genuine, edges])))
@@ -96,7 +95,7 @@ class SecondPass:
         """The impostors as a weighted list, exact wherever an operating point or a corner of the ROC lies."""
         bins, cuts = self.plan
         rank, low = np.nonzero(self.inside)
-        exact = _from_keys((bins[rank].astype(np.uint32) << np.uint32(16)) | low.astype(np.uint32))
+        exact = from_keys((bins[rank].astype(np.uint32) << np.uint32(16)) | low.astype(np.uint32))
         there = self.between > 0
         apart = there & ~_inside_bins(self.lowest, bins)
         outside = ~_inside_bins(cuts, bins) & (self.at > 0)
@@ -108,12 +107,12 @@ class SecondPass:
 
 def first_pass(blocks: Iterable[Block]) -> FirstPass:
     """Count a stream, or a shard of it, for the first time."""
-    counts = np.zeros(_BINS, dtype=np.int64)
+    counts = np.zeros(BINS, dtype=np.int64)
     genuine = [np.zeros(0, dtype=np.float32)]
     for number, block in enumerate(blocks):
         score, same = _checked(block, number)
         genuine.append(score[same])
-        counts += np.bincount(_keys(score[~same]) >> np.uint32(16), minlength=_BINS)
+        counts += np.bincount(keys_of(score[~same]) >> np.uint32(16), minlength=BINS)
     return FirstPass(counts, np.concatenate(genuine))
 
 
@@ -122,7 +121,7 @@ def second_pass(blocks: Iterable[Block], plan: Plan) -> SecondPass:
     bins, cuts = plan
     at, between = np.zeros(len(cuts), np.int64), np.zeros(len(cuts) + 1, np.int64)
     lowest = np.full(len(cuts) + 1, np.inf, dtype=np.float32)
-    inside = np.zeros((len(bins), _BINS), dtype=np.int64)
+    inside = np.zeros((len(bins), BINS), dtype=np.int64)
     for number, block in enumerate(blocks):
         score, same = _checked(block, number)
         ordered = np.sort(score[~same])
@@ -132,10 +131,10 @@ def second_pass(blocks: Iterable[Block], plan: Plan) -> SecondPass:
         between += stop - start
         some = stop > start
         lowest[some] = np.minimum(lowest[some], ordered[start[some]])
-        keys = _keys(ordered)
+        keys = keys_of(ordered)
         for place, number_of_bin in enumerate(bins):
             first, last = np.searchsorted(keys, _edges(int(number_of_bin)))
-            inside[place] += np.bincount(keys[first:last] & np.uint32(0xFFFF), minlength=_BINS)
+            inside[place] += np.bincount(keys[first:last] & np.uint32(0xFFFF), minlength=BINS)
     return SecondPass(plan, at, between, lowest, inside)
 
 
@@ -169,13 +168,13 @@ def _checked(block: Block, number: int) -> tuple[NDArray[np.float32], NDArray[np
     return score, np.asarray(block.same, dtype=np.bool_)
 
 
-def _keys(score: NDArray[np.float32]) -> NDArray[np.uint32]:
+def keys_of(score: NDArray[np.float32]) -> NDArray[np.uint32]:
     """Whole numbers in the order of the scores."""
     bits = np.ascontiguousarray(score).view(np.uint32)
     return np.where(bits >> np.uint32(31), ~bits, bits | np.uint32(0x80000000))
 
 
-def _from_keys(keys: NDArray[np.uint32]) -> NDArray[np.float32]:
+def from_keys(keys: NDArray[np.uint32]) -> NDArray[np.float32]:
     bits = np.where(keys >> np.uint32(31), keys & np.uint32(0x7FFFFFFF), ~keys).astype(np.uint32)
     return bits.view(np.float32)
 
@@ -185,4 +184,4 @@ def _edges(number: int) -> NDArray[np.int64]:
 
 
 def _inside_bins(score: NDArray[np.float32], bins: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return np.isin((_keys(score + np.float32(0.0)) >> np.uint32(16)).astype(np.int64), bins)
+    return np.isin((keys_of(score + np.float32(0.0)) >> np.uint32(16)).astype(np.int64), bins)

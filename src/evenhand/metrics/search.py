@@ -20,10 +20,13 @@ import numpy as np
 
 from evenhand.core.metric import Collected, Column, Curve, Direction, Metric, Numbers, OperatingPoint, Undefined
 from evenhand.core.records import Array, Records
+from evenhand.metrics.curves import Lazily
+from evenhand.metrics.search_curves import GallerySides, trade_off
 
 STANDARD_RATES = (1e-3, 1e-2, 1e-1)
 STANDARD_RANKS = (1, 5, 10)
 NO_GALLERY = -1  # as a gallery: a row that no rate here counts
+LEFT_OUT = -2  # as a gallery: a search that failed and is left out of all rates, but counted as missing
 ANY_RANK = 0  # as a rank limit: the mate may stand anywhere in the list
 TieRule = Literal["pessimistic", "optimistic"]
 Combination = Literal["mean", "pooled"]
@@ -98,6 +101,9 @@ class Cmc(Metric[Searches]):
         ]
         return found
 
+    def missing(self, state: Searches) -> Array | None:
+        return _left_out(state)
+
     def _longest(self) -> int:
         return max((*self.ranks, self.depth))
 
@@ -121,7 +127,7 @@ class OpenSetSearch(Metric[Searches]):
 
     `limits` are the ranks at which the mate may stand at most; 0 is any rank. Every group is
     read at its own threshold (`TPIR@FPIR=…`) and at the threshold that was set on all non-mated
-    searches of a gallery (`FPIR@…`, `FNIR@…`).
+    searches of a gallery (`FPIR@…`, `FNIR@…`). The curve `IET` is FNIR over FPIR, the mate within the first limit.
     """
 
     name: str
@@ -135,7 +141,7 @@ class OpenSetSearch(Metric[Searches]):
         found = {tpir_name(rate, limit): Direction.HIGHER for limit in self.limits for rate in self.fpir}
         found |= {fpir_name(rate): Direction.LOWER for rate in self.fpir}
         found |= {fnir_name(rate): Direction.LOWER for rate in self.fpir}
-        return found
+        return {**found, "IET": Direction.NEITHER}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -167,6 +173,7 @@ class OpenSetSearch(Metric[Searches]):
             found[fpir_name(rate)] = _numbers(fpir, nonmated, self.combination, part.size, _NO_NONMATED)
             fnir = [1.0 - reading.tpir[first] for reading in shared]
             found[fnir_name(rate)] = _numbers(fnir, mated, self.combination, part.size, _NO_MATED)
+        found["IET"] = Lazily(part.size, lambda cell: self._trade_off(part, galleries, cell))
         return {output: found[output] for output in self.outputs}
 
     def points(self, part: Searches, whole: Searches) -> Mapping[str, Sequence[OperatingPoint | None]]:
@@ -178,6 +185,14 @@ class OpenSetSearch(Metric[Searches]):
             points = [self._point(own, rate, cell) for cell in range(part.size)]
             found |= {tpir_name(rate, limit): points for limit in self.limits}
         return found
+
+    def missing(self, state: Searches) -> Array | None:
+        return _left_out(state)
+
+    def _trade_off(self, state: Searches, galleries: Sequence[int], cell: int) -> Curve | Undefined:
+        first = self.limits[0] if self.limits else 1
+        sides = [_GallerySearch(state, gallery).sides(cell, first) for gallery in galleries]
+        return trade_off(sides, pooled=self.combination == "pooled")
 
     def _point(self, own: Sequence[SearchReading], rate: float, cell: int) -> OperatingPoint | None:
         there = [reading for reading in own if not np.isnan(reading.fpir[cell])]
@@ -279,6 +294,15 @@ class _GallerySearch:
             return block.beyond(fixed if len(fixed) == 1 else fixed[block.cells])
 
         return self._read((limit,), len(thresholds), read)
+
+    def sides(self, cell: int, limit: int) -> GallerySides:
+        """Strangers and mates of one cell, for its curve."""
+        one = np.array([cell])
+        mates = self.weights(one, self.mates)[0]
+        listed = self.rank > 0 if limit == ANY_RANK else (self.rank > 0) & (self.rank <= limit)
+        return GallerySides(
+            self.top, self.weights(one, self.strangers)[0], self.mate, mates * listed, float(mates.sum())
+        )
 
     def _read(
         self, limits: Sequence[int], count: int, read: Callable[[_Block, int], SearchReading]
@@ -408,7 +432,16 @@ def _measured(rows: Records, cells: Array | None, size: int, ties: TieRule) -> S
 
 
 def _galleries(state: Searches) -> list[int]:
-    return [int(code) for code in np.unique(state.gallery) if code != NO_GALLERY]
+    return [int(code) for code in np.unique(state.gallery) if code not in (NO_GALLERY, LEFT_OUT)]
+
+
+def _left_out(state: Searches) -> Array | None:
+    """(cells,): searches that were left out of all rates; None when there are none."""
+    out = state.gallery == LEFT_OUT
+    if not out.any():
+        return None
+    counts = np.bincount(state.codes[out], minlength=state.basis)
+    return counts if state.mixture is None else np.asarray(state.mixture @ counts)
 
 
 def _combined(tops: list[Array], bottoms: list[Array], how: Combination, cells: int, width: int) -> Array:

@@ -10,7 +10,7 @@ need, so that drawing subjects again costs little. `Separation` reads everything
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
@@ -25,27 +25,32 @@ from evenhand.core.metric import (
     Metric,
     Numbers,
     OperatingPoint,
-    Resampling,
+    Sampled,
     Undefined,
     tally,
 )
 from evenhand.core.records import Array, Records
+from evenhand.metrics.curves import Lazily
 from evenhand.metrics.operating_points import (
     Convention,
+    Corners,
     Reading,
     Side,
     area_under_roc,
-    det,
-    equal_error_rate,
+    corner_points,
+    det_of,
     exact_threshold,
     readings,
-    roc,
+    roc_of,
+    where_errors_meet,
 )
+from evenhand.metrics.verification_draws import redrawn_rates, redrawn_separation
 
 STANDARD_RATES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 RULE_OF_THIRTY = 30  # fewer false accepts than this make a rate erratic
 FailurePolicy = Literal["penalise", "exclude"]
 
+_CURVES_KEPT = 256
 _NO_GENUINE = "no genuine comparisons"
 _NO_IMPOSTOR = "no impostor comparisons"
 
@@ -100,7 +105,9 @@ class Scores(Collected):
 
     def place(self, index: Array, size: int) -> Self:
         moved = super().place(index, size)
-        return moved._mark() if self.mixture is None and self._is_ordered else moved
+        if self.mixture is None:
+            moved.__dict__["_moved_from"] = (self, np.asarray(index))  # sorted once for both
+        return moved
 
     def weigh(self, weights: Matrix) -> Self:
         return self.mixed(_multiplied(weights, self.mixture))
@@ -118,6 +125,7 @@ class Scores(Collected):
         if found is None:
             found = self._sorted()._mark()
             self.__dict__["_ordered"] = found
+            self.__dict__.pop("_moved_from", None)
         return found
 
     def per_basis(self) -> Array:
@@ -127,15 +135,16 @@ class Scores(Collected):
             found = self.__dict__["_counts"] = np.bincount(self.codes, minlength=self.basis).astype(np.float64)
         return found
 
-    @property
-    def _is_ordered(self) -> bool:
-        return self.__dict__.get("_ordered") is self
-
     def _mark(self) -> Self:
         self.__dict__["_ordered"] = self
         return self
 
     def _sorted(self) -> Self:
+        moved: tuple[Self, Array] | None = self.__dict__.get("_moved_from")
+        if moved is not None:
+            source, index = moved[0].ordered(), moved[1].astype(_codes_of(self.basis), copy=False)
+            codes = index[source.codes] if self.basis > 1 else self.codes  # in one cell there is nothing to tell apart
+            return type(self)(codes, self.basis, self.mixture, source.score)
         if self.basis == 1:
             return type(self)(self.codes, 1, self.mixture, np.sort(self.score))
         if self.score.dtype == np.float32 and self.basis < 2**32:
@@ -197,6 +206,10 @@ class Comparisons:
 
         return cls(side(same), side(~same), tally(failed, cells, size))
 
+    def side(self, cell: int) -> tuple[Side, Side]:
+        """Genuine and impostor scores of a cell."""
+        return _Cells(self.genuine).whole(cell), _Cells(self.impostor).whole(cell)
+
     def sides(self) -> Iterator[tuple[Side, Side]]:
         """Genuine and impostor scores of every cell."""
         readers = [_Cells(self.genuine), _Cells(self.impostor)]
@@ -220,6 +233,9 @@ class _Cells:
         weights = self._weights(cell)
         if (weights == 1).all():  # everyone, each once
             return Side(state.score, None, len(state.score))
+        if ((weights == 0) | (weights == 1)).all():  # some, each once
+            inside = state.score[(weights == 1)[state.codes]]
+            return Side(inside, None, len(inside))
         return Side.weighted(state.score, weights[state.codes])
 
     def top(self, cell: int, share: float, floor: float) -> Side:
@@ -316,6 +332,20 @@ class Verification(Metric[Comparisons]):
     def missing(self, state: Comparisons) -> Array | None:
         return state.failed if self.failures == "exclude" else None
 
+    @property
+    def keeps(self) -> Hashable:
+        return Comparisons, self.failures
+
+    def redrawn(
+        self, state: Comparisons, cells: Sampled, weights: Iterable[Array], wanted: frozenset[str]
+    ) -> Mapping[str, Array] | None:
+        if set(self.conventions) - {Convention.EXACT} or state.genuine.mixture is not None:
+            return None
+        tables = redrawn_rates(state.genuine.ordered(), state.impostor.ordered(), cells, weights, self.far)
+        named = zip((tar_name, fmr_name, fnmr_name), tables, strict=True)
+        found = {name(far): table[:, :, place] for name, table in named for place, far in enumerate(self.far)}
+        return {output: found[output] for output in wanted}
+
     def _shared_thresholds(self, whole: Comparisons) -> Array:
         """(cells of the whole, rates)."""
         top = max(self.far, default=0.0)
@@ -341,13 +371,12 @@ class Verification(Metric[Comparisons]):
 class Separation(Metric[Comparisons]):
     """How well scores tell genuine from impostor comparisons over all thresholds: AUC, EER, ROC, DET.
 
-    Every draw of subjects would have to weigh every comparison again, so there is no bootstrap
-    interval; the operating points of `Verification` have one.
+    When subjects are drawn again, the EER is found anew; the AUC, which looks at every comparison, moves to
+    first order.
     """
 
     name: str
     failures: FailurePolicy = "penalise"
-    resampling: ClassVar[Resampling] = Resampling.NONE
     collects: ClassVar[bool] = True
 
     @property
@@ -368,18 +397,49 @@ class Separation(Metric[Comparisons]):
 
     def result(self, part: Comparisons, whole: Comparisons) -> Mapping[str, Column]:
         areas, equal, reasons = np.full(part.size, np.nan), np.full(part.size, np.nan), []
-        curves: list[Curve | Undefined] = []
-        trade_offs: list[Curve | Undefined] = []
+        kept: dict[int, Corners] = {}  # of as many cells as a table has; thousands of draws ask for no curve
         for cell, (genuine, impostor) in enumerate(part.sides()):
-            areas[cell], equal[cell] = area_under_roc(genuine, impostor), equal_error_rate(genuine, impostor)
-            reason = _lacking(genuine, impostor)
-            reasons.append(reason)
-            curves.append(Undefined(reason) if reason else roc(genuine, impostor))
-            trade_offs.append(Undefined(reason) if reason else det(genuine, impostor))
-        return {"AUC": Numbers(areas, reasons), "EER": Numbers(equal, reasons), "ROC": curves, "DET": trade_offs}
+            reasons.append(_lacking(genuine, impostor))
+            if reasons[cell]:
+                continue
+            corners = corner_points(genuine, impostor)
+            areas[cell], equal[cell] = area_under_roc(genuine, impostor), where_errors_meet(corners)
+            if cell < _CURVES_KEPT:
+                kept[cell] = corners
+
+        def drawn(curve: Callable[[Corners], Curve]) -> Lazily:
+            def make(cell: int) -> Curve | Undefined:
+                if reasons[cell]:
+                    return Undefined(reasons[cell])
+                return curve(kept[cell] if cell in kept else corner_points(*part.side(cell)))
+
+            return Lazily(part.size, make)
+
+        return {
+            "AUC": Numbers(areas, reasons),
+            "EER": Numbers(equal, reasons),
+            "ROC": drawn(roc_of),
+            "DET": drawn(det_of),
+        }
 
     def missing(self, state: Comparisons) -> Array | None:
         return state.failed if self.failures == "exclude" else None
+
+    @property
+    def keeps(self) -> Hashable:
+        return Comparisons, self.failures
+
+    def redrawn(
+        self, state: Comparisons, cells: Sampled, weights: Iterable[Array], wanted: frozenset[str]
+    ) -> Mapping[str, Array] | None:
+        if state.genuine.mixture is not None:
+            return None
+        found = redrawn_separation(state.genuine.ordered(), state.impostor.ordered(), cells, weights)
+        return {output: found[output] for output in wanted}
+
+    @property
+    def linearised(self) -> frozenset[str]:
+        return frozenset({"AUC"})
 
 
 def tar_name(far: float, convention: Convention = Convention.EXACT) -> str:

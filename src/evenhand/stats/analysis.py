@@ -8,6 +8,7 @@ families; every gap comes with what chance alone would show.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from evenhand.stats.settings import Settings, margin_of
 from evenhand.stats.tables import Layout, by_order, layout
 from evenhand.stats.verdicts import verdicts
 
+_MOST_KEPT = 8_000_000  # weights of units in draws, four bytes each
 FEW_EVENTS = 30
 FEW_ROWS = 50
 MANY_GROUPS = 20
@@ -114,13 +116,14 @@ def _findings(tally: Tally, places: Layout, settings: Settings) -> Iterator[list
     """The findings of each metric, output by output."""
     plain = estimates(tally, places.groups)
     size = len(places.groups)
+    drawn_units = _DrawnUnits(places, settings)
     at = 0
     for metric, state in zip(tally.metrics, tally.states, strict=True):
         mine: dict[str, tuple[Estimate, ...]] = {}
         for output in metric.outputs:
             mine[output] = plain[at : at + size]
             at += size
-        evidence = _evidence(metric, state, places, mine, settings)
+        evidence = _evidence(metric, state, places, mine, drawn_units, settings)
         yield [
             Finding(
                 metric.name,
@@ -134,7 +137,12 @@ def _findings(tally: Tally, places: Layout, settings: Settings) -> Iterator[list
 
 
 def _evidence(
-    metric: AnyMetric, state: Any, places: Layout, mine: Mapping[str, Sequence[Estimate]], settings: Settings
+    metric: AnyMetric,
+    state: Any,
+    places: Layout,
+    mine: Mapping[str, Sequence[Estimate]],
+    drawn_units: "_DrawnUnits",
+    settings: Settings,
 ) -> dict[str, Evidence]:
     """What is known about each numeric output of a metric."""
     numeric = [name for name, found in mine.items() if any(estimate.number is not None for estimate in found)]
@@ -143,8 +151,7 @@ def _evidence(
     units = np.array([estimate.units for estimate in next(iter(mine.values()))], dtype=np.int64)
 
     def weights(draws: int = settings.draws) -> Iterator[Weights]:
-        rng = stream("bootstrap", *settings.seed, places.units)
-        return weight_blocks(places.units, draws, rng, strata=_strata(places) if settings.stratified else None)
+        return drawn_units.of(draws)
 
     for name in numeric:
         if name in ratios and places.unit_b is None:
@@ -175,8 +182,29 @@ def _evidence(
         corrected: Interval | None = None
         if name in without:
             corrected = bias_corrected(values, centre, without[name], confidence=settings.confidence).interval
-        found[name] = DrawnEvidence(centre, values, units, places.shared_rows, name_of, corrected)
+        drawn_by = f"{name_of}_linearised" if name in metric.linearised else name_of
+        found[name] = DrawnEvidence(centre, values, units, places.shared_rows, drawn_by, corrected)
     return found
+
+
+class _DrawnUnits:
+    """How often each unit comes in every draw: the same for all metrics, kept where that is little."""
+
+    def __init__(self, places: Layout, settings: Settings) -> None:
+        self._places, self._settings = places, settings
+        self._kept: dict[int, list[Weights]] = {}
+
+    def of(self, draws: int) -> Iterator[Weights]:
+        """The weights of so many draws, in blocks."""
+        if draws in self._kept:
+            return iter(self._kept[draws])
+        places, settings = self._places, self._settings
+        rng = stream("bootstrap", *settings.seed, places.units)
+        found = weight_blocks(places.units, draws, rng, strata=_strata(places) if settings.stratified else None)
+        if draws * places.units > _MOST_KEPT:
+            return found
+        self._kept[draws] = list(found)
+        return iter(self._kept[draws])
 
 
 def _strata(places: Layout) -> Integers:
@@ -293,30 +321,38 @@ def _told(
         "single attributes" if order == 1 else f"intersections of {order}"
     )
     tested = int(np.count_nonzero(~np.isnan(compared.p_value)))
-    for at in _listed(compared.p_value):
+    listed = _listed(compared.p_value)
+    difference, below, above, p, corrected, detectable = (
+        _numbers_or_none(values[listed])
+        for values in (compared.difference, low, high, compared.p_value, adjusted, compared.detectable)
+    )
+    effects = {name: _numbers_or_none(values[listed]) for name, values in compared.effects.items()}
+    shared, tests, intervals = (
+        values[listed].tolist() for values in (compared.shared_rows, compared.test, compared.interval_name)
+    )
+    for place, at in enumerate(listed):
         one, other = places.groups[first[at]], places.groups[second[at]]
-        difference = float(compared.difference[at])
         yield Contrast(
             metric=finding.metric,
             output=finding.output,
             first=one,
             second=other,
-            difference=_or_none(difference),
-            low=_or_none(low[at]),
-            high=_or_none(high[at]),
-            p=_or_none(compared.p_value[at]),
-            adjusted=_or_none(adjusted[at]),
+            difference=difference[place],
+            low=below[place],
+            high=above[place],
+            p=p[place],
+            adjusted=corrected[place],
             verdict=judged[at],
-            worse=_worse(finding.direction, difference, one, other),
-            test=str(compared.test[at]),
-            interval=str(compared.interval_name[at]),
+            worse=_worse(finding.direction, difference[place], one, other),
+            test=tests[place],
+            interval=intervals[place],
             family=family,
             family_size=tested,
             correction=settings.correction.value,
-            effects={name: float(values[at]) for name, values in compared.effects.items() if np.isfinite(values[at])},
-            detectable=_or_none(compared.detectable[at]),
+            effects={name: value for name, values in effects.items() if (value := values[place]) is not None},
+            detectable=detectable[place],
             margin=margin,
-            shared_rows=int(compared.shared_rows[at]),
+            shared_rows=shared[place],
             notes=tuple(_pair_notes(compared, at, margin)),
         )
 
@@ -338,8 +374,8 @@ def _pair_notes(compared: Pairs, at: int, margin: float | None) -> Iterator[str]
         yield "no margin is set for this scale: the difference can't be called large or equivalent"
 
 
-def _worse(direction: Direction, difference: float, first: Group, second: Group) -> Group | None:
-    if direction is Direction.NEITHER or difference == 0 or np.isnan(difference):
+def _worse(direction: Direction, difference: float | None, first: Group, second: Group) -> Group | None:
+    if direction is Direction.NEITHER or not difference:
         return None
     return first if (difference < 0) == (direction is Direction.HIGHER) else second
 
@@ -385,7 +421,7 @@ def _summaries(finding: Finding, places: Layout, settings: Settings) -> Iterator
         reference = None
         if len(large) >= 2 and settings.permutations > 0:
             reference = _reference(evidence, values, large, settings, notes)
-        if np.any(places.shared_rows[np.ix_(large, large)][~np.eye(len(large), dtype=bool)] > 0):
+        if places.overlap(large):
             notes.append("rows may belong to several groups: group sizes add up to more than all")
         yield Summary(
             finding.metric,
@@ -454,6 +490,13 @@ def _draw_notes(tally: Tally, places: Layout, settings: Settings) -> Iterator[st
         count = draws_of(state, places, settings)
         if metric.resampling is Resampling.BOOTSTRAP and count < settings.draws:
             yield f"{metric.name}: {count} draws where values are drawn again, since each is costly"
+        if metric.linearised and settings.draws:
+            names = ", ".join(sorted(metric.linearised))
+            yield f"{metric.name}: {names} is drawn again to first order, the ranks of scores held fixed"
+
+
+def _numbers_or_none(values: Floats) -> list[float | None]:
+    return [value if isfinite(value) else None for value in values.tolist()]
 
 
 def _or_none(value: Any) -> float | None:

@@ -17,17 +17,23 @@ from evenhand.core.records import EVERYONE, blocks
 from evenhand.core.streams import stream
 from evenhand.stats import contrasts, ranks
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, t_two_sided
-from evenhand.stats.intervals import MOST_SKIPPED, Interval, clopper_pearson, percentile, scaled_percentile
+from evenhand.stats.intervals import (
+    MOST_SKIPPED,
+    Interval,
+    are_rates,
+    clopper_pearson,
+    percentile,
+    scaled_percentile,
+)
 from evenhand.stats.pairing import Pairs, cluster_covariance, joint_units, names, put, table_limits, table_pairs, wald
 from evenhand.stats.permutation import Permuted, gap_of, permute_memberships, permuted_test
 from evenhand.stats.ranks import OmnibusTest
-from evenhand.stats.redraw import redraw_ratio
 from evenhand.stats.resample import Weights
 from evenhand.stats.tables import Layout, UnitTable, pair_tables, unit_table
 
 FEW_DRAWN_UNITS = 200
 """Below so many units redrawn limits are drawn apart, as t asks."""
-_PAIRS_AT_ONCE = 16
+_PAIRS_AT_ONCE = 48
 
 
 @dataclass(frozen=True)
@@ -117,8 +123,11 @@ class RatioEvidence(Evidence):
         return Limits(interval, tuple(methods.tolist()), ((),) * len(methods))
 
     def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> Pairs:
-        found = table_pairs(self.table, first, second, confidence, alpha)
-        shared_rows = np.rint(self.places.shared_rows[first, second]).astype(np.int64)
+        # Of thousands of groups few are large enough to be compared: the rest would only cost memory.
+        used, at = np.unique(np.concatenate([first, second]), return_inverse=True)
+        one, other = at[: len(first)], at[len(first) :]
+        found = table_pairs(self.table.of(used), one, other, confidence, alpha)
+        shared_rows = np.rint(self.places.shared_among(used)[one, other]).astype(np.int64)
         overlapping = np.flatnonzero(shared_rows > 0)
         for block in blocks(len(overlapping), _PAIRS_AT_ONCE):
             at = overlapping[block]
@@ -139,17 +148,15 @@ class RatioEvidence(Evidence):
         )
 
     def omnibus(self, chosen: Sequence[int], permutations: int) -> OmnibusTest:
-        table, picked = self.table, list(chosen)
-        shared = table.shared_units[np.ix_(picked, picked)]
-        several = bool(np.any(shared[~np.eye(len(picked), dtype=bool)] > 0))
-        alike = self.places.constant_within_units(picked) and (permutations > 0 or table.kind is Kind.MEAN)
+        picked = list(chosen)
+        table, every = self.table.of(np.array(picked)), list(range(len(picked)))
+        several = bool(np.any(table.shared_units[~np.eye(len(picked), dtype=bool)] > 0))
+        alike = self.places.constant_within_units(picked) and (permutations > 0 or table.kind is not Kind.PROPORTION)
         if several or not (table.independent or alike):
-            return wald(table.means.value[picked], cluster_covariance(table, picked), joint_units(table, picked))
-        if table.kind is Kind.MEAN:
-            inside = np.isin(table.group, picked)
-            place = np.searchsorted(picked, table.group[inside])
-            return ranks.kruskal_wallis(divide(table.top[inside], table.bottom[inside]), place, len(picked))
-        plain = contrasts.chi_square(table.totals[picked], table.means.rows[picked])
+            return wald(table.means.value, cluster_covariance(table, every), joint_units(table, every))
+        if table.kind is not Kind.PROPORTION:
+            return ranks.kruskal_wallis(divide(table.top, table.bottom), table.group, len(picked))
+        plain = contrasts.chi_square(table.totals, table.means.rows)
         if np.isnan(plain.statistic) or (table.independent and plain.method == "chi_square") or not permutations:
             return plain
         dealt = self._dealt(permutations)
@@ -160,7 +167,7 @@ class RatioEvidence(Evidence):
         picked = list(chosen)
         if self.places.constant_within_units(picked):
             return NullGaps(gap_of(self._dealt(permutations).means[:, picked]), "labels permuted over units")
-        drawn = redraw_ratio(self.table, picked, self.weights())
+        drawn = self.table.of(np.array(picked)).drawn(self.weights())
         return NullGaps(gap_of(drawn - self.values[picked]), "units drawn again, groups moved to a common value")
 
     def _dealt(self, permutations: int) -> Permuted:
@@ -215,7 +222,8 @@ class DrawnEvidence(Evidence):
         plain = percentile(self.draws, confidence=confidence)
         if not len(self.draws):
             return Limits(plain.interval, ("",) * len(few), (("nothing was drawn again",),) * len(few))
-        wider = scaled_percentile(self.draws, self.centre, self.units, confidence=confidence)
+        rates = are_rates(self.draws, self.centre)
+        wider = scaled_percentile(self.draws, self.centre, self.units, confidence=confidence, rates=rates)
         low, high = np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high)
         methods = np.where(few, f"{self.name}_percentile_t", f"{self.name}_percentile")
         if self.corrected is not None:
@@ -245,7 +253,10 @@ class DrawnEvidence(Evidence):
         for level in (confidence, 1 - 2 * alpha):
             plain = percentile(apart, confidence=level)
             wider = scaled_percentile(apart, difference, units, confidence=level)
-            found.append(Interval(np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high)))
+            low, high = np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high)
+            if are_rates(self.draws, self.centre):  # two rates differ by 1 at most
+                low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
+            found.append(Interval(low, high))
         return Pairs(
             difference,
             found[0],

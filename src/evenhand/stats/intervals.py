@@ -136,10 +136,13 @@ def cluster_means(sums: ArrayLike, counts: ArrayLike, groups: ArrayLike | None =
     return ClusteredMean(value, variance, rows, clusters)
 
 
-def mean_interval(means: ClusteredMean, *, confidence: float = 0.95) -> Interval:
-    """The t interval of clustered means, G − 1 degrees of freedom; none with fewer than two clusters."""
+def mean_interval(means: ClusteredMean, *, confidence: float = 0.95, shares: bool = False) -> Interval:
+    """The t interval of clustered means, G − 1 degrees of freedom; none with fewer than two clusters.
+
+    With `shares`, means of numbers from 0 to 1 get it on the scale asin √m, so that it stays between these.
+    """
     half = t_quantile(confidence, means.clusters - 1) * means.standard_error
-    return Interval(means.value - half, means.value + half)
+    return _around(means.value, half, shares)
 
 
 class JackknifeMean(NamedTuple):
@@ -175,10 +178,20 @@ def jackknife_means(
     return JackknifeMean(plain.value, np.where(several, variance, np.nan), np.where(several, degrees, np.nan))
 
 
-def jackknife_interval(means: JackknifeMean, *, confidence: float = 0.95) -> Interval:
-    """The t interval of means with jackknife variance; none with fewer than two clusters."""
+def jackknife_interval(means: JackknifeMean, *, confidence: float = 0.95, shares: bool = False) -> Interval:
+    """The t interval of means with jackknife variance; none with fewer than two clusters. `shares`: `mean_interval`."""
     half = t_quantile(confidence, np.nan_to_num(means.degrees)) * np.sqrt(means.variance)
-    return Interval(means.value - half, means.value + half)
+    return _around(means.value, half, shares)
+
+
+def _around(value: Floats, half: Floats, shares: bool) -> Interval:
+    """The interval of a half width; with `shares` on the scale asin √m, whose slope is 1 / 2√(m(1 − m))."""
+    if not shares:
+        return Interval(value - half, value + half)
+    inside = (value > 0) & (value < 1)
+    middle, apart = _angle(value), divide(half, 2 * np.sqrt(np.where(inside, value * (1 - value), np.nan)))
+    low, high = _rate(middle - apart), _rate(middle + apart)
+    return Interval(np.where(inside, low, value - half), np.where(inside, high, value + half))
 
 
 def effective_size(means: ClusteredMean) -> EffectiveSize:
@@ -227,17 +240,47 @@ def percentile(draws: ArrayLike, *, confidence: float = 0.95) -> DrawInterval:
 
 
 def scaled_percentile(
-    draws: ArrayLike, value: ArrayLike, clusters: ArrayLike, *, confidence: float = 0.95
+    draws: ArrayLike, value: ArrayLike, clusters: ArrayLike, *, confidence: float = 0.95, rates: bool = False
 ) -> DrawInterval:
     """Percentile limits drawn apart around the value, for few clusters.
 
     A bootstrap of G clusters underestimates the spread by √((G−1)/G) and speaks of a normal
     distribution where t with G − 1 degrees of freedom is due: both are put right by one factor.
+    With `rates`, limits of numbers from 0 to 1 are drawn apart on the scale asin √p, where the spread of a
+    proportion does not depend on its size, and which ends at 0 and 1: the limits never leave these.
+
+    >>> wide = scaled_percentile([[0.9], [0.95], [0.99]], [0.95], [4], rates=True)
+    >>> bool(wide.low[0] < 0.9), bool(0.99 < wide.high[0] <= 1.0)
+    (True, True)
     """
     plain = percentile(draws, confidence=confidence)
     centre, g = floats(value), floats(clusters)
     factor = t_quantile(confidence, g - 1) / normal_quantile(confidence) * np.sqrt(divide(g, g - 1))
-    return DrawInterval(centre + (plain.low - centre) * factor, centre + (plain.high - centre) * factor, plain.skipped)
+    if not rates:
+        low, high = (centre + (limit - centre) * factor for limit in (plain.low, plain.high))
+        return DrawInterval(low, high, plain.skipped)
+    middle = _angle(centre)
+    low, high = (middle + (_angle(limit) - middle) * factor for limit in (plain.low, plain.high))
+    return DrawInterval(_rate(low), _rate(high), plain.skipped)
+
+
+def are_rates(draws: ArrayLike, value: ArrayLike) -> bool:
+    """Whether all redrawn values, and the values themselves, are numbers from 0 to 1.
+
+    >>> are_rates([[0.2, np.nan], [1.0, 0.5]], [0.4, np.nan]), are_rates([[28.1]], [28.0])
+    (True, False)
+    """
+    every = np.concatenate([floats(draws).ravel(), floats(value).ravel()])
+    there = every[~np.isnan(every)]
+    return bool(len(there)) and bool(there.min() >= 0) and bool(there.max() <= 1)
+
+
+def _angle(rate: Floats) -> Floats:
+    return np.arcsin(np.sqrt(rate))
+
+
+def _rate(angle: Floats) -> Floats:
+    return np.sin(np.clip(angle, 0.0, np.pi / 2)) ** 2
 
 
 def bias_corrected(

@@ -56,11 +56,12 @@ def table_limits(table: UnitTable, confidence: float) -> tuple[Interval, Names]:
     """The interval that fits a table of sums by unit, and its name, for every group."""
     means = table.means
     few = means.clusters < FEW_UNITS
-    if table.kind is Kind.MEAN:
-        plain = mean_interval(means, confidence=confidence)
+    if table.kind is not Kind.PROPORTION:
+        shares = table.kind is Kind.SHARE
+        plain = mean_interval(means, confidence=confidence, shares=shares)
         if table.independent:
             return plain, np.full(table.groups, "t")
-        wider = jackknife_interval(table.jackknife, confidence=confidence)
+        wider = jackknife_interval(table.jackknife, confidence=confidence, shares=shares)
         return _either(few, wider, plain), np.where(few, "cluster_t_jackknife", "cluster_t")
     if table.independent:
         return wilson(table.totals, means.rows, confidence=confidence), np.full(table.groups, "wilson")
@@ -77,7 +78,7 @@ def table_pairs(table: UnitTable, first: Integers, second: Integers, confidence:
     """Differences of groups by the formula that fits the table; groups that share units get the joint one."""
     shared = np.rint(table.shared_units[first, second]).astype(np.int64)
     narrow = 1 - 2 * alpha
-    if table.kind is Kind.MEAN:
+    if table.kind is not Kind.PROPORTION:
         found = _mean_pairs(table, first, second, confidence, narrow, alpha)
     else:
         found = _proportion_pairs(table, first, second, confidence, narrow, alpha)

@@ -5,7 +5,7 @@ Scores are pooled over images; groups with fewer than twenty are left out; every
 corrected for its own pairs only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -41,7 +41,7 @@ class PublishedPair:
     worst_scores: int
     best: str
     best_scores: int
-    disparity: float
+    disparity: float | None  # None where a median is negative
     p_value: float
     z: float  # signed, of the first group; the report prints its size as "effect size"
     u_first: float
@@ -65,7 +65,7 @@ class PublishedAttribute:
     def listed(self) -> tuple[PublishedPair, ...]:
         """Significant pairs, widest disparity first, at most fifty."""
         found = [pair for pair in self.pairs if pair.significant]
-        return tuple(sorted(found, key=lambda pair: -pair.disparity)[:MOST_LISTED])
+        return tuple(sorted(found, key=lambda pair: 1.0 if pair.disparity is None else -pair.disparity)[:MOST_LISTED])
 
 
 def published_pairs(scores: Mapping[str, ArrayLike], *, least: int = MIN_SCORES) -> PublishedAttribute:
@@ -81,13 +81,18 @@ def published_pairs(scores: Mapping[str, ArrayLike], *, least: int = MIN_SCORES)
     values = {name: _checked(name, group) for name, group in scores.items()}
     eligible = tuple(name for name, group in values.items() if len(group) >= least)
     excluded = tuple(name for name in values if name not in eligible)
-    pairs = tuple(_compare(values, eligible))
-    return PublishedAttribute(eligible, excluded, pairs)
+    return PublishedAttribute(eligible, excluded, tested_pairs({name: values[name] for name in eligible}))
 
 
-def _compare(values: Mapping[str, Floats], eligible: Sequence[str]) -> list[PublishedPair]:
+def tested_pairs(values: Mapping[str, Floats]) -> tuple[PublishedPair, ...]:
+    """Every unordered pair of the groups, which are all compared, whatever their size; in declared order.
+
+    >>> tested_pairs({"a": np.full(30, -0.5), "b": np.full(30, 0.5)})[0].disparity is None
+    True
+    """
+    eligible = list(values)
     if len(eligible) < 2:
-        return []
+        return ()
     codes = np.repeat(np.arange(len(eligible)), [len(values[name]) for name in eligible])
     sums = rank_sums(np.concatenate([values[name] for name in eligible]), codes, len(eligible))
     medians = {name: float(np.median(values[name])) for name in eligible}
@@ -97,9 +102,10 @@ def _compare(values: Mapping[str, Floats], eligible: Sequence[str]) -> list[Publ
         first, second = eligible[i], eligible[j]
         n1, n2 = len(values[first]), len(values[second])
         u = float(sums.u[i, j])
-        p = float(mann_whitney(u, n1, n2, sums.ties[i, j]).p_value)
         if min(n1, n2) <= 8 and sums.ties[i, j] == 0:
             p = _exact(values[first], values[second])
+        else:
+            p = float(mann_whitney(u, n1, n2, sums.ties[i, j]).p_value)
         worst, best = (first, second) if medians[first] < medians[second] else (second, first)
         z = (u - n1 * n2 / 2) / np.sqrt(n1 * n2 * (n1 + n2 + 1) / 12)
         found.append(
@@ -110,14 +116,14 @@ def _compare(values: Mapping[str, Floats], eligible: Sequence[str]) -> list[Publ
                 len(values[worst]),
                 best,
                 len(values[best]),
-                _disparity(medians[first], medians[second]),
+                median_disparity(medians[first], medians[second]),
                 p,
                 float(z),
                 u,
                 p < ALPHA / tested,
             )
         )
-    return found
+    return tuple(found)
 
 
 def _exact(first: Floats, second: Floats) -> float:
@@ -127,9 +133,15 @@ def _exact(first: Floats, second: Floats) -> float:
     return float(stats.mannwhitneyu(first, second, method="exact").pvalue)
 
 
-def _disparity(first: float, second: float) -> float:
-    """1 − lower/higher median; 0 when both are 0, 1 when only the lower is."""
+def median_disparity(first: float, second: float) -> float | None:
+    """1 − lower/higher median; 0 when both are 0, 1 when only the lower is; None when one is negative.
+
+    >>> median_disparity(0.8, 0.4), median_disparity(0.0, 0.0), median_disparity(-0.1, 0.2)
+    (0.5, 0.0, None)
+    """
     low, high = min(first, second), max(first, second)
+    if low < 0:
+        return None
     if low == 0:
         return 0.0 if high == 0 else 1.0
     return 1.0 - low / high

@@ -62,6 +62,9 @@ def redraw(
     `of_kinds` gives weights of kinds of cells from their sizes; it is asked instead of `weights` where every
     unit is one cell and cells are of few kinds, since how often each kind was drawn is then all that matters.
     """
+    quick = metric.redrawn(state, places, weights, wanted)
+    if quick is not None:
+        return Draws(quick, len(next(iter(quick.values()))) if quick else 0)
     found: dict[str, list[Floats]] = {name: [] for name in wanted}
     groups, patterns = places.kept.shape
     kinds = _kinds(state, places)

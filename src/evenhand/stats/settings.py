@@ -71,12 +71,17 @@ class Settings:
 def margin_of(settings: Settings, metric: str, output: str, values: NDArray[np.float64]) -> float | None:
     """The margin of an output: its own, its metric's, or the default for numbers from 0 to 1; else none.
 
+    A distance between sets has no scale of its own, so it has no margin unless one is told, however small it is.
+
     >>> margin_of(Settings(), "psnr", "mean", np.array([28.0, 31.0]))
+    >>> margin_of(Settings(), "kid", "distance", np.array([0.01, 0.02]))
     >>> margin_of(Settings(margins={"psnr": 1.0}), "psnr", "mean", np.array([28.0, 31.0]))
     1.0
     """
     for name in (f"{metric}.{output}", metric):
         if name in settings.margins:
             return settings.margins[name]
+    if output == "distance":
+        return None
     there = values[np.isfinite(values)]
     return settings.margin if len(there) and there.min() >= 0 and there.max() <= 1 else None

@@ -5,7 +5,7 @@ of its units, from which everything about means and proportions follows. Pattern
 groups are looked up on patterns, and only the cells that are in a group are touched.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,9 +13,13 @@ import numpy as np
 from scipy import sparse
 
 from evenhand.core.metric import Kind, Ratio
-from evenhand.core.records import Group, Records, distinct, unique_codes
+from evenhand.core.records import Group, Records, distinct, inside_of, unique_codes
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
 from evenhand.stats.intervals import ClusteredMean, JackknifeMean, cluster_means, jackknife_means
+from evenhand.stats.resample import Weights
+
+_MOST_DENSE = 1_000_000  # a table of so many (group, unit) is filled rather than searched
+_SPARSE = 20  # a table of which fewer than one in so many is there is multiplied sparsely
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,17 @@ class Layout:
     @cached_property
     def shared_rows(self) -> Floats:
         """(groups, groups): rows that are members of both groups."""
-        inside = self.members.astype(np.float64)
-        return np.asarray((inside * self.pattern_rows) @ inside.T)
+        return self.shared_among(np.arange(len(self.groups)))
+
+    def shared_among(self, chosen: Integers) -> Floats:
+        """(chosen, chosen): rows that are members of both groups, for some of the groups."""
+        inside = sparse.csr_array(self.members[chosen].astype(np.float64))
+        return np.asarray((inside @ sparse.diags_array(self.pattern_rows) @ inside.T).toarray())
+
+    def overlap(self, chosen: Sequence[int]) -> bool:
+        """Whether a row is a member of two of the chosen groups."""
+        several = np.count_nonzero(self.members[list(chosen)], axis=0) > 1
+        return bool(np.any(self.pattern_rows[several] > 0))
 
     @cached_property
     def rows_per_unit(self) -> Floats:
@@ -62,13 +75,11 @@ class Layout:
     def entries_of(self, kept: Booleans) -> tuple[Integers, Integers]:
         """Every (row of `kept`, cell) of which the cell's pattern is in the row, as two columns."""
         order, start = self.sorted_cells
-        groups, cells = [], []
-        for group, keeps in enumerate(kept):
-            found = [order[start[p] : start[p + 1]] for p in np.flatnonzero(keeps)]
-            inside = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
-            cells.append(inside)
-            groups.append(np.full(len(inside), group, dtype=np.int64))
-        return np.concatenate(groups), np.concatenate(cells)
+        group, pattern = np.nonzero(kept)
+        many = (start[1:] - start[:-1])[pattern]
+        before = np.cumsum(many) - many
+        cells = order[np.repeat(start[pattern] - before, many) + np.arange(int(many.sum()))]
+        return np.repeat(group, many), cells
 
     @cached_property
     def entries(self) -> tuple[Integers, Integers]:
@@ -79,18 +90,18 @@ class Layout:
         """Whether every unit has the same membership in the chosen groups in all its rows."""
         if self.unit_b is not None:
             return False
-        _, kinds = np.unique(self.kept[list(chosen)], axis=1, return_inverse=True)
-        kind = kinds.reshape(-1)[self.pattern]
+        packed = np.packbits(self.kept[list(chosen)], axis=0).T  # (patterns, bytes): the membership of each pattern
         one_cell = np.zeros(self.units, dtype=np.int64)
         one_cell[self.unit] = np.arange(self.cells)
-        return bool(np.all(kind == kind[one_cell[self.unit]]))
+        other = self.pattern[one_cell[self.unit]]
+        apart = self.pattern != other
+        return bool(np.array_equal(packed[self.pattern[apart]], packed[other[apart]]))
 
 
 def layout(cells: Records, groups: Sequence[Group]) -> Layout:
     """Where the cells of a tally stand; rows without a `unit` are units of their own."""
     pattern, patterns = distinct(cells, tuple(cells.attributes))
-    kept = np.stack([patterns.kept(group) for group in groups])
-    members = np.stack([patterns.members(group) for group in groups])
+    kept, members = inside_of(patterns, groups)
     unit_b = None
     if "unit_b" in cells:
         _, codes = unique_codes(np.concatenate([cells["unit"], cells["unit_b"]]))
@@ -165,6 +176,34 @@ class UnitTable:
         """(groups, groups): Σ over units of the products of their pulls."""
         return np.asarray((self.influence.T @ self.influence).todense(), dtype=np.float64)
 
+    def of(self, chosen: Integers) -> "UnitTable":
+        """The table of some groups, in ascending order, which become 0, 1, 2, …"""
+        place = np.full(self.groups, -1)
+        place[chosen] = np.arange(len(chosen))
+        group = place[self.group]
+        inside = group >= 0
+        return UnitTable(
+            group[inside], self.unit[inside], self.top[inside], self.bottom[inside], len(chosen), self.units,
+            self.kind, self.independent,
+        )  # fmt: skip
+
+    def drawn(self, weights: Iterable[Weights]) -> Floats:
+        """The value of every group when units come as often as the weights (draws × units) say: (draws, groups).
+
+        A unit is in few of many groups, so only the sums that are there are multiplied.
+        """
+        shape = (self.groups, self.units)
+        top, bottom = (
+            sparse.csr_array((column, (self.group, self.unit)), shape=shape) for column in (self.top, self.bottom)
+        )
+        if len(self.group) * _SPARSE > self.groups * self.units:
+            top, bottom = top.toarray(), bottom.toarray()
+        parts = []
+        for many in weights:
+            turned = np.ascontiguousarray(many.T, dtype=np.float64)
+            parts.append(divide(top @ turned, bottom @ turned).T)
+        return np.concatenate(parts) if parts else np.zeros((0, self.groups))
+
     def wide(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
         """Sums and counts as (units, chosen groups)."""
         place = np.full(self.groups, -1)
@@ -183,13 +222,17 @@ def unit_table(places: Layout, ratio: Ratio, kept: Booleans | None = None) -> Un
     use = ratio.bottom[cell] > 0
     group, cell = group[use], cell[use]
     top, bottom, unit = ratio.top[cell], ratio.bottom[cell], places.unit[cell]
-    key = group * places.units + unit
-    pairs = np.unique(key)
-    if len(pairs) < len(key):
-        at = np.searchsorted(pairs, key)
-        top, bottom = summed(at, top, len(pairs)), summed(at, bottom, len(pairs))
-        group, unit = pairs // places.units, pairs % places.units
     groups = len(places.groups) if kept is None else len(kept)
+    key = group * places.units + unit
+    dense = groups * places.units if groups * places.units <= _MOST_DENSE else 0
+    pairs = np.flatnonzero(np.bincount(key, minlength=dense)) if dense else np.unique(key)
+    if len(pairs) < len(key):
+        if dense:
+            top, bottom = summed(key, top, dense)[pairs], summed(key, bottom, dense)[pairs]
+        else:
+            at = np.searchsorted(pairs, key)
+            top, bottom = summed(at, top, len(pairs)), summed(at, bottom, len(pairs))
+        group, unit = pairs // places.units, pairs % places.units
     alone = bool(np.all(places.rows_per_unit <= 1)) and bool(np.all(bottom <= 1))
     return UnitTable(group, unit, floats(top), floats(bottom), groups, places.units, ratio.kind, alone)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.ijb import benchmark
-from evenhand.benchmarks.ijb.baseline import cluster_faces, cluster_submission
+from evenhand.benchmarks.ijb.baseline import cluster_detections, cluster_faces, cluster_submission
 from evenhand.benchmarks.ijb.cluster_reports import report_association, report_clusters
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.metric import Undefined
@@ -112,3 +112,38 @@ def test_the_baseline_writes_a_file_that_can_be_evaluated(folder: Path, official
     task = benchmark.find("ijb/test7")
     results = evaluate(task, folder / "out" / "clusters.csv", folder, draws=0, permutations=0).results
     assert results.get("BCubed", "precision").value == 1.0
+
+
+def test_the_baseline_clusters_detections_into_a_file_of_test_8(tmp_path: Path, official: Any) -> None:
+    place = tmp_path / "protocol" / "cluster" / "test8"
+    rng = np.random.default_rng(4)
+    boxes = [(10.0 + 100 * (number % 2), 20.0, 40.0, 50.0) for number in range(12)]
+    files = [f"img/{number // 2}.jpg" for number in range(12)]
+    rows = [(1 + number % 3, name, *box) for number, (name, box) in enumerate(zip(files, boxes, strict=True))]
+    official.write(place / "tiny_detection_clustering_ground_truth.csv", [("SUBJECT_ID", "FILENAME", *BOX), *rows])
+    listed = [("FILENAME",), *((name,) for name in sorted(set(files)))]
+    official.write(place / "tiny_detection_clustering_hint_100000.csv", listed)
+    found = [(name, *box, 0.9) for name, box in zip(files, boxes, strict=True)]
+    official.write(tmp_path / "sub" / "detections.csv", [("FILENAME", *BOX, "CONFIDENCE"), *found])
+    vectors = np.eye(3, 8)[np.arange(12) % 3] + rng.normal(size=(12, 8)) * 0.02
+    vectors[11] = 0.0
+    np.save(tmp_path / "sub" / "detection_embeddings.npy", vectors.astype(np.float32))
+    made = cluster_detections(tmp_path / "sub", tmp_path, tmp_path / "out.csv", threshold=0.5)
+    assert (made.faces, made.clusters, made.failures, made.threshold) == (12, 3, 1, 0.5)
+    task = benchmark.find("ijb/test8")
+    results = evaluate(task, tmp_path / "out.csv", tmp_path, draws=0, permutations=0).results
+    assert results.get("BCubed without FTE", "F").value == 1.0
+    assert results.get("BCubed", "precision").value == pytest.approx(11 / 12)
+    np.save(tmp_path / "sub" / "detection_embeddings.npy", vectors[:3].astype(np.float32))
+    with pytest.raises(PredictionError, match=r"3 rows, but .* lists 12 detections"):
+        cluster_detections(tmp_path / "sub", tmp_path, tmp_path / "out.csv")
+
+
+def test_the_hint_bounds_the_number_of_clusters_and_a_threshold_takes_its_place() -> None:
+    rng = np.random.default_rng(5)
+    vectors = (np.repeat(np.eye(9, 16), 5, axis=0) + rng.normal(size=(45, 16)) * 0.02).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    everyone = np.ones(45, np.bool_)
+    assert cluster_faces(vectors, everyone, hint=20).clusters <= 20
+    assert cluster_faces(vectors, everyone, hint=20, threshold=0.9).clusters == 9
+    assert cluster_faces(vectors, everyone, hint=20, threshold=1.0).clusters > 20

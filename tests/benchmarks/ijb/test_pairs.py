@@ -10,6 +10,7 @@ import pytest
 
 from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.convert import to_lists, to_official
+from evenhand.benchmarks.ijb.covariates import GENDER, pair_attribute
 from evenhand.core.errors import DataError, InputError, OptionError, PredictionError
 from evenhand.core.records import Group
 from evenhand.metrics.verification import tar_name
@@ -142,6 +143,9 @@ def test_splits_are_averaged_when_the_data_are_ijb_a(folder: Path, tmp_path: Pat
     results = run("ijb/test1", folder, data, far="0.1", splits="1,2").results
     assert results.get("verification", tar_name(0.1)).value == 1.0
     assert results.get("verification", f"{tar_name(0.1)}:split 2").value == 1.0
+    over = {entry["quantity"]: entry for entry in results.facts["over_splits"]}
+    assert over[f"verification: {tar_name(0.1)}"]["standard_deviation"] == 0.0
+    assert over["separation: AUC"]["values"] == {"split 1": 1.0, "split 2": 1.0}
 
 
 def test_a_match_that_names_no_template_is_refused(folder: Path) -> None:
@@ -215,3 +219,30 @@ def test_an_unknown_age_may_be_a_level_of_its_own(folder: Path, official: Any) -
     covariate_data(folder, official)
     results = run("ijb/test2", folder, folder, by=("age",), far="0.5", unknown_age="level").results
     assert results.get("comparisons", "genuine", Group.of(age="unknown | 20–34")).value == 1
+
+
+def test_cells_of_occlusion_group_comparisons_unless_switched_off(folder: Path, official: Any) -> None:
+    rows = [
+        (1, 50, "img/0.jpg", 900, *official.place, 0, 1),
+        (2, 50, "img/1.jpg", 901, *official.place, 1, 1),
+        (3, 51, "img/3.jpg", 903, *official.place, 1, "NaN"),
+    ]
+    header = (*official.header, "OCC1", "OCC18")
+    official.write(folder / "protocol" / "tiny_11_covariate_probe_reference_metadata.csv", [header, *rows])
+    official.write(folder / "protocol" / "tiny_11_covariate_matches.csv", [(1, 2), (1, 3), (2, 3)])
+    results = run("ijb/test2", folder, folder, by=("occlusion_1", "occlusion_18"), far="0.5").results
+    assert results.get("comparisons", "genuine", Group.of(occlusion_1="free | occluded")).value == 1
+    assert results.get("comparisons", "impostor", Group.of(occlusion_1="both occluded")).value == 1
+    assert results.get("comparisons", "genuine", Group.of(occlusion_18="both occluded")).value == 1
+    assert results.facts["comparisons_without_annotation"]["occlusion_18"] == 2
+    with pytest.raises(DataError, match="has no covariates"):
+        run("ijb/test2", folder, folder, by=("occlusion_1",), far="0.5", occlusions="off")
+
+
+def test_a_pair_of_values_is_missing_when_either_side_is() -> None:
+    codes = np.array([-1, 0, 1], dtype=np.int8)
+    first, second = np.repeat(codes, 3), np.tile(codes, 3)
+    attribute = pair_attribute(first, second, GENDER)
+    levels = [[level for level in attribute.levels if attribute.belongs(level)[row]] for row in range(9)]
+    expected = [[], [], [], [], ["both female"], ["female | male"], [], ["female | male"], ["both male"]]
+    assert levels == expected

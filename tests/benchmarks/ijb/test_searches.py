@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.ijb import benchmark
+from evenhand.benchmarks.ijb.splits import splits_section
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.metric import Undefined
 from evenhand.core.records import Group
@@ -157,3 +158,53 @@ def test_an_array_in_list_order_works_alone(folder: Path) -> None:
     np.save(folder / "listed.npy", vectors[:7])
     with pytest.raises(PredictionError, match=r"7 rows, but galleries and probes have 12 faces"):
         run(folder / "listed.npy", folder, detector="off")
+
+
+def test_searches_that_failed_are_counted_as_missing_when_they_are_left_out(folder: Path) -> None:
+    faces = (folder / "faces.csv").read_text().splitlines()
+    (folder / "faces.csv").write_text("\n".join(line for line in faces if "img/1.jpg" not in line) + "\n")
+    penalised, excluded = (run(folder, folder, fte=policy).results for policy in ("penalise", "exclude"))
+    assert penalised.get("CMC", "rank 1").value == pytest.approx((3 / 4 + 1) / 2)
+    assert penalised.get("CMC", "rank 1").missing == 0
+    for metric, output in (("CMC", "rank 1"), ("search", tpir_name(0.5, 1))):
+        left = excluded.get(metric, output)
+        assert left.value == 1.0
+        assert (left.rows, left.missing) == (14, 2)  # one probe, searched in two galleries
+        assert excluded.get(metric, output, Group.of(gallery="A")).missing == 1
+    assert excluded.get("searches", "mated").value == 7
+    assert excluded.facts["fte_searches"] == penalised.facts["fte_searches"] == 2
+    assert any("counted as missing" in warning for warning in excluded.warnings)
+
+
+def test_a_mate_that_is_not_on_a_candidate_list_is_a_miss_and_no_failure_to_enrol(
+    folder: Path, tmp_path: Path, official: Any
+) -> None:
+    lists = candidates(folder, tmp_path / "lists", 1, official)
+    rows = (lists / "candidates_A.csv").read_text().replace("2,1,1,1.0\n", "2,1,4,1.0\n")
+    (lists / "candidates_A.csv").write_text(rows)
+    options = {"ranks": "1", "list_length": 1, "any_rank": "false", "fte": "exclude"}
+    results = run(lists, folder, **options).results
+    assert results.get("CMC", "rank 1", Group.of(gallery="A")).value == 0.75
+    assert results.get("CMC", "rank 1").missing == 0
+
+
+def test_splits_of_ijb_a_have_a_mean_and_a_standard_deviation(folder: Path, tmp_path: Path) -> None:
+    data = tmp_path / "IJB-A"
+    gallery = (folder / "protocol" / "tiny_1N_gallery_A.csv").read_text()
+    header, *probes = (folder / "protocol" / "tiny_1N_probe_mixed.csv").read_text().splitlines()
+    for split in (1, 2, 3):
+        place = data / "IJB-A_1N_sets" / f"split{split}"
+        place.mkdir(parents=True)
+        (place / f"search_gallery_{split}.csv").write_text(gallery)
+        (place / f"search_probe_{split}.csv").write_text("\n".join([header, *probes]) + "\n")
+    faces = (folder / "faces.csv").read_text().splitlines()
+    (folder / "faces.csv").write_text("\n".join(line for line in faces if "img/1.jpg" not in line) + "\n")
+    results = run(folder, data).results
+    listed = {entry["quantity"]: entry for entry in results.facts["over_splits"]}
+    rank = listed["CMC: rank 1"]
+    assert rank["mean"] == results.get("CMC", "rank 1").value == 0.75
+    assert rank["standard_deviation"] == 0.0
+    assert rank["values"] == {"split 1": 0.75, "split 2": 0.75, "split 3": 0.75}
+    section = splits_section(results)
+    assert section is not None
+    assert splits_section(run(folder, folder).results) is None

@@ -1,30 +1,36 @@
-"""A clustering that others can be compared with.
+"""A clustering that others can be compared with, for tests 7 and 8.
 
 Two faces are joined when the cosine of their embeddings reaches a threshold, and clusters
 are what hangs together. The only thing given is the hint, a coarse upper bound on the
-number of people; the threshold is the highest at which there are no more clusters than that.
-Neighbours are found block by block, ten of each face.
+number of people; the threshold is the highest at which there are no more clusters than that,
+unless one is named. Neighbours are found block by block, ten of each face.
 """
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb import layout as names
+from evenhand.benchmarks.ijb.detection import complete_boxes
+from evenhand.benchmarks.ijb.embeddings import FORMATS, read_array
 from evenhand.benchmarks.ijb.files import read_table
 from evenhand.benchmarks.ijb.layout import Layout
 from evenhand.benchmarks.ijb.options import PoolingOptions
 from evenhand.benchmarks.ijb.pairs import enrolled
 from evenhand.benchmarks.ijb.submission import Embedded, Parts, read_embedded
-from evenhand.benchmarks.ijb.templates import Faces, TemplateSet, faces_of
+from evenhand.benchmarks.ijb.templates import BOX, Faces, TemplateSet, faces_of
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.metrics.clustering import FAILED_TO_ENROL
+from evenhand.search.enrol import Membership, Pooling, enrol
 
+COLUMNS = ("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", "CONFIDENCE")
 NEIGHBOURS = 10
 _BLOCK = 1024
 
@@ -50,13 +56,24 @@ class Clustering:
         return int((self.cluster == FAILED_TO_ENROL).sum())
 
 
-def cluster_faces(vectors: NDArray[np.float32], enrolled_: NDArray[np.bool_], hint: int) -> Clustering:
-    """Clusters of unit vectors, as many as the hint says at most, unless neighbours do not hang together."""
+def cluster_faces(
+    vectors: NDArray[np.float32], enrolled_: NDArray[np.bool_], hint: int, threshold: float | None = None
+) -> Clustering:
+    """Clusters of unit vectors, as many as the hint says at most, unless neighbours do not hang together.
+
+    A `threshold` of the cosine takes the place of the hint.
+
+    >>> faces = np.array([[1, 0], [1, 0], [0, 1], [0, 0]], dtype=np.float32)
+    >>> cluster_faces(faces, np.array([True, True, True, False]), hint=2).cluster.tolist()
+    [0, 0, 1, -1]
+    """
     usable = np.flatnonzero(enrolled_)
     one, other, cosine = nearest_neighbours(vectors[usable])
     order = np.argsort(-cosine, kind="stable")
     one, other, cosine = one[order], other[order], cosine[order]
     low, high = 0, len(cosine)  # so many of the strongest links
+    if threshold is not None:
+        low = high = int(np.searchsorted(-cosine, -threshold, side="right"))
     while low < high:
         middle = (low + high) // 2
         if int(_components(one[:middle], other[:middle], len(usable)).max(initial=-1)) + 1 <= hint:
@@ -65,7 +82,8 @@ def cluster_faces(vectors: NDArray[np.float32], enrolled_: NDArray[np.bool_], hi
             low = middle + 1
     cluster = np.full(len(vectors), FAILED_TO_ENROL, dtype=np.int64)
     cluster[usable] = _components(one[:low], other[:low], len(usable))
-    return Clustering(cluster, float(cosine[low - 1]) if low else 1.0, hint)
+    reached = float(cosine[low - 1]) if low else 1.0
+    return Clustering(cluster, reached if threshold is None else threshold, hint)
 
 
 def nearest_neighbours(
@@ -87,7 +105,9 @@ def nearest_neighbours(
     return np.repeat(np.arange(count), kept), ends.reshape(-1), cosines.reshape(-1)
 
 
-def cluster_submission(submission: Path, data: Path, output: Path, *, subjects: int | None = None) -> Clustering:
+def cluster_submission(
+    submission: Path, data: Path, output: Path, *, subjects: int | None = None, threshold: float | None = None
+) -> Clustering:
     """Cluster the faces of test 7 by their embeddings and write the cluster file."""
     layout = Layout.of(data)
     lists = {int(entry["subjects"]): entry for entry in layout.all(names.CLUSTERING)}
@@ -103,14 +123,52 @@ def cluster_submission(submission: Path, data: Path, output: Path, *, subjects: 
         flip="none" if content.flipped is None else "sum", norm="unit", detector="off", media="flat"
     )
     made = enrolled(templates, _without_subjects(content, data, faces), options)
-    found = cluster_faces(made.vectors, made.enrolled, int(entry["hint"]))
+    found = cluster_faces(made.vectors, made.enrolled, int(entry["hint"]), threshold)
+    rows = zip(faces.template.tolist(), faces.filename.tolist(), found.cluster.tolist(), strict=True)
+    _write(output, COLUMNS, ((template, name, cluster, 1.0) for template, name, cluster in rows))
+    return found
+
+
+def cluster_detections(submission: Path, data: Path, output: Path, *, threshold: float | None = None) -> Clustering:
+    """Cluster the detections of test 8 by their embeddings and write the file of clustered detections.
+
+    The submission is a folder with `detections.csv` (as in test 6) and `detection_embeddings`, one row for each
+    detection; a row of zeros is a failure to enrol. The hint of test 8 is far above the number of people, so a
+    threshold that was found on other data serves better.
+    """
+    lists = Layout.of(data).all(names.DETECTION_CLUSTERING)
+    if not lists:
+        raise DataError(
+            f"{data} has no list of media of test 8: no file like `ijbb_detection_clustering_hint_100000.csv`."
+        )
+    path = Path(submission) / "detections.csv"
+    table = read_table(path, PredictionError)
+    table.require("FILENAME", *BOX)
+    boxes = complete_boxes(table)
+    there = [Path(submission) / f"detection_embeddings{suffix}" for suffix in FORMATS]
+    source = next((file for file in there if file.is_file()), None)
+    if source is None:
+        raise PredictionError(f"{submission} has no {' or '.join(file.name for file in there)}.")
+    vectors, _ = read_array(source)
+    if len(vectors) != table.rows:
+        raise PredictionError(
+            f"{source} has {len(vectors)} rows, but {path} lists {table.rows} detections. Write one row for each."
+        )
+    made = enrol(vectors, Membership.of_single_faces(np.arange(len(vectors))), Pooling("none", "unit", "off", "flat"))
+    found = cluster_faces(made.vectors, made.enrolled, int(lists[0]["hint"]), threshold)
+    confidence = table.numbers("CONFIDENCE") if "CONFIDENCE" in table else np.ones(table.rows)
+    columns = (table.text("FILENAME"), found.cluster, confidence, *boxes.T)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    _write(output, (*COLUMNS, *BOX), ((number, *row) for number, row in enumerate(rows, start=1)))
+    return found
+
+
+def _write(output: Path, header: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
     output.parent.mkdir(parents=True, exist_ok=True)
     with output.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", "CONFIDENCE"))
-        rows = zip(faces.template.tolist(), faces.filename.tolist(), found.cluster.tolist(), strict=True)
-        writer.writerows((template, name, cluster, 1.0) for template, name, cluster in rows)
-    return found
+        writer.writerow(header)
+        writer.writerows(rows)
 
 
 def _without_subjects(content: Embedded, data: Path, faces: Faces) -> Embedded:
@@ -151,7 +209,7 @@ def _metadata_faces(path: Path) -> Faces:
     """The annotated faces of the metadata file; rows of non-face media are left out."""
     table = read_table(path)
     subject = table.whole("SUBJECT_ID", missing=-1)
-    box = np.column_stack([table.numbers(name) for name in ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")])
+    box = np.column_stack([table.numbers(name) for name in BOX])
     kept = subject >= 0
     count = int(kept.sum())
     number = np.arange(count)

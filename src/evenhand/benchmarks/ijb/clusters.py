@@ -210,15 +210,17 @@ def record_clusters(
     truth = dataset.truth
     assert isinstance(predictions, Submitted)
     answer: Clustered = predictions.content
-    template, cluster = answer.template, answer.cluster
+    template, cluster, confidence = answer.template, answer.cluster, answer.confidence
     if truth.listed is not None:
         lacking = truth.listed[~np.isin(truth.listed, template)]
         template = np.concatenate([template, lacking])
         cluster = np.concatenate([cluster, np.full(len(lacking), FAILED_TO_ENROL)])
+        confidence = np.concatenate([confidence, np.full(len(lacking), np.nan)])
     order = np.argsort(truth.template)
     subject = truth.subject[order[np.searchsorted(truth.template[order], template)]]
     enrolled = cluster != FAILED_TO_ENROL
-    yield _cluster_rows(dataset, truth.attributes, template, subject, cluster, enrolled, enrolled)
+    rows = _cluster_rows(dataset, truth.attributes, template, subject, cluster, enrolled, enrolled)
+    yield Records({**rows.columns, "confidence": confidence}, rows.attributes)
 
 
 def load_detection_clustering(folder: Path, options: DetectionClusteringOptions) -> Dataset[FacesOfInterest]:

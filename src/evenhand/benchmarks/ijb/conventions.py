@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.benchmarks.ijb import splits as over
+from evenhand.benchmarks.ijb.figures import histogram
 from evenhand.benchmarks.ijb.legacy import ListStyleSearch, MergedGallerySearch
 from evenhand.benchmarks.ijb.options import CovariateOptions, SearchOptions, VerificationOptions
 from evenhand.benchmarks.ijb.searches import LEGACY_RATES, limits_of
@@ -21,7 +23,7 @@ from evenhand.core.records import Records
 from evenhand.core.results import Results
 from evenhand.metrics.operating_points import Convention, Side, every_reading
 from evenhand.metrics.search import NO_GALLERY, Cmc, OpenSetSearch
-from evenhand.metrics.verification import RULE_OF_THIRTY
+from evenhand.metrics.verification import RULE_OF_THIRTY, Separation, Verification
 
 SOURCES: Mapping[Convention, str] = {
     Convention.EXACT: "the definition: best TAR while FMR ≤ α; our default",
@@ -55,13 +57,37 @@ def verification_conventions(rows: Records, options: VerificationOptions | Covar
                     "source": SOURCES[convention],
                 }
             )
-    return {FACT: table, "fte_comparisons": int(np.asarray(rows["failed"]).sum())}
+    return {
+        FACT: table,
+        "fte_comparisons": int(np.asarray(rows["failed"]).sum()),
+        **histogram({"genuine": genuine.scores, "impostor": impostor.scores}),
+        **_verification_splits(rows, options),
+    }
+
+
+def _verification_splits(rows: Records, options: VerificationOptions | CovariateOptions) -> Mapping[str, Any]:
+    numbers = getattr(options, "splits", ())
+    if len(numbers) < 2:
+        return {}
+    metrics = (Verification("verification", options.far, failures=options.fte), Separation("separation", options.fte))
+    return {over.FACT: over.over_splits(rows, metrics, [f"split {number}" for number in numbers], "split")}
+
+
+def _search_splits(rows: Records, options: SearchOptions) -> Mapping[str, Any]:
+    galleries = rows.attributes["gallery"].levels
+    if len(galleries) < 2 or not all(name.startswith("split ") for name in galleries):
+        return {}
+    metrics = (
+        OpenSetSearch("search", options.fpir, limits_of(options), options.ties),
+        Cmc("CMC", options.ranks, options.ties, depth=1),
+    )
+    return {over.FACT: over.over_splits(rows, metrics, galleries, "gallery")}
 
 
 def search_conventions(rows: Records, options: SearchOptions) -> Mapping[str, Any]:
     """Identification rates under both tie rules and combinations, and as public scripts read them."""
     table: list[dict[str, Any]] = []
-    ordinary = rows.take(np.asarray(rows["gallery"]) != NO_GALLERY)
+    ordinary = rows.take(np.asarray(rows["gallery"]) > NO_GALLERY)
     for ties, source in (
         ("pessimistic", "OpenBR, bob: ties count against the mate"),
         ("optimistic", "argsort scripts"),
@@ -103,7 +129,10 @@ def search_conventions(rows: Records, options: SearchOptions) -> Mapping[str, An
         values = merged.result(state_, state_)
         words = "older scripts: galleries merged, threshold on all non-mate scores; not an FPIR"
         table += [_entry(output, "merged_gallery_legacy", values[output], words) for output in merged.outputs]
-    return {FACT: table}
+    failed = np.asarray(rows["failed"]) & (np.asarray(rows["gallery"]) != NO_GALLERY)
+    mated = np.asarray(ordinary["mated"], dtype=np.bool_)
+    sides = {"mates": np.sort(ordinary["mate"][mated]), "best of non-mated": np.sort(ordinary["top"][~mated])}
+    return {FACT: table, "fte_searches": int(failed.sum()), **histogram(sides), **_search_splits(rows, options)}
 
 
 def explain(run: Any) -> Section:
@@ -119,6 +148,7 @@ def conventions_section(results: Results) -> Section | None:
     listed: Sequence[Mapping[str, Any]] = results.facts.get(FACT, ())
     if not listed:
         return None
+    quantities = list(dict.fromkeys(entry["quantity"] for entry in listed))
     rows = tuple(
         (
             entry["quantity"],
@@ -128,13 +158,15 @@ def conventions_section(results: Results) -> Section | None:
             entry["events"],
             _remark(entry),
         )
-        for entry in listed
+        for entry in sorted(listed, key=lambda entry: quantities.index(entry["quantity"]))
     )
     table = Table(
         "The same result under every convention",
-        ("quantity", "convention", "value", "realised rate", "false accepts", "remark"),
+        ("quantity", "convention", "value", "realised", "false", ""),
         rows,
-        "Everyone. A number without the name of its convention can't be compared.",
+        "Everyone. «realised» is the false accept or false positive rate that was really reached, «false» how many "
+        f"there were; «few» marks values behind which are fewer than {RULE_OF_THIRTY}. A number without the name of its "
+        "convention can't be compared.",
     )
     sources = dict.fromkeys((entry["convention"], entry["source"]) for entry in listed)
     belongs = Table("Which code a convention belongs to", ("convention", "belongs to"), tuple(sources))
@@ -145,7 +177,7 @@ def _remark(entry: Mapping[str, Any]) -> str:
     if entry["value"] is None:
         return "undefined"
     events = entry["events"]
-    return f"rests on {events} < {RULE_OF_THIRTY}" if events is not None and events < RULE_OF_THIRTY else ""
+    return "few" if events is not None and events < RULE_OF_THIRTY else ""
 
 
 def _entry(quantity: str, convention: str, column: Any, source: str) -> dict[str, Any]:

@@ -131,7 +131,10 @@ def pair_attribute(first: Array, second: Array, covariate: Enumeration) -> Attri
         for other in range(one + 1, count):
             table[one, other] = table[other, one] = code
             code += 1
-    return Attribute.coded(table[first, second], levels)
+    # Codes of −1 (not annotated) reach into the last row or column from the other end.
+    place = np.asarray(first, dtype=np.int16) * np.int16(count + 1)
+    place += np.asarray(second, dtype=np.int16)
+    return Attribute.coded(table.reshape(-1)[place], levels)
 
 
 AGREEMENT = ("same", "different")

@@ -16,6 +16,7 @@ from evenhand.benchmarks.ijb.covariates import (
     AGREEMENT,
     ENUMERATIONS,
     NOT_ANNOTATED,
+    OCCLUSIONS,
     OF_SUBJECTS,
     Angle,
     Enumeration,
@@ -35,14 +36,16 @@ from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array, Attribute
 from evenhand.core.task import Dataset, InputFact
 
+_MOST_WITH_OCCLUSIONS = 10_000_000  # comparisons: a byte for each of the 18 cells
+
 
 @dataclass(frozen=True)
 class PairTruth:
     """Comparisons of templates: who is compared with whom, and whether they are the same person."""
 
     templates: TemplateSet | None  # None: labels come with the scores
-    first: NDArray[np.int64]  # positions of templates
-    second: NDArray[np.int64]
+    first: NDArray[np.int32]  # positions of templates
+    second: NDArray[np.int32]
     same: NDArray[np.bool_]
     matches: Path
     split: NDArray[np.int64]  # position of the split; 0 where there are none
@@ -112,7 +115,7 @@ def load_covariates(folder: Path, options: CovariateOptions) -> Dataset[PairTrut
     attributes = _covariate_attributes(templates, first, second, options)
     if not attributes:
         raise DataError(f"{source} has no covariates: none of GENDER, SKINTONE, AGE, YAW and the like is a column.")
-    same = templates.subject[first] == templates.subject[second]
+    same = templates.same_subject(first, second)
     truth = PairTruth(templates, first, second, same, path, np.zeros(len(first), np.int64), attributes)
     missing = {name: int(attribute.belongs("(missing)").sum()) for name, attribute in attributes.items()}
     return Dataset(
@@ -243,7 +246,7 @@ def _pairs_dataset(
     if not len(first_ids):
         raise DataError(f"{path} lists no comparisons.")
     first, second = templates.positions(first_ids, path), templates.positions(second_ids, path)
-    same = templates.subject[first] == templates.subject[second]
+    same = templates.same_subject(first, second)
     attributes = _pair_attributes(layout if listed is None else None, templates, first, second)
     truth = PairTruth(templates, first, second, same, path, np.zeros(len(first), np.int8), attributes, listed)
     return Dataset(
@@ -257,7 +260,7 @@ def _pairs_dataset(
             "subjects": len(np.unique(templates.subject)),
             "comparisons": len(first),
             "genuine": int(same.sum()),
-            "impostor": int((~same).sum()),
+            "impostor": len(same) - int(same.sum()),
         },
     )
 
@@ -282,7 +285,7 @@ def _load_labelled(path: Path) -> Dataset[PairTruth]:
         raise DataError(
             f"{path}, line {int(wrong[0]) + 2}, column LABEL: {label[wrong[0]]} found, but 0 or 1 expected."
         )
-    each = np.arange(len(label))
+    each = np.arange(len(label), dtype=np.int32)
     unknown = np.full(len(label), NOT_ANNOTATED, dtype=np.int8)
     attributes = {covariate.name: pair_attribute(unknown, unknown, covariate) for covariate in OF_SUBJECTS}
     truth = PairTruth(None, each, each, label == 1, path, np.zeros(len(label), np.int8), attributes)
@@ -312,8 +315,8 @@ def _load_splits(layout: Layout, options: VerificationOptions) -> Dataset[PairTr
         part, fact = read_faces(metadata[number])
         templates = TemplateSet.of(part, metadata[number])
         one, other, pair_fact = read_pairs(there[number])
-        first.append(templates.positions(one, there[number]) + offset)
-        second.append(templates.positions(other, there[number]) + offset)
+        first.append(templates.positions(one, there[number]) + np.int32(offset))
+        second.append(templates.positions(other, there[number]) + np.int32(offset))
         split.append(np.full(len(one), position, dtype=np.int8))
         faces.append(templates)
         facts += [fact, pair_fact]
@@ -326,17 +329,17 @@ def _load_splits(layout: Layout, options: VerificationOptions) -> Dataset[PairTr
             [templates.of_face + sum(len(before) for before in faces[:place]) for place, templates in enumerate(faces)]
         ),
     )
-    one, other = np.concatenate(first), np.concatenate(second)
+    left, right = np.concatenate(first), np.concatenate(second)
     attributes = {"split": Attribute.coded(np.concatenate(split), [str(number) for number in options.splits])}
-    attributes |= _pair_attributes(layout, joined, one, other)
-    same = joined.subject[one] == joined.subject[other]
+    attributes |= _pair_attributes(layout, joined, left, right)
+    same = joined.same_subject(left, right)
     return Dataset(
         version="IJBA",
         samples=TemplateSamples(joined.ids),
-        truth=PairTruth(joined, one, other, same, there[options.splits[0]], np.concatenate(split), attributes),
+        truth=PairTruth(joined, left, right, same, there[options.splits[0]], np.concatenate(split), attributes),
         levels={name: attribute.levels for name, attribute in attributes.items()},
         inputs=tuple(facts),
-        facts={"templates": len(joined), "comparisons": len(one), "splits": list(options.splits)},
+        facts={"templates": len(joined), "comparisons": len(left), "splits": list(options.splits)},
     )
 
 
@@ -357,6 +360,11 @@ def _covariate_attributes(
         codes = codes.astype(np.int8)
         found[covariate.name] = pair_attribute(codes[first], codes[second], shown)
         found[f"{covariate.name}_match"] = agreement_attribute(codes[first], codes[second])
+    if options.occlusions == "on" or (options.occlusions == "auto" and len(first) <= _MOST_WITH_OCCLUSIONS):
+        for covariate in OCCLUSIONS:
+            if covariate.column in faces.codes:
+                codes = templates.per_template(faces.codes[covariate.column]).astype(np.int8)
+                found[covariate.name] = pair_attribute(codes[first], codes[second], covariate)
     for column, edges in (("YAW", options.yaw_edges), ("ROLL", options.roll_edges)):
         if column in faces.angles:
             angle = Angle(column, column.lower(), edges)

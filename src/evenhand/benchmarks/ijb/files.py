@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,12 +36,32 @@ SYNONYMS: Mapping[str, str] = {
 MISSING_WORDS = ("", "nan", "na")
 
 
+class Cells(Mapping[str, Any]):
+    """Columns of text (polars Series) by name; the blanks around cells are taken away when a column is asked for."""
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self._columns = columns
+
+    def __getitem__(self, name: str) -> Any:
+        return self._columns[name].fill_null("").str.strip_chars()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def as_read(self, name: str) -> Any:
+        """A column with its blanks: most have none, and numbers are read quicker without looking for them."""
+        return self._columns[name]
+
+
 @dataclass(frozen=True)
 class Table:
     """The cells of a file as text, by column name; row i stands in line i + 2."""
 
     path: Path
-    columns: Mapping[str, Any]  # name → polars Series of text
+    columns: Cells
     rows: int
     fact: InputFact
     problem: Problem = DataError
@@ -68,13 +88,14 @@ class Table:
         import polars as pl
 
         self.require(name)
-        cells = self.columns[name]
-        values = cells.cast(pl.Int64, strict=False)
+        values = self.columns.as_read(name).cast(pl.Int64, strict=False)
         if values.null_count():
+            cells = self.columns[name]
+            values = cells.cast(pl.Int64, strict=False)
             absent = cells.str.to_lowercase().is_in(MISSING_WORDS)
             wrong = values.is_null() & ~absent if missing is not None else values.is_null()
             self._refuse_first(wrong, name, "a whole number")
-            values = values.fill_null(missing)
+            values = values if missing is None else values.fill_null(missing)
         return np.asarray(values.to_numpy(), dtype=np.int64)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
@@ -82,6 +103,9 @@ class Table:
         import polars as pl
 
         self.require(name)
+        plain = self.columns.as_read(name).cast(pl.Float64, strict=False)
+        if not plain.null_count() and not plain.is_infinite().any():
+            return np.array(plain.to_numpy(), dtype=np.float64)
         cells = self.columns[name]
         values = cells.cast(pl.Float64, strict=False)
         absent = cells.str.to_lowercase().is_in(MISSING_WORDS)
@@ -108,7 +132,7 @@ def read_table(path: Path, problem: Problem = DataError) -> Table:
     if repeated:
         raise problem(f"{path}, line 1: the column {', '.join(repeated)} is there twice. Keep one.")
     rows = len(cells[0]) if cells else 0
-    return Table(Path(path), dict(zip(header, cells, strict=True)), rows, source.fact, problem)
+    return Table(Path(path), Cells(dict(zip(header, cells, strict=True))), rows, source.fact, problem)
 
 
 def read_pairs(path: Path, problem: Problem = DataError) -> tuple[NDArray[np.int64], NDArray[np.int64], InputFact]:
@@ -177,14 +201,14 @@ def _split(source: Source, problem: Problem) -> tuple[Sequence[str], list[Any]]:
     """Header and columns of text; quoted cells take the slower way."""
     import polars as pl
 
-    text = source.text(problem)
-    if not text.strip():
+    data = source.data if _is_plain(source.data) else source.text(problem).encode()
+    if not data.strip():
         raise problem(f"{source.path} has no header.")
-    if '"' not in text:
-        names = text[: text.find("\n") if "\n" in text else len(text)].split(",")
+    if b'"' not in data:
+        names = data.partition(b"\n")[0].decode().split(",")
         try:
             frame = pl.read_csv(
-                io.BytesIO(text.encode()),
+                data,
                 has_header=False,
                 skip_rows=1,
                 schema={str(i): pl.String for i in range(len(names))},
@@ -195,9 +219,9 @@ def _split(source: Source, problem: Problem) -> tuple[Sequence[str], list[Any]]:
         except pl.exceptions.PolarsError:
             pass  # a ragged line: found below, with its number
         else:
-            if len(names) == 1 or not _ragged(text, len(names)):
-                return names, [column.fill_null("").str.strip_chars() for column in frame.iter_columns()]
-    rows = list(csv.reader(io.StringIO(text), skipinitialspace=True))
+            if len(names) == 1 or not _ragged(data, len(names)):
+                return names, list(frame.iter_columns())
+    rows = list(csv.reader(io.StringIO(data.decode()), skipinitialspace=True))
     while rows and not rows[-1]:
         rows.pop()
     names = rows[0]
@@ -209,10 +233,15 @@ def _split(source: Source, problem: Problem) -> tuple[Sequence[str], list[Any]]:
     ]
 
 
-def _ragged(text: str, width: int) -> bool:
+def _is_plain(data: bytes) -> bool:
+    """Whether a file is what its text would be when encoded again: ASCII with plain line ends."""
+    return data.isascii() and b"\r" not in data and b"\x00" not in data[:4096]
+
+
+def _ragged(data: bytes, width: int) -> bool:
     """Whether the commas do not add up to `width` cells on every line that has any."""
-    body = text.rstrip("\n")
-    return body.count(",") != (width - 1) * (body.count("\n") + 1)
+    body = data.rstrip(b"\n")
+    return body.count(b",") != (width - 1) * (body.count(b"\n") + 1)
 
 
 def _numbers_by_line(

@@ -85,7 +85,7 @@ class ListStyleSearch(_Legacy):
         """Rate and threshold in every gallery."""
         weights = state.weights_of(cell)
         found = []
-        for gallery in np.unique(state.gallery[(state.gallery != NO_GALLERY) & (weights > 0)]):
+        for gallery in np.unique(state.gallery[(state.gallery > NO_GALLERY) & (weights > 0)]):
             inside = (state.gallery == gallery) & (weights > 0)
             strangers, mates = inside & ~state.mated, inside & state.mated
             if not strangers.any() or not mates.any():

@@ -51,6 +51,10 @@ class CovariateOptions(PoolingOptions):
     unknown_age: Literal["missing", "level"] = option("missing", "age 0 («unknown»): not annotated, or a level")
     yaw_edges: tuple[float, ...] = option(YAW_EDGES, "edges of bins of yaw difference, degrees, left-closed")
     roll_edges: tuple[float, ...] = option(YAW_EDGES, "edges of bins of roll difference, degrees, left-closed")
+    occlusions: Literal["auto", "on", "off"] = option(
+        "auto",
+        "IJB-C's 18 cells of occlusion as attributes; auto: with up to ten million comparisons, they take memory",
+    )
 
 
 @dataclass(frozen=True)

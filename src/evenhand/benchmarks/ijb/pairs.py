@@ -128,8 +128,7 @@ def subjects_of(truth: PairTruth) -> tuple[NDArray[np.int32], NDArray[np.int32]]
     if truth.templates is None:
         each = np.arange(len(truth), dtype=np.int32)
         return each, each
-    _, subject = np.unique(truth.templates.subject, return_inverse=True)
-    codes = subject.reshape(-1).astype(np.int32)
+    codes = truth.templates.subject_codes
     return codes[truth.first], codes[truth.second]
 
 

@@ -27,7 +27,7 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Attribute, Records
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, Predictions, Tools
-from evenhand.metrics.search import ANY_RANK, NO_GALLERY
+from evenhand.metrics.search import ANY_RANK, LEFT_OUT, NO_GALLERY
 from evenhand.search.enrol import Membership, Templates, enrol
 from evenhand.search.one_to_many import Searched, search, search_scores
 
@@ -100,7 +100,8 @@ def record_searches(
     subjects = np.unique(np.concatenate([gallery.probes.subject for gallery in truth.galleries]))
     for number, gallery in enumerate(truth.galleries):
         found = _search(gallery, content, options, tools, known)
-        yield _rows(dataset, gallery, number, found, subjects, options, tools)
+        listed = isinstance(content, Candidates)
+        yield _rows(dataset, gallery, number, found, subjects, options, tools, listed=listed)
     if options.legacy:
         yield _merged(dataset, content, options, tools, known, subjects)
 
@@ -183,39 +184,47 @@ def _rows(
     subjects: NDArray[np.int64],
     options: SearchOptions,
     tools: Tools,
+    *,
+    listed: bool,
 ) -> Records:
     probes = gallery.probes
     count = len(probes)
     levels = dataset.levels["gallery"]
     attributes = {"gallery": Attribute.coded(np.full(count, number), levels)}
     attributes |= {name: probes.attributes[name] for name in dataset.levels if name != "gallery"}
-    rows = Records(
+    failed = _failed(found, listed=listed)
+    left_out = failed if options.fte == "exclude" else np.zeros(count, dtype=np.bool_)
+    if left_out.any():
+        tools.warn(
+            f"{int(left_out.sum())} of {count} searches in gallery {gallery.name} failed to enrol and are left out "
+            "of all rates (fte=exclude); they are counted as missing."
+        )
+    return Records(
         {
             "item": probes.ids,
             "unit": np.searchsorted(subjects, probes.subject).astype(np.int32),
-            "gallery": np.full(count, number, dtype=np.int32),
+            "gallery": np.where(left_out, LEFT_OUT, number).astype(np.int32),
             "mated": found.mated,
             "mate": found.mate,
             "above": found.above,
             "tied": found.tied,
             "top": found.top,
-            "failed": _failed(found),
+            "failed": failed,
             "merged": np.zeros(count, dtype=np.bool_),
+            "uncounted": left_out,
         },
         attributes,
     )
-    if options.fte == "penalise" or not rows["failed"].any():
-        return rows
-    tools.warn(
-        f"{int(rows['failed'].sum())} of {count} searches in gallery {gallery.name} failed to enrol and are left out "
-        "of all rates (fte=exclude)."
-    )
-    return rows.take(~rows["failed"])
 
 
-def _failed(found: Searched) -> NDArray[np.bool_]:
-    """Searches that could not be made: a mate without a score, or nobody to compare with."""
-    return np.asarray(np.where(found.mated, found.mate == -np.inf, found.top == -np.inf))
+def _failed(found: Searched, *, listed: bool = False) -> NDArray[np.bool_]:
+    """Searches that could not be made: a mate without a score, or nobody to compare with.
+
+    A mate that is merely not on a candidate list was compared; there only an empty list is a failure.
+    """
+    nobody = found.top == -np.inf
+    mateless = found.mate == -np.inf
+    return np.asarray(mateless & nobody if listed else np.where(found.mated, mateless, nobody))
 
 
 def _merged(
@@ -264,6 +273,7 @@ def _merged(
             "top": np.concatenate([found.top, found.largest_others]).astype(found.top.dtype),
             "failed": np.concatenate([_failed(found), np.zeros(extra, np.bool_)]),
             "merged": np.ones(count + extra, dtype=np.bool_),
+            "uncounted": np.ones(count + extra, dtype=np.bool_),
         },
         attributes,
     )

@@ -10,14 +10,20 @@ import numpy as np
 
 from evenhand.benchmarks.ijb.embeddings import read_array
 from evenhand.core.errors import PredictionError
-from evenhand.metrics.operating_points import area_under_roc, equal_error_rate, readings
+from evenhand.metrics.operating_points import Convention, area_under_roc, equal_error_rate, readings
+from evenhand.metrics.operating_points_stream import streamed_readings
 from evenhand.metrics.score_stream import Block, blocks_of, streamed_sides
 
 _AT_ONCE = 1 << 21  # comparisons that are held
 
 
-def report_stream(shards: Sequence[tuple[Path, Path]], rates: Sequence[float]) -> dict[str, Any]:
-    """Exact operating points, AUC and EER of arrays of scores and of labels (1 for genuine), read in blocks."""
+def report_stream(
+    shards: Sequence[tuple[Path, Path]], rates: Sequence[float], convention: Convention = Convention.EXACT
+) -> dict[str, Any]:
+    """Operating points, AUC and EER of arrays of scores and of labels (1 for genuine), read in blocks.
+
+    The same numbers as from all scores at once.
+    """
     opened = []
     for scores, labels in shards:
         score, _ = read_array(scores, dimensions=1)
@@ -36,8 +42,15 @@ def report_stream(shards: Sequence[tuple[Path, Path]], rates: Sequence[float]) -
                 yield Block(block.score, block.same == 1)
 
     genuine, impostor = streamed_sides(stream, rates)
-    read = readings(genuine, impostor, rates)
+    if convention is Convention.NEAREST:
+        try:
+            read = streamed_readings(stream, rates, convention)
+        except ValueError as error:
+            raise PredictionError(f"{shards[0][0]}: {error}. Ask for another convention.") from None
+    else:
+        read = readings(genuine, impostor, rates, convention)
     return {
+        "convention": convention.value,
         "genuine": int(genuine.total),
         "impostor": int(impostor.total),
         "tar_at_far": [

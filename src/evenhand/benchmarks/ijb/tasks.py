@@ -31,11 +31,13 @@ from evenhand.benchmarks.ijb.conventions import (
     search_conventions,
     verification_conventions,
 )
+from evenhand.benchmarks.ijb.cost import pair_cost, search_cost
 from evenhand.benchmarks.ijb.data import SearchTruth, load_covariates, load_search, load_verification
 from evenhand.benchmarks.ijb.detection import DetectionCodec, load_detection, record_detections
 from evenhand.benchmarks.ijb.detection_metric import DetectionRates
 from evenhand.benchmarks.ijb.differentials import differentials_section
 from evenhand.benchmarks.ijb.faces import FaceCodec, VideoCodec, load_faces, load_videos
+from evenhand.benchmarks.ijb.figures import confidence_curve, confidence_section, histogram_section
 from evenhand.benchmarks.ijb.legacy import ListStyleSearch, MergedGallerySearch
 from evenhand.benchmarks.ijb.options import (
     ClusteringOptions,
@@ -48,6 +50,7 @@ from evenhand.benchmarks.ijb.options import (
 )
 from evenhand.benchmarks.ijb.pairs import PairCodec, record_pairs
 from evenhand.benchmarks.ijb.searches import LEGACY_RATES, SearchCodec, limits_of, record_searches
+from evenhand.benchmarks.ijb.splits import splits_section
 from evenhand.core.errors import OptionError
 from evenhand.core.metric import Metric
 from evenhand.core.task import Benchmark, Dataset, Demo, Question, Task
@@ -86,7 +89,7 @@ def search_metrics(options: SearchOptions) -> Metrics:
     found: Metrics = (
         OpenSetSearch("search", options.fpir, limits, options.ties, options.combine),
         Cmc("CMC", options.ranks, options.ties, options.combine, depth=options.cmc_depth or options.list_length),
-        Counts("searches", sorts, unless="merged"),
+        Counts("searches", sorts, unless="uncounted"),
     )
     if options.legacy:
         found += (
@@ -169,10 +172,11 @@ def _search_task(number: int, kind: str, summary: str, load: Any) -> Task[Any, A
         options=SearchOptions,
         about=SEARCH,
         record=record_searches,
+        cost=search_cost,
         metrics=search_metrics,
         attributes=("gallery", "gender", "skin_tone"),
         headline=("search", tpir_name(0.01, 1)),
-        sections=(conventions_section,),
+        sections=(conventions_section, histogram_section, splits_section),
         check=check_data(number),
         extras=search_conventions,
         explain=explain,
@@ -189,10 +193,11 @@ TASKS: tuple[Task[Any, Any], ...] = (
         options=VerificationOptions,
         about=VERIFICATION,
         record=record_pairs,
+        cost=pair_cost,
         metrics=verification_metrics,
         attributes=("gender",),
         headline=("verification", tar_name(1e-4)),
-        sections=(conventions_section, differentials_section),
+        sections=(conventions_section, histogram_section, splits_section, differentials_section),
         check=check_data(1),
         extras=verification_conventions,
         explain=explain,
@@ -207,10 +212,11 @@ TASKS: tuple[Task[Any, Any], ...] = (
         options=CovariateOptions,
         about=COVARIATES,
         record=record_pairs,
+        cost=pair_cost,
         metrics=verification_metrics,
         attributes=("gender", "skin_tone_match", "age_match", "indoor_match", "yaw_difference"),
         headline=("verification", tar_name(1e-3)),
-        sections=(conventions_section, differentials_section),
+        sections=(conventions_section, histogram_section, differentials_section),
         check=check_data(2),
         extras=verification_conventions,
         explain=explain,
@@ -245,7 +251,9 @@ TASKS: tuple[Task[Any, Any], ...] = (
         metrics=clustering_metrics,
         attributes=("gender", "skin_tone"),
         headline=("BCubed", "F"),
+        sections=(confidence_section,),
         check=check_data(7),
+        extras=confidence_curve,
     ),
     Task(
         name="ijb/test8",

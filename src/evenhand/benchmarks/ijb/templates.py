@@ -153,17 +153,27 @@ class TemplateSet:
         """(templates,): how many faces each template has."""
         return np.bincount(self.of_face, minlength=len(self))
 
-    def positions(self, ids: Array, where: Path, *, first_line: int = 1) -> NDArray[np.int64]:
+    def positions(self, ids: Array, where: Path, *, first_line: int = 1) -> NDArray[np.int32]:
         """The position of each id; raises when one names no template."""
         found = _places(self.ids, np.asarray(ids))
-        unknown = np.flatnonzero(found < 0)
-        if len(unknown):
+        if len(found) and int(found.min()) < 0:
+            unknown = np.flatnonzero(found < 0)
             row = int(unknown[0])
             raise DataError(
                 f"{where}, line {row + first_line}: template {int(ids[row])} is in none of the template files "
                 f"({len(unknown)} such entries). Are the files of one release?"
             )
         return found
+
+    @property
+    def subject_codes(self) -> NDArray[np.int32]:
+        """(templates,): the subjects numbered from 0, in the order of their ids."""
+        return np.unique(self.subject, return_inverse=True)[1].reshape(-1).astype(np.int32)
+
+    def same_subject(self, first: Array, second: Array) -> NDArray[np.bool_]:
+        """Whether two templates, by their positions, show the same person."""
+        codes = self.subject_codes
+        return np.asarray(codes[first] == codes[second])
 
     def per_template(self, codes: Array) -> NDArray[np.int64]:
         """(templates,): the level of a template's first annotated face; −1 without any."""
@@ -191,17 +201,18 @@ class TemplateSamples(Sequence[Sample]):
         return (Sample(str(number)) for number in self._ids.tolist())
 
 
-def _places(known: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:
+def _places(known: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int32]:
     """The position of each id among the known ones; −1 for the others."""
     low, high = (int(known.min()), int(known.max())) if len(known) else (0, -1)
     if high - low < 1 << 26:  # one look into a table is quicker than a search
-        table = np.full(high - low + 2, -1, dtype=np.int64)
+        table = np.full(high - low + 2, -1, dtype=np.int32)
         table[known - low] = np.arange(len(known))
-        inside = (ids >= low) & (ids <= high)
-        return table[np.where(inside, ids - low, high - low + 1)]
+        if len(ids) and (int(ids.min()) < low or int(ids.max()) > high):
+            ids = np.where((ids >= low) & (ids <= high), ids, high + 1)
+        return np.asarray(table[ids - low])
     order = np.argsort(known)
     place = np.minimum(np.searchsorted(known[order], ids), len(known) - 1)
-    return np.where(known[order][place] == ids, order[place], -1)
+    return np.where(known[order][place] == ids, order[place], -1).astype(np.int32)
 
 
 def _own_medium(medium: NDArray[np.int64]) -> NDArray[np.int64]:

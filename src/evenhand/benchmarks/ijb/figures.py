@@ -1,0 +1,115 @@
+"""Distributions of scores and the confidence of clusters, as data for the report.
+
+They are computed once, over all rows, and stored with the results; the report draws them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evenhand.core.page import FROM_TABLE, Figure, Section, Table, Text
+from evenhand.core.records import Array, Records
+from evenhand.core.results import Results
+
+HISTOGRAM, CONFIDENCE = "score_histogram", "confidence_curve"
+_BINS = 60
+_POINTS = 100
+
+
+def histogram(sides: Mapping[str, Array], unscored: str = "failures to enrol") -> dict[str, Any]:
+    """How ascending scores of several sorts are spread: shares in bins of equal width over all of them.
+
+    Failures (−∞) are in no bin, but in the denominator, and counted.
+    """
+    finite = {name: scores[np.searchsorted(scores, -np.inf, side="right") :] for name, scores in sides.items()}
+    some = [scores for scores in finite.values() if len(scores)]
+    if not some:
+        return {}
+    low = min(float(scores[0]) for scores in some)
+    high = max(float(scores[-1]) for scores in some)
+    edges = np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
+    shares = {}
+    for name, scores in finite.items():
+        place = np.searchsorted(scores, edges, side="left")
+        place[-1] = len(scores)
+        shares[name] = (np.diff(place) / max(len(sides[name]), 1)).tolist()
+    counts = {name: len(sides[name]) - len(scores) for name, scores in finite.items()}
+    return {HISTOGRAM: {"edges": edges.tolist(), "shares": shares, "unscored": counts, "called": unscored}}
+
+
+def confidence_curve(rows: Records, options: Any) -> Mapping[str, Any]:
+    """Mean precision and recall of the faces with the highest confidence, for growing shares of all faces.
+
+    Precision and recall of a face are those in the full clustering; faces of equal confidence come together, and
+    those without confidence last. Nothing when no two faces differ in confidence.
+    """
+    confidence = np.nan_to_num(np.asarray(rows["confidence"], dtype=np.float64), nan=-np.inf)
+    order = np.argsort(-confidence, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(confidence[order]) != 0, True)) if len(order) else np.zeros(0, np.int64)
+    if len(ends) < 2:
+        return {}
+    ends = ends[np.unique(np.linspace(0, len(ends) - 1, min(_POINTS, len(ends))).round().astype(np.int64))]
+    count = ends + 1.0
+    return {
+        CONFIDENCE: {
+            "share": (count / len(order)).tolist(),
+            "confidence": [value if np.isfinite(value) else None for value in confidence[order][ends].tolist()],
+            "precision": (np.cumsum(rows["precision"][order])[ends] / count).tolist(),
+            "recall": (np.cumsum(rows["recall"][order])[ends] / count).tolist(),
+        }
+    }
+
+
+def histogram_section(results: Results) -> Section | None:
+    """How the scores of both sorts are spread; nothing for results without."""
+    found: Mapping[str, Any] = results.facts.get(HISTOGRAM, {})
+    if not found:
+        return None
+    edges: Sequence[float] = found["edges"]
+    rows = tuple(
+        (name, low, high, share)
+        for name, shares in found["shares"].items()
+        for low, high, share in zip(edges, edges[1:], shares, strict=False)
+    )
+    table = Table("Scores", ("sort", "from", "to", "share"), rows)
+    spec = {
+        "data": FROM_TABLE,
+        "mark": {"type": "area", "interpolate": "step-after", "opacity": 0.4, "line": True},
+        "encoding": {
+            "x": {"field": "c1", "type": "quantitative", "title": "score"},
+            "y": {"field": "c3", "type": "quantitative", "stack": None, "title": "share of its sort"},
+            "color": {"field": "c0", "type": "nominal", "title": None},
+        },
+    }
+    without = ", ".join(f"{count:,} of {name}" for name, count in found["unscored"].items() if count)
+    note = f" {found['called'].capitalize()}, in no bin: {without}." if without else ""
+    figure = Figure("Score distributions", spec, table, f"Each sort adds up to one.{note}", name="scores")
+    return Section("Scores", [figure], name="scores")
+
+
+def confidence_section(results: Results) -> Section | None:
+    """Precision and recall of the surest faces; nothing where confidence tells nothing apart."""
+    found: Mapping[str, Any] = results.facts.get(CONFIDENCE, {})
+    if not found:
+        return None
+    rows = tuple(
+        (name, share, value)
+        for name in ("precision", "recall")
+        for share, value in zip(found["share"], found[name], strict=True)
+    )
+    table = Table("Confidence", ("measure", "share of faces", "mean"), rows)
+    spec = {
+        "data": FROM_TABLE,
+        "mark": {"type": "line", "interpolate": "step-before"},
+        "encoding": {
+            "x": {"field": "c1", "type": "quantitative", "title": "share of faces, surest first"},
+            "y": {"field": "c2", "type": "quantitative", "title": "mean over these faces", "scale": {"domain": [0, 1]}},
+            "color": {"field": "c0", "type": "nominal", "title": None},
+        },
+    }
+    figure = Figure("Precision and recall of the surest faces", spec, table, name="confidence")
+    note = Text("Confidence is not used in the score: precision and recall are those of the full clustering.", "small")
+    return Section("Confidence", [figure, note], name="confidence")
