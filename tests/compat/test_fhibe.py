@@ -111,6 +111,53 @@ def test_changed_thresholds_and_changed_size_change_the_result(root: Path, tmp_p
         assert len(json.loads((mini / "oks_scores.json").read_text())) == size
 
 
+def test_changed_data_give_the_numbers_of_the_changed_data_whatever_score_files_say(tmp_path: Path) -> None:
+    people = make_subjects(6, "changing")
+    data = tmp_path / "data"
+    write_bodies(data, people, images=1, size=(160, 120), pixels=True)
+    folder = call(data, "person_localization", tmp_path / "results", model=EXAMPLES["person_localization"]())
+    before = json.loads((folder / "gt_bbox_iou_scores.json").read_text())
+    write_bodies(data, people, images=1, size=(160, 120), together=1.0)  # other people in the same pictures
+    (folder / "gt_bbox_iou_scores.json").write_text(json.dumps([1.0] * 99))
+    call(data, "person_localization", tmp_path / "results", reuse_model_outputs=True)
+    after = json.loads((folder / "gt_bbox_iou_scores.json").read_text())
+    assert len(after) == 12
+    assert after != before
+
+
+def _recall(run: Any) -> float:
+    return float(next(one.number for one in run.results.estimates if one.metric == "AR_IOU"))
+
+
+def test_by_the_verbs_too_another_model_other_thresholds_and_other_data_give_their_own_numbers(
+    root: Path, tmp_path: Path
+) -> None:
+    from evenhand.benchmarks.fhibe import write_outputs
+    from evenhand.benchmarks.fhibe.tasks import task_named
+    from evenhand.run import evaluate, predict
+
+    task, runs = task_named("person_localization"), tmp_path / "runs"
+    settings: dict[str, Any] = {"model": "one name", "runs": runs, "by": ["pronoun"], "depth": 1, "draws": 0}
+    good = predict(task, EXAMPLES["person_localization"](), root, runs=runs).file
+    images = list(json.loads(good.read_text()))
+    nothing = {"detections": [[0, 0, 1, 1]], "scores": [1]}
+    poor = write_outputs("person_localization", dict.fromkeys(images, nothing), tmp_path / "p.json")
+    first = evaluate(task, good, root, **settings)
+    second = evaluate(task, poor, root, **settings)
+    assert _recall(first) > 0.5
+    assert _recall(second) == 0.0
+    assert evaluate(task, good, root, **settings).reused
+    strict = evaluate(task, good, root, options={"thresholds": (0.999,)}, **settings)
+    assert _recall(strict) < _recall(first)
+    few = evaluate(task, good, root, options={"mini": 5}, **settings)
+    assert few.results.rows == 5
+    other = tmp_path / "other"
+    write_bodies(other, make_subjects(10, "compat"), images=2, size=(160, 120), together=1.0)
+    changed = evaluate(task, good, other, options={"missing": "missed"}, **settings)
+    assert changed.results.rows > first.results.rows
+    assert len({run.manifest.fingerprint for run in (first, second, strict, few, changed)}) == 5
+
+
 def test_custom_keypoints_are_written_into_the_results(root: Path, tmp_path: Path) -> None:
     names = ["Nose", "Left ankle"]
     folder = call(
@@ -175,6 +222,47 @@ def test_the_report_is_a_pdf_with_its_figures_and_the_same_bytes_again(task: str
         report(root, tmp_path, task).generate_pdf_report(attributes=["pronoun"], report_savename="r.pdf").read_bytes()
         == content
     )
+
+
+@pytest.mark.parametrize("task", ["person_localization", "face_parsing"])
+def test_the_report_of_a_mini_data_set_has_intervals_too(task: str, root: Path, tmp_path: Path) -> None:
+    from evenhand.compat.fhibe.stored import scored_rows
+
+    folder = call(root, task, tmp_path, model=EXAMPLES[task](), use_mini_dataset=True, mini_dataset_size=12)
+    assert scored_rows(folder) == 12
+    dataset = "fhibe" if task in vocabulary.BODY_TASKS else "fhibe_face_crop_align"
+    report = BiasReport("example", task, root, "1", tmp_path, dataset, use_mini_dataset=True)
+    metric = vocabulary.DEFAULT_METRICS[task][0]
+    judged = report.judged(("pronoun",), (metric,))
+    assert judged is not None
+    assert sum(one.rows for one in judged.first(metric) if not one.group.terms) == 12
+    assert report.generate_pdf_report(["pronoun"]).read_bytes().startswith(b"%PDF")
+
+
+def test_the_report_without_data_shows_the_published_numbers_alone(root: Path, tmp_path: Path) -> None:
+    call(root, "person_localization", tmp_path, model=Boxes([0.0, 0.0, 60.0, 150.0]))
+    report = BiasReport("example", "person_localization", tmp_path / "nowhere", "1", tmp_path, "fhibe")
+    assert report.judged(("pronoun",), ("AR_IOU",)) is None
+    assert report.generate_pdf_report(["pronoun"]).is_file()
+
+
+def test_a_published_results_folder_is_reported_as_it_is(tmp_path: Path) -> None:
+    groups = {"['0. She/her/hers']": [0.2] * 30, "['1. He/him/his']": [0.8, 0.9] * 15}
+    content = {
+        "['pronoun']": {
+            key: {"scores": scores, "AR_IOU": float(np.mean(scores)), "Class_Size": 30}
+            for key, scores in groups.items()
+        }
+    }
+    folder = tmp_path / "person_localization" / "fhibe_downsampled" / "theirs"
+    folder.mkdir(parents=True)
+    (folder / "intersectional_results_AR_IOU.json").write_text(json.dumps(content).replace("0.2,", "NaN,", 1))
+    report = BiasReport("theirs", "person_localization", tmp_path, "1", tmp_path, "fhibe")
+    shown = report.pages("AR_IOU", ("pronoun",), True, None)
+    assert shown.table is not None
+    assert shown.table[2][1] == "&#8226; She/her/hers"
+    assert shown.bars["pronoun"].sizes == (29, 30)  # the bare NaN of published files is no score
+    assert report.generate_pdf_report(["pronoun"]).is_file()
 
 
 def test_the_report_refuses_what_was_not_evaluated_by_name(root: Path, tmp_path: Path) -> None:

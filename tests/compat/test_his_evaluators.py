@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 from evenhand.benchmarks.synthesis.degrading import DegradingModel
 from evenhand.benchmarks.synthesis.demo import cast_of_videos, write_videos
+from evenhand.benchmarks.synthesis.films import frames_of
 from evenhand.compat.his_evaluators import (
     AppearanceTransferModel,
     FashionVideoMotionImitationEvaluator,
@@ -22,9 +24,14 @@ from evenhand.compat.his_evaluators import (
     IPERMotionImitationEvaluator,
     IPERNovelViewEvaluator,
     MotionImitationModel,
+    MotionSyntheticMotionImitationEvaluator,
+    NovelViewEvaluator,
     NovelViewModel,
+    YoutubeDancer18MotionImitationEvaluator,
 )
 from evenhand.core.errors import DataError, InputError, OptionError, PartError
+from evenhand.instruments import weights
+from evenhand.instruments.readings import Readings, Waits
 
 LAYOUT = ("fid:layout", "CS:layout")
 
@@ -118,6 +125,127 @@ def test_the_published_example_runs_and_its_counters_overwrite_nothing(
     assert "quality = lower score is better." in (tmp_path / "results.txt").read_text()
 
 
+@dataclass(frozen=True)
+class Colours:
+    """A network in miniature: colours in patches of every picture, with the answer whether it is bright at the top."""
+
+    fingerprint: str = "colours"
+    flagged: bool = False
+
+    def readings(self, images: list[Path]) -> Readings:
+        rows = []
+        for path in images:
+            pixels = cv2.imread(str(path)).astype(np.float32) / 255
+            patches = cv2.resize(pixels, (2, 2), interpolation=cv2.INTER_AREA).ravel()
+            rows.append([1.0, *patches] if self.flagged else patches)
+        return Readings(np.array(rows), np.arange(len(rows)), (), Waits(0.0, 0.0, len(rows), 0))
+
+    def logits(self, features: np.ndarray) -> np.ndarray:
+        return 10 * features
+
+    def comparisons(self, images: list[Path], others: list[Path]) -> Readings:
+        apart = np.abs(self.readings(images).values - self.readings(others).values).mean(axis=1, keepdims=True)
+        return Readings(apart, np.arange(len(apart)), (), Waits(0.0, 0.0, len(apart), 0))
+
+
+@dataclass(frozen=True)
+class Flagged(Colours):
+    flagged: bool = True
+
+    def found(self, images: list[Path]) -> np.ndarray:
+        return self.readings(images).values[:, 0] > 0
+
+
+def test_the_published_call_gives_the_published_names_in_their_order(data: Path, tmp_path: Path) -> None:
+    model = LWGEvaluatorModel(SimpleNamespace(load_path="x", image_size=32), output_dir=str(tmp_path / "out"))
+    networks = {name: Colours() for name in ("inception", "logits", "lps")} | {
+        name: Flagged() for name in ("osnet", "face")
+    }
+    evaluator = IPERMotionImitationEvaluator(dataset="iPER", data_dir=str(data), networks=networks, quiet=True)
+    own, cross = evaluator.evaluate(
+        model=model,
+        image_size=model.opt.image_size,
+        pair_types=("ssim", "psnr", "lps", "OS-CS-reid", "face-CS"),
+        unpair_types=("is", "fid", "OS-CS-reid", "OS-freid", "face-CS", "face-FD"),
+        start="fork",
+    )
+    assert list(own) == ["ssim", "psnr", "lps", "OS-CS-reid", "face-CS"]
+    assert list(cross) == ["is", "fid", "OS-freid", "OS-CS-reid", "face-FD", "face-CS"]
+    assert all(np.isfinite(value) for value in (*own.values(), *cross.values()))
+    assert own["face-CS"] > 0.95 > cross["face-CS"] - 0.05
+
+
+def test_a_video_that_takes_the_process_down_costs_itself_and_may_count_as_the_worst(
+    data: Path, tmp_path: Path
+) -> None:
+    how: dict[str, Any] = {"image_size": 32, "pair_types": ("ssim",), "unpair_types": (), "start": "fork"}
+    strict = IPERMotionImitationEvaluator("iPER", data, reading="strict", quiet=True)
+    skipped, _ = strict.evaluate(DegradingModel(tmp_path / "a", die_on=["001/1/1"]), on_missing="skip", **how)
+    assert [name for name, _ in strict.unfinished] == ["001/1/1"]
+    assert skipped["ssim"] == pytest.approx(1.0)
+    (ssim,) = (one for one in strict.blocks["Self-imitation"].estimates if one.metric == "ssim/strict")
+    assert (ssim.rows, ssim.missing) == (8, 4)
+    worst, _ = strict.evaluate(DegradingModel(tmp_path / "b", die_on=["001/1/1"]), on_missing="worst", **how)
+    assert worst["ssim"] == pytest.approx((8 * 1.0 - 4 * 1.0) / 12)
+
+
+@pytest.mark.parametrize(
+    ("make", "images", "parameters"),
+    [
+        (MotionSyntheticMotionImitationEvaluator, "processed/{}/images", "processed/{}"),
+        (FashionVideoMotionImitationEvaluator, "processed/val/{}/images", "processed/val/{}"),
+        (YoutubeDancer18MotionImitationEvaluator, "processed/{}/images", "processed/{}"),
+    ],
+)
+def test_every_data_set_s_layout_is_evaluated(
+    data: Path, tmp_path: Path, make: Any, images: str, parameters: str
+) -> None:
+    names = {video.name: video.name.replace("/", "-") for video in cast_of_videos(3)}
+    text = (data / "iPER_protocol.json").read_text()
+    for old, new in names.items():
+        shutil.copytree(data / "images_HD" / old, tmp_path / images.format(new))
+        for file in (data / "smpls" / old).iterdir():
+            shutil.copy(file, tmp_path / parameters.format(new))
+        if make is MotionSyntheticMotionImitationEvaluator:  # the shape is stored once for the whole video
+            once = {"cams": np.zeros((4, 3)), "pose": np.zeros((4, 72)), "shape": np.zeros(10)}
+            np.savez(tmp_path / parameters.format(new) / "pose_shape.npz", **once)
+        text = text.replace(old, new)
+    (tmp_path / "protocol.json").write_text(text)
+    evaluator = make(tmp_path, networks={"tints": Colours()}, quiet=True)
+    own, cross = evaluator.evaluate(
+        DegradingModel(tmp_path / "out", "blur", 0.3),
+        image_size=32,
+        pair_types=("ssim",),
+        unpair_types=("CS:tints",),
+        start="here",
+    )
+    assert 0.3 < own["ssim"] < 1
+    assert 0.5 < cross["CS:tints"] <= 1
+    assert len(list((tmp_path / "out" / "cross_imitation").iterdir())) == 12
+
+
+def test_films_show_sources_motion_and_result_side_by_side(data: Path, tmp_path: Path) -> None:
+    evaluator = IPERMotionImitationEvaluator("iPER", data, quiet=True)
+    with pytest.raises(OptionError, match="call evaluate first"):
+        evaluator.save_films(tmp_path / "films")
+    evaluator.evaluate(
+        DegradingModel(tmp_path / "out", "colour", 1.0),
+        num_sources=2,
+        image_size=32,
+        pair_types=("ssim",),
+        unpair_types=(),
+        start="here",
+    )
+    written = evaluator.save_films(tmp_path / "films", height=64)
+    assert [path.name for path in written[:2]] == ["000_1_1.mp4", "000_1_1_cross.mp4"]
+    frames = list(frames_of(written[0]))
+    assert len(frames) == 4
+    assert frames[0].shape == (64, 27 + 10 + 64 + 10 + 64 + 1, 3)  # two sources above each other; an even width
+    assert frames[0][:, 28:36].max() < 40  # the gap is black, but for compression
+    motion, result = frames[0][:, 37:101].astype(float), frames[0][:, 111:175].astype(float)
+    assert (result - motion)[..., 0].mean() > 10  # the model tints
+
+
 def test_lpips_is_another_name_of_lps(data: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     evaluator = IPERMotionImitationEvaluator("iPER", data, quiet=True)
@@ -141,6 +269,17 @@ def test_a_metric_without_weights_is_an_error_that_says_where_they_are(data: Pat
     with pytest.raises(InputError, match=r"PCB-CS-reid is undefined: .*yolov3-spp"):
         evaluator.evaluate(
             DegradingModel(tmp_path), image_size=32, pair_types=("PCB-CS-reid",), unpair_types=(), start="here"
+        )
+
+
+def test_faces_that_were_never_looked_for_are_an_error_and_not_faces_that_are_absent(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weights, "installed_file", lambda package, inside: None)
+    evaluator = IPERMotionImitationEvaluator("iPER", data, quiet=True)
+    with pytest.raises(InputError, match=r"face-FD is undefined: .*evenhand weights get mtcnn-pnet --to DIR"):
+        evaluator.evaluate(
+            DegradingModel(tmp_path), image_size=32, pair_types=(), unpair_types=("face-CS",), start="here"
         )
 
 
@@ -208,6 +347,24 @@ def test_novel_views_and_appearance_transfer_can_be_evaluated(data: Path, tmp_pa
         Dresser(tmp_path / "dressed"), image_size=32, pair_types=("ssim",), start="here"
     )
     assert dressed == {"ssim": pytest.approx(1.0)}
+
+
+def test_novel_views_of_fashion_videos_are_the_frames_with_masks(data: Path, tmp_path: Path) -> None:
+    names = {video.name: video.name.replace("/", "-") for video in cast_of_videos(3)}
+    text = (data / "iPER_protocol.json").read_text()
+    for old, new in names.items():
+        shutil.copytree(data / "images_HD" / old, tmp_path / "processed" / "val" / new / "images")
+        for file in (data / "smpls" / old).iterdir():
+            shutil.copy(file, tmp_path / "processed" / "val" / new)
+        text = text.replace(old, new)
+    (tmp_path / "FashionVideo_novel_view_protocol.json").write_text(text)
+    evaluator = NovelViewEvaluator("FashionVideo", tmp_path, quiet=True)
+    viewed = evaluator.evaluate(Viewer(tmp_path / "views"), image_size=32, pair_types=("ssim",), start="here")
+    assert viewed == {"ssim": pytest.approx(1.0)}
+    assert [outcome.item.video for outcome in evaluator.outcomes] == ["000-1-1"]  # the only one for novel views
+    masks = evaluator.outcomes[0].item.own.masks
+    assert masks is not None
+    assert masks[0].name == "mask_0000.png"
 
 
 def test_a_protocol_file_that_is_nowhere_is_asked_for(tmp_path: Path) -> None:

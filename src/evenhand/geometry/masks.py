@@ -21,6 +21,7 @@ Mask = NDArray[np.bool_]
 
 _SMALLEST_CHARACTER = 48
 _MORE, _SIGN, _VALUE = 0x20, 0x10, 0x1F
+_WORTH_TURNING = 1 << 16  # pixels
 _MOST_GROUPS = 7  # characters of one number: 35 bits
 
 
@@ -111,7 +112,7 @@ def run_lengths(mask: Mask) -> NDArray[np.int64]:
     >>> run_lengths(np.array([[True, False], [True, True]])).tolist()
     [0, 2, 1, 1]
     """
-    flat = np.ravel(np.asarray(mask, dtype=np.bool_), order="F")
+    flat = _by_columns(np.asarray(mask, dtype=np.bool_))
     if not len(flat):
         return np.zeros(1, dtype=np.int64)
     changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
@@ -234,7 +235,19 @@ def mask_f1(predicted: Mask, truth: Mask) -> float | None:
     return 2 * int(np.count_nonzero(predicted & truth)) / both if both else None
 
 
+def _by_columns(mask: Mask) -> Mask:
+    """The pixels of a mask, column after column; OpenCV turns it in blocks, twice as fast as NumPy."""
+    if mask.ndim != 2 or mask.size < _WORTH_TURNING:
+        return np.ravel(mask, order="F")
+    import cv2
+
+    return np.asarray(cv2.transpose(np.ascontiguousarray(mask).view(np.uint8))).view(np.bool_).reshape(-1)
+
+
 def _whole(polygon: Array) -> NDArray[np.int32]:
+    if isinstance(polygon, np.ndarray) and polygon.dtype == np.int32:
+        found: NDArray[np.int32] = polygon.reshape(-1, 1, 2)
+        return found
     points = np.trunc(np.asarray(polygon, dtype=np.float64).reshape(-1, 2))
     if not np.isfinite(points).all() or np.abs(points).max(initial=0) > 2**30:
         raise MaskError("a polygon with a vertex that is not a number or far outside every picture")

@@ -2,6 +2,7 @@
 
 NAME is a class with `predict`, an object that has it, or a plain function that takes one sample and
 returns its answer. A class is made with `device` and with the given settings where it takes them.
+A family may know classes of its own published contract, which have no `predict`: they are adapted by it.
 
 ```python
 class Parser:
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.core.errors import ModelError, UnknownNameError
-from evenhand.core.task import Model, Sample, Unanswered
+from evenhand.core.task import Adapt, Model, Sample, Unanswered
 from evenhand.store import inputs
 
 _IN_A_ROW = 10  # failures without a single answer: then it is the function, not the samples
@@ -47,6 +48,7 @@ class ModelFile:
     attribute: str
     device: str = "cpu"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    adapt: Adapt | None = None  # how the family that asks makes a model of an object of its own contract
 
     @classmethod
     def parse(cls, spec: str, *, device: str = "cpu", **settings: Any) -> ModelFile:
@@ -74,6 +76,10 @@ class ModelFile:
         found = _attribute(_module(self.path), self.attribute, self.path)
         if inspect.isclass(found):
             found = self._made(found)
+        if self.adapt is not None and not inspect.isfunction(found):
+            adapted = self.adapt(found, self.name, self.device)
+            if adapted is not None:
+                return adapted
         if callable(getattr(found, "predict", None)):
             return found if isinstance(getattr(found, "name", None), str) else Named(self.name, found)
         if callable(found):
@@ -96,7 +102,8 @@ class ModelFile:
         except Exception as error:
             raise ModelError(
                 f"{self.path}: {self.attribute} can't be made ({type(error).__name__}: {error}). "
-                "It is called with its settings and, where it takes one, the device."
+                "It is called with its settings (--model-set) and, where it takes one, the device. "
+                "A class that needs more can be made in the file: name the object instead."
             ) from error
 
 

@@ -10,12 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.benchmarks.fhibe import attributes, data, vocabulary
+from evenhand.benchmarks.fhibe import attributes, data, table, vocabulary, write_outputs
 from evenhand.benchmarks.fhibe.literals import LiteralError, parse_literal
 from evenhand.benchmarks.fhibe.options import FhibeOptions, KeypointOptions
 from evenhand.benchmarks.fhibe.table import BODY_TABLE, mini_rows, read_table
+from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Group
+from evenhand.run import evaluate
+from evenhand.store.caches import empty_caches, list_caches
 
 plain = st.recursive(
     st.none()
@@ -88,22 +91,50 @@ def test_a_column_that_is_not_there_is_named(write: Any) -> None:
         data.load_face_boxes(write({}, drop=["face_bbox"]), FhibeOptions())
 
 
-def test_parsed_tables_are_kept_by_content_and_read_again(write: Any, tmp_path: Path) -> None:
-    root = write({}, {"filepath": "b.png"})
-    options = FhibeOptions(cache=tmp_path / "cache")
-    plainly = data.load_masks(root, FhibeOptions()).truth
-    first = data.load_masks(root, options).truth
-    kept = list((tmp_path / "cache").rglob("*.parquet"))
-    again = data.load_masks(root, options).truth
-    assert len(kept) == 1
-    for truth in (first, again):
-        assert truth.people.images == plainly.people.images
-        assert [[s.points.tolist() for s in row] for row in truth.segments] == [
-            [s.points.tolist() for s in row] for row in plainly.segments
-        ]
-    write({"age": "61"})
-    assert len(data.load_masks(root, options).truth.people) == 1
-    assert len(list((tmp_path / "cache").rglob("*.parquet"))) == 2
+def test_parsed_tables_are_kept_by_content_and_read_again(
+    write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, cache = write({}, {"filepath": "b.png"}), tmp_path / "cache"
+    first = data.load_masks(root, FhibeOptions(), cache)
+    kept = sorted(path.stem for path in (cache / "fhibe").rglob("*.parquet"))
+    assert kept == ["cells", "segments"]  # boxes and keypoints were not asked for, so they were not parsed
+    with monkeypatch.context() as patched:
+        patched.setattr(table, "parse_literal", lambda text: pytest.fail("parsed again"))
+        again = data.load_masks(root, FhibeOptions(), cache)
+        patched.undo()
+    assert [one.points.tolist() for one in again.truth.segments[0]] == [
+        one.points.tolist() for one in first.truth.segments[0]
+    ]
+    data.load_poses(root, KeypointOptions(), cache)
+    assert len(list((cache / "fhibe").rglob("*.parquet"))) == 5
+    write({}, {"filepath": "c.png"})
+    changed = data.load_masks(root, FhibeOptions(), cache)
+    assert changed.truth.people.images[1] == "c.png"
+
+
+def test_a_damaged_kept_table_is_parsed_again(write: Any, tmp_path: Path) -> None:
+    root, cache = write({}), tmp_path / "cache"
+    data.load_person_boxes(root, FhibeOptions(), cache)
+    for path in (cache / "fhibe").rglob("*.parquet"):
+        path.write_bytes(path.read_bytes()[:-10])
+    assert len(data.load_person_boxes(root, FhibeOptions(), cache).truth.boxes_xyxy) == 1
+
+
+def test_an_evaluation_keeps_the_parsed_table_below_its_runs_where_it_is_listed_and_emptied(
+    write: Any, tmp_path: Path
+) -> None:
+    root, runs = write({}, {"filepath": "b.png", "subject_id": "s2"}), tmp_path / "runs"
+    found = {"detections": [[0, 0, 10, 10]], "scores": [1.0]}
+    stored = write_outputs(
+        "person_localization", {"data/raw/s1/i1/main_i1.png": found, "b.png": found}, tmp_path / "o.json"
+    )
+    task = task_named("person_localization")
+    fresh = evaluate(task, stored, root, runs=runs, by=["pronoun"], draws=0)
+    assert [cache.name for cache in list_caches(runs)] == ["fhibe"]
+    kept = evaluate(task, stored, root, runs=runs, by=["pronoun"], draws=0, force=True)
+    assert kept.manifest.fingerprint == fresh.manifest.fingerprint
+    assert empty_caches(runs).removed[0].name == "fhibe"
+    assert not list_caches(runs)
 
 
 def test_three_subjects_in_an_image_are_three_rows_of_one_sample(write: Any) -> None:

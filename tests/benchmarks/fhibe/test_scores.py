@@ -10,15 +10,28 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.fhibe import codec, data, record, scores, verification
+from evenhand.benchmarks.fhibe.data import load_identities
 from evenhand.benchmarks.fhibe.embeddings import EmbeddingCodec
-from evenhand.benchmarks.fhibe.metrics import AverageRecall, TarAtFar, ValidationRate
-from evenhand.benchmarks.fhibe.options import FhibeOptions, KeypointOptions, RecallOptions, threshold_keys
+from evenhand.benchmarks.fhibe.made_up import make_subjects, write_faces
+from evenhand.benchmarks.fhibe.metrics import AverageRecall, TarAtFar, TarAtOwnFar, ValidationRate
+from evenhand.benchmarks.fhibe.options import (
+    FhibeOptions,
+    KeypointOptions,
+    RecallOptions,
+    VerificationOptions,
+    threshold_keys,
+)
 from evenhand.benchmarks.fhibe.outputs import encode_mask, write_outputs
+from evenhand.benchmarks.fhibe.parsing import score_faces
 from evenhand.benchmarks.fhibe.tasks import TASKS, task_named
 from evenhand.core.errors import PredictionError
-from evenhand.core.records import Records
+from evenhand.core.measure import tally
+from evenhand.core.records import EVERYONE, Attribute, Group, Records
 from evenhand.core.task import Tools
+from evenhand.engines import parse
 from evenhand.geometry.masks import encode
+from evenhand.run import evaluate
+from evenhand.stats.tables import layout
 
 IMAGE = "data/raw/s1/i1/main_i1.png"
 
@@ -222,6 +235,25 @@ def test_a_label_above_eighteen_is_refused() -> None:
         codec.face_map(np.full((2, 2), 19))
 
 
+def test_a_label_map_that_hangs_its_decoder_is_named_and_left_out(write: Any, tmp_path: Path) -> None:
+    import os
+
+    from PIL import Image
+
+    rows = [{"filepath": f"{n}.png", "CelebA": f"['combined{n}.png']", "subject_id": f"s{n}"} for n in range(3)]
+    root = write(*rows, face=True)
+    for n in (0, 2):
+        Image.fromarray(np.ones((4, 4), np.uint8)).save(root / f"combined{n}.png")
+    os.mkfifo(root / "combined1.png")  # opening it waits for a writer that never comes
+    dataset = data.load_face_maps(root, FhibeOptions())
+    answers = {f"{n}.png": codec.face_map(np.ones((4, 4), int)) for n in range(3)}
+    said: list[str] = []
+    found = score_faces(dataset.truth, answers, parse("serial"), warn=said.append, time_limit=3.0)
+    assert [None if one is None else one.mean for part in found for one in part] == [1.0, None, 1.0]
+    assert len(said) == 1
+    assert "combined1.png was left out: reading it took longer than 3 s" in said[0]
+
+
 def test_embeddings_are_read_in_the_documented_and_the_actual_form() -> None:
     forms: set[str] = set()
     reader = EmbeddingCodec()
@@ -276,9 +308,66 @@ def test_the_threshold_of_the_unbiased_rate_lets_at_most_the_asked_share_through
 def test_verification_metrics_give_numbers_by_group() -> None:
     vectors, identity = faces(30, 0.3)
     rows = Records({"item": np.array([f"{n:04d}" for n in range(90)]), "unit": identity, "embedding": vectors}, {})
-    for metric in (ValidationRate(), TarAtFar()):
+    for metric in (ValidationRate(), TarAtFar(), TarAtOwnFar()):
         state = metric.measure(rows, identity % 2, 2)
         assert set(metric.result(state, metric.measure(rows))) == set(metric.outputs)
+
+
+def _rate_by_hand(vectors: Any, identity: Any, inside: Any, weight: Any, far: float) -> float:
+    """Every pair listed: genuine ones count as often as their subject, impostor ones as often as both."""
+    single = vectors.astype(np.float32) @ vectors.astype(np.float32).T
+    i, j = np.triu_indices(len(vectors), 1)
+    same = identity[i] == identity[j]
+    count = np.where(same, weight[identity[i]], weight[identity[i]] * weight[identity[j]])
+    score = single[i, j]
+    allowed = far * count[~same].sum()
+    levels = np.unique(score[~same])[::-1]
+    passed = [level for level in levels if count[~same & (score >= level)].sum() <= allowed]
+    threshold = min(passed) if passed else np.nextafter(levels[0], np.float32(2))
+    own = same & inside[i] & inside[j]
+    return float(count[own & (score >= threshold)].sum() / count[own].sum())
+
+
+def test_redrawn_accept_rates_are_those_of_all_pairs_counted_by_hand() -> None:
+    vectors, identity = faces(25, 1.2)
+    tone = Attribute.of(["a" if n % 2 else "b" for n in range(75)], levels=("a", "b"))
+    rows = Records(
+        {"item": np.array([f"{n:04d}" for n in range(75)]), "unit": identity, "embedding": vectors}, {"tone": tone}
+    )
+    metric, groups = TarAtFar(far=0.02), (EVERYONE, Group.of(tone="a"), Group.of(tone="b"))
+    whole = tally(rows, [metric], ["tone"])
+    places = layout(whole.cells, groups)
+    weights = np.random.default_rng(3).multinomial(25, [1 / 25] * 25, size=6).astype(np.float32)
+    found = metric.redrawn(whole.states[0], places, iter([np.ones((1, 25)), weights]), frozenset({"shared"}))["shared"]
+    masks = [rows.kept(group) for group in groups]
+    for row, weight in zip(found, [np.ones(25), *weights], strict=True):
+        assert row.tolist() == pytest.approx([_rate_by_hand(vectors, identity, mask, weight, 0.02) for mask in masks])
+    plain = metric.result(metric.measure(rows), metric.measure(rows))["shared"]
+    assert found[0, 0] == pytest.approx(plain[0])
+
+
+def test_verification_compares_groups_with_intervals_and_flags_few_impostors(tmp_path: Path) -> None:
+    people = make_subjects(60, "verified")
+    write_faces(tmp_path, people, images=3, size=16)
+    rng = np.random.default_rng(1)
+    centres = rng.normal(size=(60, 24))
+    dataset = load_identities(tmp_path, VerificationOptions())
+    codes = {subject: place for place, subject in enumerate(dict.fromkeys(dataset.truth.people.subjects))}
+    answers = {}
+    for image, subject in zip(dataset.truth.people.images, dataset.truth.people.subjects, strict=True):
+        vector = centres[codes[subject]] + 0.9 * rng.normal(size=24)
+        answers[image] = vector / np.linalg.norm(vector)
+    stored = write_outputs("face_verification", answers, tmp_path / "model_outputs.json")
+    run = evaluate(task_named("face_verification"), stored, tmp_path, by=["pronoun"], depth=1, options={"far": 0.01})
+    shared = [one for one in run.results.estimates if one.metric == "TAR_AT_FAR"]
+    assert all(one.low is not None and one.low <= one.number <= one.high for one in shared if one.number is not None)
+    assert shared[0].at is not None
+    assert shared[0].at.events is not None
+    compared = [one for one in run.results.contrasts if one.metric == "TAR_AT_FAR"]
+    assert compared
+    assert all(one.low is not None and one.verdict is not None for one in compared)
+    flags = [one.number for one in run.results.estimates if one.output == "few_impostors" and one.number is not None]
+    assert 1.0 in flags
 
 
 def test_thresholds_that_format_alike_count_once_and_the_last_wins() -> None:

@@ -158,3 +158,172 @@ def test_samples_say_which_task_a_wrapper_is_asked_for() -> None:
     assert len(dict(predict_wrapped(Wrapper(), SAMPLES))) == 5
     with pytest.raises(ModelError, match="FHIBE tasks only"):
         list(predict_wrapped(Wrapper(), [Sample("x")]))
+
+
+class Listing:
+    """A loader like torch's: its data set lists the images, its batches carry pixels alone."""
+
+    def __init__(self, listed: Sequence[str], size: int = 2) -> None:
+        self.dataset = type("Data", (), {})()
+        self.dataset.files = list(listed)
+        self.size = size
+
+    def __iter__(self) -> Any:
+        for start in range(0, len(self.dataset.files), self.size):
+            yield np.zeros((len(self.dataset.files[start : start + self.size]), 3, 4, 4))
+
+
+class Positional:
+    """Answers by position to what a data set of its own order gives."""
+
+    def __init__(self, order: Any, answers: int | None = None) -> None:
+        self.order, self.answers = order, answers
+
+    def data_preprocessor(self, img_filepaths: list[str], **kwargs: Any) -> Listing:
+        return Listing(self.order(img_filepaths))
+
+    def __call__(self, batch: Any) -> list[Any]:
+        return [{"detections": [], "scores": []}] * (len(batch) if self.answers is None else self.answers)
+
+
+@pytest.mark.parametrize(
+    ("order", "named"),
+    [
+        (lambda paths: paths[::-1], "data/a.png"),
+        (lambda paths: [*paths[:2], paths[1], *paths[2:]], "data/c.png"),
+        (lambda paths: [paths[0], *paths[2:]], "data/b.png"),
+        (lambda paths: paths[:4], "data/e.png"),
+    ],
+)
+def test_a_data_set_that_lists_other_images_than_given_is_caught_though_batches_carry_no_paths(
+    order: Any, named: str
+) -> None:
+    with pytest.raises(ModelError, match=f"first out of place is {named}"):
+        asked(Positional(order))
+
+
+def test_a_data_set_that_keeps_the_order_is_asked_by_position() -> None:
+    assert list(asked(Positional(list))) == IDS
+
+
+def test_another_number_of_answers_than_images_in_the_batch_is_refused() -> None:
+    with pytest.raises(ModelError, match="batch 0 has 2 images, but __call__ gave 1 answers"):
+        asked(Positional(list, answers=1))
+
+    class Short(Wrapper):
+        def __call__(self, batch: dict[str, Any]) -> Any:
+            return super().__call__(batch)[:1]
+
+    with pytest.raises(ModelError, match=r"paths of 2 images, such as data/a.png, but __call__ gave 1"):
+        asked(Short())
+
+
+def test_paths_that_stand_twice_in_a_batch_name_each_image_once() -> None:
+    class Twice(Wrapper):
+        def data_preprocessor(self, img_filepaths: list[str], **kwargs: Any) -> list[dict[str, Any]]:
+            batches = super().data_preprocessor(img_filepaths, **kwargs)
+            return [{**batch, "again": list(batch["image_paths"])} for batch in batches]
+
+    found = asked(Twice([1, 0, 3, 2, 4]))
+    assert [found[name].boxes_xyxy[0, 0] for name in IDS] == [0, 1, 2, 3, 4]
+
+
+def _pictures(folder: Path, task: str) -> list[Sample]:
+    from PIL import Image
+
+    found = []
+    for name in ("a.png", "b.png"):
+        Image.new("RGB", (6, 4)).save(folder / name)
+        found.append(Sample(name, (folder / name,), {"task": task}))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "message"),
+    [
+        ("person_parsing", {"masks": [np.ones((5, 5))], "scores": [1.0]}, "a mask of 5 × 5 for a picture of 4 × 6"),
+        ("face_parsing", {"detections": np.zeros((2, 3), int)}, "a label map of 2 × 3 for a picture of 4 × 6"),
+    ],
+)
+def test_a_mask_of_another_size_than_its_picture_is_refused_with_the_image(
+    task: str, answer: Any, message: str, tmp_path: Path
+) -> None:
+    samples = _pictures(tmp_path, task)
+    with pytest.raises(ModelError, match=f"image a.png: {message}"):
+        list(predict_wrapped(Wrapper(answer=answer), samples))
+
+
+PLAIN_CLASS = '''
+class Finder:
+    """Written to the published contract, and to nothing of ours."""
+
+    calls = 0
+
+    def data_preprocessor(self, img_filepaths, **kwargs):
+        assert kwargs == {"gt_column_name": "person_bbox"}
+        return [{"paths": img_filepaths[n : n + 1]} for n in range(len(img_filepaths))]
+
+    def __call__(self, batch):
+        Finder.calls += 1
+        if Finder.calls == FAIL_AT:
+            raise RuntimeError("out of memory")
+        return [{"bboxes": [[0, 0, 10, 10]], "scores": [0.5], "labels": [0]} for _ in batch["paths"]]
+
+
+class Loaded(Finder):
+    def __init__(self, model):
+        self.model = model
+
+
+ready = Loaded("some network")
+'''
+
+
+@pytest.mark.parametrize("name", ["Finder", "ready"])
+def test_a_class_or_object_of_the_published_contract_alone_is_asked_by_the_command(
+    name: str, write: Any, tmp_path: Path
+) -> None:
+    from typer.testing import CliRunner
+
+    from evenhand.cli.main import app
+
+    root = write({}, {"filepath": "b.png"}, {"filepath": "c.png"})
+    (tmp_path / "mine.py").write_text(PLAIN_CLASS.replace("FAIL_AT", "0"))
+    arguments = ["predict", "fhibe/person_localization", "--model", f"{tmp_path / 'mine.py'}:{name}"]
+    done = CliRunner().invoke(app, [*arguments, "--data", str(root), "--runs", str(tmp_path / "runs")])
+    assert done.exit_code == 0, done.output
+    assert "3 answered, 0 not" in done.output
+
+
+def test_after_a_crash_of_a_plain_class_only_the_rest_is_asked(write: Any, tmp_path: Path) -> None:
+    from evenhand.benchmarks.fhibe.tasks import task_named
+    from evenhand.run import find_model, predict
+
+    root = write({}, {"filepath": "b.png"}, {"filepath": "c.png"})
+    path, task = tmp_path / "mine.py", task_named("person_localization")
+    path.write_text(PLAIN_CLASS.replace("FAIL_AT", "2"))
+    with pytest.raises(ModelError, match="out of memory"):
+        predict(task, find_model(f"{path}:Finder"), root, runs=tmp_path / "runs")
+    path.write_text(PLAIN_CLASS.replace("FAIL_AT", "0"))
+    outcome = predict(task, find_model(f"{path}:Finder"), root, runs=tmp_path / "runs", resume=True)
+    assert (outcome.asked_now, outcome.answered) == (2, 3)
+
+
+def test_a_wrapper_whose_constructor_needs_a_network_is_told_to_be_made_in_the_file(tmp_path: Path) -> None:
+    from evenhand.run import find_model
+
+    (tmp_path / "mine.py").write_text(PLAIN_CLASS.replace("FAIL_AT", "0"))
+    model: Any = find_model(f"{tmp_path / 'mine.py'}:Loaded")
+    with pytest.raises(ModelError, match="name the object instead"):
+        model()
+
+
+def test_a_wrapper_object_or_class_can_be_handed_over_as_it_is(write: Any, tmp_path: Path) -> None:
+    from evenhand.benchmarks.fhibe.tasks import task_named
+    from evenhand.run import predict
+
+    root, task = write({}, {"filepath": "b.png"}), task_named("face_localization")
+    for given in (Wrapper(), Wrapper):
+        outcome = predict(task, given, root, runs=tmp_path / "runs")  # type: ignore[arg-type]
+        assert outcome.answered == 2
+        assert outcome.folder.parent.name == "Wrapper"

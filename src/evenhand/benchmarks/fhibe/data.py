@@ -108,28 +108,28 @@ class FaceTruth:
     people: People
 
 
-def load_person_boxes(data: Path, options: FhibeOptions) -> Dataset[BoxTruth]:
+def load_person_boxes(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[BoxTruth]:
     """Images and the boxes of the people in them."""
-    return _boxes(data, options, "person_bbox")
+    return _boxes(data, options, "person_bbox", cache)
 
 
-def load_face_boxes(data: Path, options: FhibeOptions) -> Dataset[BoxTruth]:
+def load_face_boxes(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[BoxTruth]:
     """Images and the boxes of the faces in them."""
-    return _boxes(data, options, "face_bbox")
+    return _boxes(data, options, "face_bbox", cache)
 
 
-def load_masks(data: Path, options: FhibeOptions) -> Dataset[MaskTruth]:
+def load_masks(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[MaskTruth]:
     """Images and the polygons of the people in them."""
-    table = _table(data, BODY_TABLE, ("segments", "image_height", "image_width"), options)
+    table = _table(data, BODY_TABLE, ("segments", "image_height", "image_width"), options, cache)
     people = people_of(table)
     return _dataset(table, people, MaskTruth(people, table.segments(), _sizes(table)))
 
 
-def load_poses(data: Path, options: KeypointOptions) -> Dataset[PoseTruth]:
+def load_poses(data: Path, options: KeypointOptions, cache: Path | None = None) -> Dataset[PoseTruth]:
     """Images with person boxes given away, and the keypoints of the people in them."""
     names = checked_keypoints(options.custom_keypoints)
     wanted = ("keypoints", "segments", "person_bbox", "face_bbox", "image_height", "image_width")
-    table = _table(data, BODY_TABLE, wanted, options)
+    table = _table(data, BODY_TABLE, wanted, options, cache)
     people = people_of(table)
     person = corners(table.boxes("person_bbox"))
     truth = PoseTruth(
@@ -145,9 +145,9 @@ def load_poses(data: Path, options: KeypointOptions) -> Dataset[PoseTruth]:
     return _dataset(table, people, truth, {"person_boxes_xyxy": person})
 
 
-def load_parts(data: Path, options: FhibeOptions) -> Dataset[PartTruth]:
+def load_parts(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[PartTruth]:
     """Images with person boxes given away, and the parts that are visible of each person."""
-    table = _table(data, BODY_TABLE, ("keypoints", "segments", "person_bbox"), options)
+    table = _table(data, BODY_TABLE, ("keypoints", "segments", "person_bbox"), options, cache)
     people = people_of(table)
     annotated = list(zip(table.segments(), table.keypoints(), strict=True))
     boxes = table.boxes("person_bbox")
@@ -160,11 +160,11 @@ def load_parts(data: Path, options: FhibeOptions) -> Dataset[PartTruth]:
     return _dataset(table, people, truth, {"person_boxes_xyxy": corners(boxes)})
 
 
-def load_face_maps(data: Path, options: FhibeOptions) -> Dataset[FaceMapTruth]:
+def load_face_maps(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[FaceMapTruth]:
     """Face pictures and their label maps."""
     from evenhand.benchmarks.fhibe.literals import LiteralError, parse_literal
 
-    table = _table(data, FACE_TABLE, ("CelebA",), options)
+    table = _table(data, FACE_TABLE, ("CelebA",), options, cache)
     people = people_of(table)
     maps = []
     for number, cell in zip(table.numbers, table.texts("CelebA"), strict=True):
@@ -183,16 +183,16 @@ def load_face_maps(data: Path, options: FhibeOptions) -> Dataset[FaceMapTruth]:
     return replace(found, samples=tuple(samples))
 
 
-def load_faces(data: Path, options: FhibeOptions) -> Dataset[FaceTruth]:
+def load_faces(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[FaceTruth]:
     """Face pictures."""
-    table = _table(data, FACE_TABLE, (), options)
+    table = _table(data, FACE_TABLE, (), options, cache)
     people = people_of(table)
     return _dataset(table, people, FaceTruth(people))
 
 
-def load_identities(data: Path, options: FhibeOptions) -> Dataset[FaceTruth]:
+def load_identities(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[FaceTruth]:
     """Face pictures that can be in a pair: one subject in the picture, two or more pictures of the subject."""
-    table = _table(data, FACE_TABLE, ("multiple_subjects",), options)
+    table = _table(data, FACE_TABLE, ("multiple_subjects",), options, cache)
     if "subject_id" not in table:
         raise DataError(f"{table.path} has no column 'subject_id', which verification needs.")
     alone = np.array([_is_zero(cell) for cell in table.texts("multiple_subjects")], dtype=np.bool_)
@@ -394,13 +394,13 @@ def _warnings(people: People) -> Iterator[str]:
             yield f"{lacking} of {len(people)} rows have no {name}; they are left out of its groups."
 
 
-def _table(data: Path, name: str, columns: Sequence[str], options: FhibeOptions) -> Table:
-    table = read_table(data, name, (*columns, *vocabulary.ATTRIBUTES), options.cache)
+def _table(data: Path, name: str, columns: Sequence[str], options: FhibeOptions, cache: Path | None) -> Table:
+    table = read_table(data, name, (*columns, *vocabulary.ATTRIBUTES), cache)
     return table if options.mini is None else table.take(mini_rows(len(table), options.mini))
 
 
-def _boxes(data: Path, options: FhibeOptions, column: str) -> Dataset[BoxTruth]:
-    table = _table(data, BODY_TABLE, (column,), options)
+def _boxes(data: Path, options: FhibeOptions, column: str, cache: Path | None) -> Dataset[BoxTruth]:
+    table = _table(data, BODY_TABLE, (column,), options, cache)
     people = people_of(table)
     return _dataset(table, people, BoxTruth(people, corners(table.boxes(column))))
 

@@ -1,8 +1,7 @@
 """Which groups the published report calls worst and best: pairs, table and bars, number for number.
 
-The pair procedure is the published one: two-sided Mann–Whitney tests on pooled scores, exact when a group
-has at most eight values without ties; the lower median is "worst", on equal medians the second group;
-significant when p < 0.05 / number of pairs of the same attributes (and part). It is kept for comparison
+The pair procedure itself is in `evenhand.stats.published`: rank tests on pooled scores, the lower median is
+"worst", significant when p < 0.05 / number of pairs of the same attributes (and part). It is kept for comparison
 with published reports; `evenhand evaluate` gives the statistics to judge by. A metric whose medians are
 negative has pairs and p values but no disparity.
 """
@@ -20,11 +19,9 @@ import numpy as np
 from evenhand.benchmarks.fhibe import attributes, vocabulary
 from evenhand.benchmarks.fhibe.grouping import subsets
 from evenhand.core.records import Array, Attribute
-from evenhand.stats.ranks import mann_whitney, rank_sums
+from evenhand.stats.published import ALPHA, MIN_SCORES, MOST_LISTED, median_disparity, tested_pairs
 
-ALPHA = 0.05
-MIN_GROUP = 20
-MOST_LISTED = 50
+MIN_GROUP = MIN_SCORES
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 _LABEL_WIDTH = 30
 
@@ -65,33 +62,11 @@ def rank_tests(groups: Mapping[str, Array]) -> Tested:
     >>> rank_tests({"a": [0.1] * 30, "b": [0.5, 0.6] * 15}).significant[0].worst
     'a'
     """
-    from scipy import stats
-
-    names = list(groups)
-    if len(names) < 2:
-        return Tested((), ())
-    values = [np.asarray(groups[name], dtype=np.float64) for name in names]
-    codes = np.repeat(np.arange(len(names)), [len(scores) for scores in values])
-    sums = rank_sums(np.concatenate(values), codes, len(names))
-    medians = [float(np.median(scores)) for scores in values]
-    tested = len(names) * (len(names) - 1) // 2
-    pairs, significant = [], []
-    for i, j in combinations(range(len(names)), 2):
-        n1, n2 = len(values[i]), len(values[j])
-        u, ties = float(sums.u[i, j]), float(sums.ties[i, j])
-        if min(n1, n2) <= 8 and ties == 0:
-            p = float(stats.mannwhitneyu(values[i], values[j], alternative="two-sided", method="exact").pvalue)
-        else:
-            p = float(mann_whitney(u, n1, n2, ties).p_value)
-        z = (u - n1 * n2 / 2) / float(np.sqrt(n1 * n2 * (n1 + n2 + 1) / 12))
-        worst, best = (i, j) if medians[i] < medians[j] else (j, i)
-        sizes = (len(values[worst]), len(values[best]))
-        disparity = _gap(medians[i], medians[j])
-        pair = Pair(names[worst], sizes[0], names[best], sizes[1], disparity, p, z)
-        pairs.append(pair)
-        if p < ALPHA / tested:
-            significant.append(pair)
-    return Tested(tuple(pairs), tuple(significant))
+    found = tested_pairs({name: np.asarray(scores, dtype=np.float64) for name, scores in groups.items()})
+    pairs = [
+        Pair(one.worst, one.worst_scores, one.best, one.best_scores, one.disparity, one.p_value, one.z) for one in found
+    ]
+    return Tested(tuple(pairs), tuple(pair for pair, one in zip(pairs, found, strict=True) if one.significant))
 
 
 def mean_tests(groups: Mapping[str, Array]) -> Tested:
@@ -102,7 +77,7 @@ def mean_tests(groups: Mapping[str, Array]) -> Tested:
         worst, best = (first, second) if np.median(a) < np.median(b) else (second, first)
         sizes = (len(groups[worst]), len(groups[best]))
         p, d = _t_test(a, b)
-        gap = _gap(float(np.median(a)), float(np.median(b)))
+        gap = median_disparity(float(np.median(a)), float(np.median(b)))
         pairs.append(Pair(worst, sizes[0], best, sizes[1], gap, p, d))
     return Tested(
         tuple(pairs), tuple(pair for pair in pairs if pair.p_value is not None and pair.p_value < ALPHA / len(pairs))
@@ -251,16 +226,6 @@ def _eligible(
         if min_group is None or len(scores) >= min_group:
             found[key] = scores
     return found
-
-
-def _gap(first: float, second: float) -> float | None:
-    """1 − lower/higher median; 0 when both are 0, 1 when only the lower is; None when one is negative."""
-    low, high = min(first, second), max(first, second)
-    if low < 0:
-        return None
-    if low == 0:
-        return 0.0 if high == 0 else 1.0
-    return 1.0 - low / high
 
 
 def _table_row(scored: Grouped, pair: Pair) -> list[str]:

@@ -6,16 +6,16 @@ both readings are metrics over the same rows, and the corrected one has its own 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from evenhand.benchmarks.fhibe.options import threshold_keys
+from evenhand.benchmarks.fhibe.redrawing import redrawing
 from evenhand.benchmarks.fhibe.verification import (
     TARGET,
-    AcceptRate,
     GroupValidation,
     accept_rate,
     accept_rate_at,
@@ -30,8 +30,10 @@ from evenhand.core.metric import (
     Linear,
     Metric,
     Numbers,
+    OperatingPoint,
     Ratio,
     Resampling,
+    Sampled,
     count_rows,
     ratio,
     tally,
@@ -210,6 +212,10 @@ class ValidationRate(Metric[Faces]):
     def columns(self) -> tuple[str, ...]:
         return ("item", "unit", "embedding")
 
+    @property
+    def keeps(self) -> str:
+        return "faces"
+
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Faces:
         return _collected(rows, cells, size)
 
@@ -226,25 +232,80 @@ class ValidationRate(Metric[Faces]):
 
 @dataclass(frozen=True)
 class TarAtFar(Metric[Faces]):
-    """Share of genuine pairs accepted at a threshold from the quantile of impostor scores; unbiased, with interval.
+    """Share of a group's genuine pairs accepted at a threshold set on everyone's impostor pairs; unbiased.
 
-    `own` sets the threshold on the group's impostor pairs, `shared` on everyone's. The limits count
-    subjects, not pairs. `few_impostors` is 1 where the threshold rests on fewer than thirty false accepts.
+    The threshold is the smallest score at which at most a share `far` of all impostor pairs is accepted. When subjects
+    are drawn again for intervals and differences of groups, it is found anew in every draw.
     """
 
     name: str = "TAR_AT_FAR"
+    far: float = TARGET
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        return {"shared": Direction.HIGHER}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("item", "unit", "embedding")
+
+    @property
+    def keeps(self) -> str:
+        return "faces"
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Faces:
+        return _collected(rows, cells, size)
+
+    def result(self, part: Faces, whole: Faces) -> Mapping[str, Column]:
+        everyone = [accept_rate(*whole.members(cell), self.far).threshold for cell in range(whole.size)]
+        found = [
+            accept_rate_at(*part.members(cell), everyone[cell if whole.size == part.size else 0]).rate
+            for cell in range(part.size)
+        ]
+        return {"shared": _numbers(found, "no genuine pairs here, or no impostor pairs at all")}
+
+    def redrawn(
+        self, state: Faces, cells: Sampled, weights: Iterable[Array], wanted: frozenset[str]
+    ) -> Mapping[str, Array]:
+        # A genuine pair counts as often as its subject was drawn, which weights of rows can't say.
+        assert state.mixture is None, "draws are of cells that nobody has weighed"
+        found = redrawing(state.embedding, np.asarray(state.codes), cells, self.far).rates(weights)
+        return dict.fromkeys(wanted, found)
+
+    def points(self, part: Faces, whole: Faces) -> Mapping[str, Sequence[OperatingPoint | None]]:
+        one = accept_rate(*whole.members(0), self.far)
+        events = None if one.realised is None else round(one.realised * one.impostor)
+        point = OperatingPoint(
+            "threshold on everyone's impostor pairs, accept at or above it",
+            self.far,
+            one.realised,
+            one.threshold,
+            events,
+        )
+        return {"shared": [point] * part.size}
+
+
+@dataclass(frozen=True)
+class TarAtOwnFar(Metric[Faces]):
+    """Share of genuine pairs accepted at a threshold set on the group's own impostor pairs, and what it rests on.
+
+    Limits are Wilson's and count subjects, not pairs; `shared_low` and `shared_high` are those of `TAR_AT_FAR`, which
+    hold where every pair is accepted too, and draws show no spread. `few_impostors` is 1 where the threshold rests on
+    fewer than thirty false accepts: then the rate is not to be compared with another group's.
+    """
+
+    name: str = "TAR_AT_OWN_FAR"
     far: float = TARGET
     resampling: ClassVar[Resampling] = Resampling.NONE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {
-            "shared": Direction.HIGHER,
-            "shared_low": Direction.NEITHER,
-            "shared_high": Direction.NEITHER,
             "own": Direction.HIGHER,
             "own_low": Direction.NEITHER,
             "own_high": Direction.NEITHER,
+            "shared_low": Direction.NEITHER,
+            "shared_high": Direction.NEITHER,
             "genuine_pairs": Direction.NEITHER,
             "impostor_pairs": Direction.NEITHER,
             "few_impostors": Direction.NEITHER,
@@ -256,39 +317,37 @@ class TarAtFar(Metric[Faces]):
     def columns(self) -> tuple[str, ...]:
         return ("item", "unit", "embedding")
 
+    @property
+    def keeps(self) -> str:
+        return "faces"
+
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Faces:
         return _collected(rows, cells, size)
 
     def result(self, part: Faces, whole: Faces) -> Mapping[str, Column]:
-        own, shared = self._rates(part, whole)
+        everyone = [accept_rate(*whole.members(cell), self.far).threshold for cell in range(whole.size)]
+        members = [part.members(cell) for cell in range(part.size)]
+        own = [accept_rate(*one, self.far) for one in members]
+        shared = [
+            accept_rate_at(*one, everyone[cell if whole.size == part.size else 0]) for cell, one in enumerate(members)
+        ]
         reason = "no genuine or no impostor pairs"
-
-        def numbers(values: list[float | None]) -> Numbers:
-            return Numbers(np.array([np.nan if value is None else value for value in values]), reason)
-
         return {
-            "shared": numbers([found.rate for found in shared]),
-            "shared_low": numbers([found.low for found in shared]),
-            "shared_high": numbers([found.high for found in shared]),
-            "own": numbers([found.rate for found in own]),
-            "own_low": numbers([found.low for found in own]),
-            "own_high": numbers([found.high for found in own]),
-            "genuine_pairs": numbers([float(found.genuine) for found in own]),
-            "impostor_pairs": numbers([float(found.impostor) for found in own]),
-            "few_impostors": numbers([float(found.too_few_impostors) for found in own]),
-            "own_threshold": numbers([found.threshold for found in own]),
-            "own_realised_far": numbers([found.realised for found in own]),
+            "own": _numbers([found.rate for found in own], reason),
+            "own_low": _numbers([found.low for found in own], reason),
+            "own_high": _numbers([found.high for found in own], reason),
+            "shared_low": _numbers([found.low for found in shared], reason),
+            "shared_high": _numbers([found.high for found in shared], reason),
+            "genuine_pairs": _numbers([float(found.genuine) for found in own], reason),
+            "impostor_pairs": _numbers([float(found.impostor) for found in own], reason),
+            "few_impostors": _numbers([float(found.rests_on_few(self.far)) for found in own], reason),
+            "own_threshold": _numbers([found.threshold for found in own], reason),
+            "own_realised_far": _numbers([found.realised for found in own], reason),
         }
 
-    def _rates(self, part: Faces, whole: Faces) -> tuple[list[AcceptRate], list[AcceptRate]]:
-        everyone = accept_rate(*whole.members(0), self.far)
-        members = [part.members(cell) for cell in range(part.size)]
-        own = [
-            everyone if len(images) == len(whole.image) else accept_rate(images, identities, self.far)
-            for images, identities in members
-        ]
-        shared = [accept_rate_at(images, identities, everyone.threshold) for images, identities in members]
-        return own, shared
+
+def _numbers(values: Sequence[float | None], reason: str) -> Numbers:
+    return Numbers(np.array([np.nan if value is None else value for value in values], dtype=np.float64), reason)
 
 
 def _collected(rows: Records, cells: Array | None, size: int) -> Faces:

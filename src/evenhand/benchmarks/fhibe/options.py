@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -25,7 +24,6 @@ class FhibeOptions(Options):
     missing: Literal["refuse", "missed"] = option(
         "refuse", "an image without an answer: refuse the file, or score its people as missed"
     )
-    cache: Path | None = option(None, "folder for the parsed table, so that polygons are parsed once")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,17 +23,15 @@ from evenhand.benchmarks.fhibe.options import (
     PictureOptions,
     VerificationOptions,
 )
-from evenhand.core.engine import Done, Failed, Workplace
-from evenhand.core.errors import EvenhandError, PredictionError
+from evenhand.benchmarks.fhibe.parsing import score_faces
+from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array, Records
 from evenhand.core.task import Dataset, Predictions, Tools
-from evenhand.geometry.masks import MaskError
 
 OTHER_PART = "(other part)"
 PARTS: tuple[str, ...] = (
     "Face", "Hand", "Left hand", "Right hand", "Leg", "Left leg", "Right leg", *vocabulary.SEGMENTS, OTHER_PART,
 )  # fmt: skip
-_FACES_PER_PART = 128
 
 
 def record_boxes(
@@ -87,32 +85,19 @@ def record_parts(
     yield person_rows(people, columns, row)
 
 
-class _FacePart(NamedTuple):
-    maps: tuple[Path, ...]
-    answers: tuple[FaceMap | None, ...]
-    images: tuple[str, ...]
-    ears_to_skin: bool
-
-
 def record_faces(
     dataset: Dataset[FaceMapTruth], answers: Predictions[FaceMap], options: ParsingOptions, tools: Tools
 ) -> Iterator[Records]:
-    """One row per face, with its F1; maps are read and forgotten part by part."""
-    truth = dataset.truth
-    starts = range(0, len(truth.people), _FACES_PER_PART)
-
-    def parts() -> Iterator[_FacePart]:
-        for start in starts:
-            inside = slice(start, start + _FACES_PER_PART)
-            images = truth.people.images[inside]
-            yield _FacePart(
-                truth.maps[inside], tuple(answers.get(image) for image in images), images, options.ears_to_skin
-            )
-
-    for start, outcome in zip(starts, tools.engine.map(_score_faces, parts()), strict=True):
-        found = _value(outcome)
-        rows = np.arange(start, start + len(found[0]))
-        yield person_rows(truth.people, dict(zip(("f1", "f1_ears_ignored", "labels"), found, strict=True)), rows)
+    """One row per face, with its F1; not a number where its label map could not be read in time."""
+    truth, start = dataset.truth, 0
+    for found in score_faces(truth, answers, tools.engine, ears_to_skin=options.ears_to_skin, warn=tools.warn):
+        columns = {
+            "f1": np.array([np.nan if one is None else one.mean for one in found]),
+            "f1_ears_ignored": np.array([np.nan if one is None else one.ears_ignored for one in found]),
+            "labels": np.array([0 if one is None else len(one.by_label) for one in found]),
+        }
+        yield person_rows(truth.people, columns, np.arange(start, start + len(found)))
+        start += len(found)
 
 
 def record_embeddings(
@@ -172,22 +157,3 @@ def person_rows(people: People, columns: Mapping[str, Array], rows: Array | None
         {**fixed, **columns},
         {name: attribute.take(index) for name, attribute in people.attributes.items()},
     )
-
-
-def _score_faces(part: _FacePart, workplace: Workplace) -> tuple[Array, Array, Array]:
-    means, ignored, counts = [], [], []
-    for path, answer, image in zip(part.maps, part.answers, part.images, strict=True):
-        try:
-            found = scores.face_score(scores.read_label_map(path), answer, ears_to_skin=part.ears_to_skin)
-        except (MaskError, EvenhandError) as error:
-            raise PredictionError(f"image {image}: {error}") from None
-        means.append(found.mean)
-        ignored.append(found.ears_ignored)
-        counts.append(len(found.by_label))
-    return np.array(means), np.array(ignored), np.array(counts)
-
-
-def _value(outcome: Done[Any] | Failed) -> Any:
-    if isinstance(outcome, Failed):
-        raise PredictionError(outcome.cause.partition(": ")[2] or outcome.cause)
-    return outcome.value

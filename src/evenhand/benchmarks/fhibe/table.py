@@ -1,15 +1,17 @@
 """The two tables of FHIBE on disk: found, read, sampled, and kept parsed.
 
 A table is a CSV with one row per subject and image. Cells are texts; boxes, keypoints and polygons
-are texts of Python literals, polygons of tens of kilobytes each. With a cache folder the parsed table
-is kept there as Parquet, named by the hash of the CSV, so that the second run reads only the columns
-it needs.
+are texts of Python literals, polygons of tens of kilobytes each. With a cache folder what was parsed
+is kept there as Parquet, named by the hash of the CSV, so that the second run parses nothing and reads
+only the columns that it needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.store import inputs
+from evenhand.store.writing import storing, write_whole
 
 BODY_TABLE = "fhibe_downsampled"
 FACE_TABLE = "fhibe_face_crop_align"
@@ -28,12 +31,12 @@ NEEDED = ("filepath", "json_path", "age", "location_country")
 MINI_SEED = 42
 MINI_ROWS = 50
 
-_FORMAT = 2  # of the parsed form; part of the cache's name
+CACHE = "fhibe"  # what `evenhand cache` lists
+_FORMAT = 3  # of the parsed form; part of the name of what is kept
 _MISSING = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
     "NULL", "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
-_NUMBERS = ("person_bbox", "face_bbox")
 _SHAPES = "segments"
 _POINTS = "keypoints"
 _CLASSES, _OUTLINES, _LENGTHS = "segments.class", "segments.points", "segments.lengths"
@@ -189,50 +192,102 @@ def mini_rows(rows: int, size: int) -> NDArray[np.int64]:
 
 
 def _kept(path: Path, fact: InputFact, cache: Path, wanted: Sequence[str]) -> Any:
+    """The wanted columns from kept files; what is not there yet is parsed and kept.
+
+    Plain cells are one file and every parsed column is another, so a task that needs no polygons parses none.
+    """
     import polars as pl
 
-    kept = cache / "fhibe" / f"{fact.sha256[:20]}-{_FORMAT}.parquet"
-    if not kept.exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = kept.with_suffix(".partial")
-        _parse(path, None).write_parquet(unfinished)
-        unfinished.rename(kept)
-    there = pl.read_parquet_schema(kept)
-    return pl.read_parquet(kept, columns=[name for name in _parsed_names(wanted) if name in there])
+    folder = cache / CACHE / f"{fact.sha256[:20]}-{_FORMAT}"
+    raw = None
+    cells = _read_kept(folder / "cells.parquet")
+    if cells is None:
+        raw = _read_csv(path)
+        cells = _keep(raw.drop([name for name in _PARSED if name in raw.columns]), folder / "cells.parquet")
+    there = raw.columns if raw is not None else _read_csv(path, rows=0).columns
+    frames = [cells.select([name for name in wanted if name in cells.columns])]
+    for name in (name for name in _PARSED if name in wanted and name in there):
+        found = _read_kept(folder / f"{name}.parquet")
+        if found is None:
+            raw = _read_csv(path) if raw is None else raw
+            found = _keep(pl.DataFrame(_PARSED[name](path, raw)), folder / f"{name}.parquet")
+        frames.append(found)
+    return pl.concat(frames, how="horizontal")
 
 
-def _parsed_names(wanted: Sequence[str]) -> list[str]:
-    inner = {_SHAPES: [_CLASSES, _OUTLINES, _LENGTHS], _POINTS: [_POINT_NAMES, _POINT_VALUES]}
-    return [part for name in wanted for part in inner.get(name, [name])]
-
-
-def _parse(path: Path, wanted: Sequence[str] | None) -> Any:
+def _read_kept(path: Path) -> Any:
+    """A kept file; None when it is not there or damaged."""
     import polars as pl
 
     try:
-        frame = pl.read_csv(path, infer_schema=False, null_values=list(_MISSING), truncate_ragged_lines=False)
+        return pl.read_parquet(path) if path.is_file() else None
+    except pl.exceptions.PolarsError:
+        return None
+
+
+def _keep(frame: Any, path: Path) -> Any:
+    content = io.BytesIO()
+    frame.write_parquet(content)
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, content.getvalue(), flush=False)
+    return frame
+
+
+def _parse(path: Path, wanted: Sequence[str]) -> Any:
+    """The wanted columns, parsed from the CSV alone."""
+    import polars as pl
+
+    raw = _read_csv(path)
+    plain = raw.select([name for name in wanted if name in raw.columns and name not in _PARSED])
+    parsed = [pl.DataFrame(_PARSED[name](path, raw)) for name in _PARSED if name in wanted and name in raw.columns]
+    return pl.concat([plain, *parsed], how="horizontal")
+
+
+def _read_csv(path: Path, *, rows: int | None = None) -> Any:
+    import polars as pl
+
+    try:
+        return pl.read_csv(
+            path, infer_schema=False, null_values=list(_MISSING), truncate_ragged_lines=False, n_rows=rows
+        )
     except pl.exceptions.PolarsError as error:
         raise DataError(f"{path} is not a table with commas and a header: {str(error).splitlines()[0]}") from None
-    if wanted is not None:
-        frame = frame.select([name for name in wanted if name in frame.columns])
-    for column in _NUMBERS:
-        if column in frame.columns:
-            lists = _literals(path, frame, column, _numbers)
-            frame = frame.with_columns(pl.Series(column, lists, dtype=pl.List(pl.Float64)))
-    if _SHAPES in frame.columns:
-        shapes = _literals(path, frame, _SHAPES, _segments)
-        frame = frame.drop(_SHAPES).with_columns(
-            pl.Series(_CLASSES, [row and row[0] for row in shapes], dtype=pl.List(pl.String)),
-            pl.Series(_LENGTHS, [row and row[1] for row in shapes], dtype=pl.List(pl.Int64)),
-            pl.Series(_OUTLINES, [row and row[2] for row in shapes], dtype=pl.List(pl.Int32)),
-        )
-    if _POINTS in frame.columns:
-        points = _literals(path, frame, _POINTS, _keypoints)
-        frame = frame.drop(_POINTS).with_columns(
-            pl.Series(_POINT_NAMES, [row and row[0] for row in points], dtype=pl.List(pl.String)),
-            pl.Series(_POINT_VALUES, [row and row[1] for row in points], dtype=pl.List(pl.Float64)),
-        )
-    return frame
+
+
+def _box_column(column: str, path: Path, raw: Any) -> list[Any]:
+    import polars as pl
+
+    return [pl.Series(column, _literals(path, raw, column, _numbers), dtype=pl.List(pl.Float64))]
+
+
+def _segment_columns(path: Path, raw: Any) -> list[Any]:
+    import polars as pl
+
+    shapes = _literals(path, raw, _SHAPES, _segments)
+    return [
+        pl.Series(_CLASSES, [row and row[0] for row in shapes], dtype=pl.List(pl.String)),
+        pl.Series(_LENGTHS, [row and row[1] for row in shapes], dtype=pl.List(pl.Int64)),
+        pl.Series(_OUTLINES, [row and row[2] for row in shapes], dtype=pl.List(pl.Int32)),
+    ]
+
+
+def _keypoint_columns(path: Path, raw: Any) -> list[Any]:
+    import polars as pl
+
+    points = _literals(path, raw, _POINTS, _keypoints)
+    return [
+        pl.Series(_POINT_NAMES, [row and row[0] for row in points], dtype=pl.List(pl.String)),
+        pl.Series(_POINT_VALUES, [row and row[1] for row in points], dtype=pl.List(pl.Float64)),
+    ]
+
+
+_PARSED: Mapping[str, Callable[[Path, Any], list[Any]]] = {
+    "person_bbox": partial(_box_column, "person_bbox"),
+    "face_bbox": partial(_box_column, "face_bbox"),
+    _SHAPES: _segment_columns,
+    _POINTS: _keypoint_columns,
+}
 
 
 def _literals(path: Path, frame: Any, column: str, read: Any) -> list[Any]:

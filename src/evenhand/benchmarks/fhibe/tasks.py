@@ -11,7 +11,7 @@ from typing import Any
 from evenhand.benchmarks.fhibe import codec, data, pictures, record, vocabulary
 from evenhand.benchmarks.fhibe.check import check_with
 from evenhand.benchmarks.fhibe.embeddings import EmbeddingCodec
-from evenhand.benchmarks.fhibe.metrics import AverageRecall, PartMeans, TarAtFar, ValidationRate
+from evenhand.benchmarks.fhibe.metrics import AverageRecall, PartMeans, TarAtFar, TarAtOwnFar, ValidationRate
 from evenhand.benchmarks.fhibe.options import (
     KeypointOptions,
     ParsingOptions,
@@ -21,6 +21,7 @@ from evenhand.benchmarks.fhibe.options import (
     VerificationOptions,
 )
 from evenhand.benchmarks.fhibe.sections import published_disparities, published_section
+from evenhand.benchmarks.fhibe.wrapped import adapt_wrapper
 from evenhand.core.metric import Direction, Metric
 from evenhand.core.task import About, Dataset, Task
 from evenhand.metrics.means import Mean
@@ -76,7 +77,7 @@ def _parsing_metrics(options: ParsingOptions) -> Metrics:
 
 
 def _verification_metrics(options: VerificationOptions) -> Metrics:
-    return (ValidationRate(), TarAtFar(far=options.far))
+    return (ValidationRate(), TarAtFar(far=options.far), TarAtOwnFar(far=options.far))
 
 
 def _picture_metrics(names: tuple[str, ...], options: PictureOptions) -> Metrics:
@@ -92,9 +93,11 @@ def _picture_metrics(names: tuple[str, ...], options: PictureOptions) -> Metrics
     )
 
 
-def load_for(task: str, load: Callable[[Path, Any], Dataset[Any]], folder: Path, options: Any) -> Dataset[Any]:
+def load_for(
+    task: str, load: Callable[..., Dataset[Any]], folder: Path, options: Any, cache: Path | None = None
+) -> Dataset[Any]:
     """The data of a task; every sample says which task it is asked for, as a wrapped model must know."""
-    found = load(folder, options)
+    found = load(folder, options, cache)
     asked = {"task": task, "custom_keypoints": getattr(options, "custom_keypoints", None)}
     return replace(found, samples=tuple(replace(one, given={**one.given, **asked}) for one in found.samples))
 
@@ -116,6 +119,8 @@ def _task(name: str, summary: str, load: Any, codec_: Any, **more: Any) -> Task[
         name=f"{FAMILY}/{name}",
         summary=summary,
         load=load,
+        load_kept=load,
+        adapt=adapt_wrapper,
         codec=codec_,
         about=about,
         attributes=vocabulary.DEFAULT_ATTRIBUTES,

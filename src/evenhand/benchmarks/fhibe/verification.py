@@ -77,8 +77,12 @@ class AcceptRate:
 
     @property
     def too_few_impostors(self) -> bool:
-        """Whether the threshold rests on fewer than thirty false accepts."""
-        return self.impostor * TARGET < FEW_EVENTS
+        """Whether a threshold at 0.001 rests on fewer than thirty false accepts."""
+        return self.rests_on_few(TARGET)
+
+    def rests_on_few(self, far: float) -> bool:
+        """Whether a threshold at a false accept rate rests on fewer than thirty false accepts."""
+        return self.impostor * far < FEW_EVENTS
 
 
 def group_validation(embeddings: Array, identities: Array) -> GroupValidation | None:
@@ -196,7 +200,8 @@ def accept_rate_at(
 ) -> AcceptRate:
     """Share of genuine pairs accepted at a threshold that was set elsewhere."""
     embeddings, codes = np.asarray(embeddings, dtype=np.float32), _codes(identities)
-    genuine, subject = _genuine(embeddings, codes)
+    pairs = genuine_pairs(codes)
+    genuine, subject = pair_scores(embeddings, pairs), codes[pairs.first]
     people = len(np.unique(codes))
     total = _impostor_count(codes) if impostor_pairs is None else impostor_pairs
     if not len(genuine) or threshold is None:
@@ -304,18 +309,61 @@ def _spread(values: list[float]) -> float | None:
     return float(np.std(known)) if known else None
 
 
-def _genuine(embeddings: Array, codes: Array) -> tuple[Array, Array]:
-    """Scores of all pairs of one identity, and the identity of each."""
+def genuine_pairs(codes: Array) -> Pairs:
+    """Positions of all pairs of one identity.
+
+    >>> found = genuine_pairs(np.array([1, 0, 1, 1]))
+    >>> sorted(zip(found.first.tolist(), found.second.tolist()))
+    [(0, 2), (0, 3), (2, 3)]
+    """
     order = np.argsort(codes, kind="stable")
     bounds = np.concatenate([[0], np.flatnonzero(np.diff(codes[order])) + 1, [len(codes)]])
-    scores, owners = [np.zeros(0, dtype=np.float32)], [np.zeros(0, dtype=np.int64)]
+    first, second = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for start, stop in itertools.pairwise(bounds):
         if stop - start > 1:
-            own = embeddings[order[start:stop]]
-            found = (own @ own.T)[np.triu_indices(stop - start, 1)]
-            scores.append(found)
-            owners.append(np.full(len(found), codes[order[start]]))
-    return np.concatenate(scores), np.concatenate(owners)
+            i, j = np.triu_indices(stop - start, 1)
+            first.append(order[start + i])
+            second.append(order[start + j])
+    return Pairs(np.concatenate(first), np.concatenate(second))
+
+
+def pair_scores(embeddings: Array, pairs: Pairs) -> NDArray[np.float32]:
+    """Dot products of pairs, in single precision."""
+    found = np.empty(len(pairs.first), dtype=np.float32)
+    for start in range(0, len(found), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        found[part] = np.einsum("ij,ij->i", embeddings[pairs.first[part]], embeddings[pairs.second[part]])
+    return found
+
+
+class HighImpostors(NamedTuple):
+    """The impostor pairs with the highest scores, highest first, and how many there are in all."""
+
+    pairs: Pairs
+    score: NDArray[np.float32]
+    total: int
+
+
+def highest_impostors(embeddings: Array, codes: Array, most: int) -> HighImpostors:
+    """The `most` impostor pairs with the highest scores; pairs whose score is not a number are never among them."""
+    n, total = len(codes), _impostor_count(codes)
+    first, second = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    kept = np.zeros(0, dtype=np.float32)
+    floor = np.float32(-np.inf)  # nothing at or below it can be among the highest
+    for start in range(0, n, _BLOCK):
+        stop = min(start + _BLOCK, n)
+        scores = embeddings[start:stop] @ embeddings[start:].T
+        rows, columns = np.nonzero(scores > floor)
+        apart = (columns > rows) & (codes[start + rows] != codes[start + columns])
+        rows, columns = rows[apart], columns[apart]
+        kept = np.concatenate([kept, scores[rows, columns]])
+        first, second = np.concatenate([first, start + rows]), np.concatenate([second, start + columns])
+        if len(kept) > most:
+            best = np.argpartition(kept, len(kept) - most)[len(kept) - most :]
+            kept, first, second = kept[best], first[best], second[best]
+            floor = np.nextafter(kept.min(), np.float32(-np.inf))
+    order = np.lexsort((second, first, -kept))
+    return HighImpostors(Pairs(first[order], second[order]), kept[order], total)
 
 
 def _codes(identities: Array) -> Array:
@@ -329,22 +377,11 @@ def _impostor_count(codes: Array) -> int:
 
 def _impostors(embeddings: Array, codes: Array, far: float) -> _Impostors:
     """How many impostor pairs there are, and the score that a share `far` of them reaches at most."""
-    n, total = len(codes), _impostor_count(codes)
+    total = _impostor_count(codes)
     allowed = int(np.floor(far * total))
-    if not total:
-        return _Impostors(0, None, 0)
-    kept = np.zeros(0, dtype=np.float32)
-    floor = np.float32(-np.inf)  # nothing at or below it can be among the highest `allowed + 1`
-    for start in range(0, n, _BLOCK):
-        stop = min(start + _BLOCK, n)
-        scores = embeddings[start:stop] @ embeddings[start:].T
-        rows, columns = np.nonzero(scores > floor)
-        apart = (columns > rows) & (codes[start + rows] != codes[start + columns])
-        kept = np.concatenate([kept, scores[rows[apart], columns[apart]]])
-        if len(kept) > allowed + 1:
-            kept = np.partition(kept, len(kept) - allowed - 1)[len(kept) - allowed - 1 :]
-            floor = np.nextafter(kept.min(), np.float32(-np.inf))
-    top = np.sort(kept)[::-1]  # the allowed + 1 highest
+    top = highest_impostors(embeddings, codes, allowed + 1).score if total else np.zeros(0, dtype=np.float32)
+    if not len(top):
+        return _Impostors(total, None, 0)
     limit = top[min(allowed, len(top) - 1)]  # the first score that must be refused
     above = top[top > limit]
     if len(above):

@@ -2,9 +2,7 @@
 
 A wrapper has `data_preprocessor(img_filepaths, **kwargs)`, which gives batches, and `__call__(batch)`,
 which gives one element per image of the batch; some tasks need `save_encoding`, `save_array`,
-`map_ears_to_skin` or `align_faces`. The contract ties answers to images by running position alone. Here
-the paths that a batch carries are used wherever it carries them, a loader that shuffles is refused,
-and one that drops or repeats an image is caught and the image named.
+`map_ears_to_skin` or `align_faces`. Which image an answer belongs to is found in `loading`.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +19,11 @@ from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.codec import Detections, PartProbabilities, PersonMasks, Poses, face_map
 from evenhand.benchmarks.fhibe.data import checked_keypoints
 from evenhand.benchmarks.fhibe.embeddings import aligned_path
+from evenhand.benchmarks.fhibe.loading import Desk, refuse_shuffling
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample
 from evenhand.geometry.boxes import extents
 from evenhand.geometry.masks import Runs, encode
-
-_DEEPEST = 3  # levels of a batch that are searched for paths
 
 
 @dataclass(frozen=True)
@@ -81,37 +77,41 @@ class WrappedModel:
         if not samples:
             return
         loader = self.wrapper.data_preprocessor(list(paths), **arguments)
-        _refuse_shuffling(self.name, loader)
-        by_path = dict(zip(paths, samples, strict=True))
-        by_path.update({str(sample.media[0]): sample for sample in samples})
-        answered: dict[str, None] = {}
-        waiting = iter(samples)
+        refuse_shuffling(self.name, loader)
+        desk = Desk(self.name, samples, paths, loader)
         for number, batch in enumerate(loader):
             outputs = _as_list(self.wrapper(batch))
-            named = paths_in(batch, by_path)
-            if len(named) == len(outputs) > 0:
-                chosen = [by_path[path] for path in named]
-            else:
-                chosen = list(islice(waiting, len(outputs)))
-                if len(chosen) < len(outputs):
-                    raise ModelError(
-                        f"{self.name}: batch {number} has {len(outputs)} answers, but only {len(chosen)} images were "
-                        f"left after {len(answered)}. The loader repeats images, or __call__ gives too many."
-                    )
-            for sample, output in zip(chosen, outputs, strict=True):
-                if sample.id in answered:
-                    raise ModelError(f"{self.name}: the loader gave image {sample.id} twice (batch {number}).")
-                answered[sample.id] = None
-                yield sample, output
-        dropped = [sample.id for sample in samples if sample.id not in answered]
-        if dropped:
-            raise ModelError(
-                f"{self.name}: the loader dropped {len(dropped)} of {len(samples)} images, such as {dropped[0]}. "
-                "It must give every image once (is `drop_last` set?)."
-            )
+            yield from zip(desk.take(number, batch, len(outputs)), outputs, strict=True)
+        desk.close()
 
 
-def predict_wrapped(wrapper: Any, samples: Iterable[Sample]) -> Iterator[tuple[str, Any]]:
+@dataclass(frozen=True)
+class Wrapped:
+    """Any object of the published contract as a model of the house, for every task whose samples it is given."""
+
+    name: str
+    wrapper: Any
+    cuda: bool = False
+
+    def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, Any]]:
+        """Answers by sample id."""
+        return predict_wrapped(self.wrapper, samples, name=self.name, cuda=self.cuda)
+
+
+def adapt_wrapper(found: Any, name: str, device: str) -> Wrapped | None:
+    """An object with `data_preprocessor` and `__call__` as a model of the house; None for any other.
+
+    It need not derive from our `BaseModelWrapper`: what counts is what it has.
+    """
+    if not callable(getattr(found, "data_preprocessor", None)) or not callable(found) or isinstance(found, type):
+        return None
+    own = getattr(found, "name", None)
+    return Wrapped(own if isinstance(own, str) and own else name, found, device.startswith("cuda"))
+
+
+def predict_wrapped(
+    wrapper: Any, samples: Iterable[Sample], *, name: str | None = None, cuda: bool = False
+) -> Iterator[tuple[str, Any]]:
     """The answers of a wrapper to samples of any FHIBE task: they say which, and where their data root is."""
     asked = list(samples)
     if not asked:
@@ -121,28 +121,9 @@ def predict_wrapped(wrapper: Any, samples: Iterable[Sample]) -> Iterator[tuple[s
         raise ModelError("A wrapped model answers samples of FHIBE tasks only.")
     parts = first.media[0].parts
     root = Path(*parts[: len(parts) - len(Path(first.id).parts)])
-    name = str(getattr(wrapper, "name", type(wrapper).__name__))
+    shown = name or str(getattr(wrapper, "name", type(wrapper).__name__))
     custom = first.given.get("custom_keypoints")
-    yield from WrappedModel(name, wrapper, first.given["task"], root, custom).predict(asked)
-
-
-def paths_in(batch: Any, known: Mapping[str, Any], depth: int = 0) -> list[str]:
-    """The known paths that a batch carries, in order; none when it carries none.
-
-    >>> paths_in({"image": [0, 1], "path": ["a.png", "b.png"]}, {"a.png": 1, "b.png": 2})
-    ['a.png', 'b.png']
-    """
-    if isinstance(batch, str | Path):
-        return [str(batch)] if str(batch) in known else []
-    if depth >= _DEEPEST:
-        return []
-    if isinstance(batch, Mapping):
-        parts: Iterable[Any] = batch.values()
-    elif isinstance(batch, list | tuple):
-        parts = batch
-    else:
-        return []
-    return [path for part in parts for path in paths_in(part, known, depth + 1)]
+    yield from WrappedModel(shown, wrapper, first.given["task"], root, custom, cuda).predict(asked)
 
 
 class _Reader:
@@ -228,6 +209,8 @@ class _Reader:
         scores = _array(output.get("scores", [])).reshape(-1)
         keep = _people(output, len(found))
         runs = tuple(_runs(mask) for mask, kept in zip(found, keep, strict=True) if kept)
+        for mask in runs:
+            self._of_picture(sample, (mask.height, mask.width), "mask")
         return PersonMasks(runs, tuple(scores[keep].tolist() if len(scores) == len(found) else ()))
 
     def poses(self, sample: Sample, output: Mapping[str, Any]) -> Poses:
@@ -257,8 +240,9 @@ class _Reader:
         )
 
     def face(self, sample: Sample, output: Mapping[str, Any]) -> Any:
-        labels = _array(_first(output, "detections"))
-        return face_map(np.squeeze(labels), ears_to_skin=bool(self.wrapper.map_ears_to_skin))
+        labels = np.squeeze(_array(_first(output, "detections")))
+        self._of_picture(sample, labels.shape, "label map")
+        return face_map(labels, ears_to_skin=bool(self.wrapper.map_ears_to_skin))
 
     def embedding(self, sample: Sample, output: Any) -> Any:
         vector = _array(_first(output, "embeddings", "detections") if isinstance(output, Mapping) else output)
@@ -280,6 +264,16 @@ class _Reader:
         target = self.folder / f"super_{Path(sample.id).name}"
         self.wrapper.save_array(output, str(target))
         return self._saved(sample, target, "save_array")
+
+    def _of_picture(self, sample: Sample, shape: tuple[int, ...], what: str) -> None:
+        """Raises ModelError when a mask has another size than its picture (turned or not, as cameras tag them)."""
+        size = picture_size(sample.media[0])
+        if size is not None and shape not in (size, size[::-1]):
+            found = " × ".join(str(side) for side in shape)
+            raise ModelError(
+                f"{self.model.name}: image {sample.id}: a {what} of {found} for a picture of {size[0]} × {size[1]} "
+                "(height × width). Bring it back to the picture's size."
+            )
 
     def _encoded(self, sample: Sample) -> Path:
         return self.folder / Path(sample.id).name
@@ -305,6 +299,17 @@ _READERS: Mapping[str, Callable[[_Reader, Sample, Any], Any]] = {
 }
 
 
+def picture_size(path: Path) -> tuple[int, int] | None:
+    """Height and width that a picture's header tells; None when it can't be read."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as picture:
+            return picture.height, picture.width
+    except OSError:
+        return None
+
+
 def _members(task: str) -> tuple[str, ...]:
     more = {
         "face_parsing": ("map_ears_to_skin",),
@@ -313,14 +318,6 @@ def _members(task: str) -> tuple[str, ...]:
         "face_super_resolution": ("save_array",),
     }
     return ("data_preprocessor", *more.get(task, ()))
-
-
-def _refuse_shuffling(name: str, loader: Any) -> None:
-    sampler = type(getattr(loader, "sampler", None)).__name__
-    if "Random" in sampler or "Weighted" in sampler:
-        raise ModelError(
-            f"{name}: the loader shuffles ({sampler}). It must give the images in the order of the list: shuffle=False."
-        )
 
 
 def _as_list(outputs: Any) -> list[Any]:

@@ -17,6 +17,7 @@ from evenhand.benchmarks.fhibe import grouping, scores, vocabulary
 from evenhand.benchmarks.fhibe.codec import OUTPUTS
 from evenhand.benchmarks.fhibe.disparity import Scored
 from evenhand.benchmarks.fhibe.options import FhibeOptions
+from evenhand.benchmarks.fhibe.parsing import score_faces
 from evenhand.benchmarks.fhibe.pictures import ENCODINGS, compare
 from evenhand.benchmarks.fhibe.record import embedding_table
 from evenhand.benchmarks.fhibe.tasks import task_named
@@ -182,14 +183,10 @@ def _parts(dataset: Dataset[Any], answers: Any, asked: Asked, options: Any, tool
 
 def _faces(dataset: Dataset[Any], answers: Any, asked: Asked, options: Any, tools: Tools) -> None:
     people = dataset.truth.people
-    found = []
-    for path, image in zip(dataset.truth.maps, people.images, strict=True):
-        try:
-            found.append(scores.face_score(scores.read_label_map(path), answers.get(image)))
-        except ValueError as error:
-            raise PredictionError(f"image {image}: {error}") from None
+    found = [one for part in score_faces(dataset.truth, answers, tools.engine, warn=tools.warn) for one in part]
     files.write_f1(asked.results, people, found)
-    _write(dataset, asked, Scored("F1", people.attributes, np.array([one.mean for one in found])))
+    means = np.array([np.nan if one is None else one.mean for one in found])
+    _write(dataset, asked, Scored("F1", people.attributes, means))
 
 
 def _verification(dataset: Dataset[Any], answers: Any, asked: Asked, options: Any, tools: Tools) -> None:

@@ -121,10 +121,10 @@ def part_summaries(found: PartScores, thresholds: Sequence[float]) -> dict[str, 
     }
 
 
-def write_f1(folder: Path, people: People, found: Iterable[FaceScore]) -> None:
-    """F1 of every label of every face."""
-    paths = _paths(people)
-    write_json(folder / "F1_scores.json", {path: dict(one.by_label) for path, one in zip(paths, found, strict=True)})
+def write_f1(folder: Path, people: People, found: Iterable[FaceScore | None]) -> None:
+    """F1 of every label of every face that could be read."""
+    known = {path: one for path, one in zip(_paths(people), found, strict=True) if one is not None}
+    write_json(folder / "F1_scores.json", {path: dict(one.by_label) for path, one in known.items()})
 
 
 def write_picture_scores(folder: Path, metric: str, people: People, scores: Array) -> None:

@@ -33,34 +33,44 @@ class Honest:
     estimates: tuple[Estimate, ...]
     contrasts: tuple[Contrast, ...]
 
+    margin: float = 0.05
+
+    def first(self, metric: str) -> list[Estimate]:
+        """The first output of a metric, in all groups."""
+        found = [estimate for estimate in self.estimates if estimate.metric == metric]
+        return [estimate for estimate in found if estimate.output == found[0].output]
+
     def of(self, metric: str, attribute: str) -> list[Estimate]:
         """The groups of one attribute, by the metric's first output."""
-        found = [estimate for estimate in self.estimates if estimate.metric == metric]
-        return [
-            estimate for estimate in found if estimate.output == found[0].output and estimate.group.by == (attribute,)
-        ]
+        return [estimate for estimate in self.first(metric) if estimate.group.by == (attribute,)]
 
 
-def from_outputs(task: str, folder: Path, data: Path, asked: Sequence[str], metrics: Sequence[str]) -> Honest:
-    """The stored outputs, evaluated with the thresholds that the folder shows."""
+def from_outputs(
+    task: str, folder: Path, data: Path, asked: Sequence[str], metrics: Sequence[str], *, mini: int | None = None
+) -> Honest:
+    """The stored outputs, evaluated with the thresholds that the folder shows; `mini` rows of the data, or all."""
     from evenhand.run import evaluate
 
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {} if mini is None else {"mini": mini}
     for metric in metrics:
         if metric in _OPTIONS and (levels := threshold_curve(folder, metric)[0]):
             options[_OPTIONS[metric]] = _grid(levels)
     if task == "keypoint_estimation" and (names := custom_keypoints(folder)):
         options["custom_keypoints"] = names
-    results = evaluate(task_named(task), folder, data, options=options, by=list(asked), depth=1).results
-    return Honest(results.estimates, results.contrasts)
+    entry = task_named(task)
+    results = evaluate(entry, folder, data, options=options, by=list(asked), depth=1).results
+    return Honest(results.estimates, results.contrasts, entry.margin)
 
 
-def from_picture_scores(task: str, folder: Path, data: Path, asked: Sequence[str], metrics: Sequence[str]) -> Honest:
+def from_picture_scores(
+    task: str, folder: Path, data: Path, asked: Sequence[str], metrics: Sequence[str], *, mini: int | None = None
+) -> Honest:
     """The stored score of every picture, with the subjects and attributes of the table."""
     from evenhand import stats
 
     entry = task_named(task)
-    options = parse_options(entry.options, {"metrics": tuple(metrics)})
+    given: dict[str, Any] = {"metrics": tuple(metrics)} | ({} if mini is None else {"mini": mini})
+    options = parse_options(entry.options, given)
     people = entry.load(data, options).truth.people
     columns = {}
     for metric in metrics:
@@ -70,7 +80,7 @@ def from_picture_scores(task: str, folder: Path, data: Path, asked: Sequence[str
         columns[metric.lower()] = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     rows = person_rows(people, columns)
     found = stats.analyse(tally(rows, entry.metrics(options), tuple(asked)), by=tuple(asked), depth=1)
-    return Honest(found.estimates, found.contrasts)
+    return Honest(found.estimates, found.contrasts, entry.margin)
 
 
 def _grid(levels: Sequence[float]) -> tuple[float, ...]:

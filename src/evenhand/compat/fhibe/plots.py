@@ -19,7 +19,7 @@ def curve(thresholds: Sequence[float], shares: Sequence[float], metric: str) -> 
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "width": 360,
-        "height": 220,
+        "height": 180,
         "data": {"values": values},
         "mark": {"type": "line", "point": True, "color": _BLUE},
         "encoding": {
@@ -34,8 +34,29 @@ def curve(thresholds: Sequence[float], shares: Sequence[float], metric: str) -> 
     }
 
 
-def groups(found: Bars, metric: str, attribute: str, limits: Limits) -> dict[str, Any]:
-    """One attribute: the mean of each group, with its 95 % interval where there is one."""
+def groups(
+    found: Bars,
+    metric: str,
+    attribute: str,
+    limits: Limits,
+    *,
+    everyone: float | None = None,
+    domain: tuple[float, float] | None = None,
+) -> dict[str, Any]:
+    """One attribute: the mean of each group, with its 95 % interval where there is one.
+
+    A dashed line stands at everyone's value; `domain` gives all attributes of a metric the same scale.
+    """
+    scale: dict[str, Any] = {"zero": False} if domain is None else {"domain": list(domain), "zero": False}
+    line: list[dict[str, Any]] = []
+    if everyone is not None:
+        line = [
+            {
+                "data": {"values": [{"everyone": everyone}]},
+                "mark": {"type": "rule", "strokeDash": [4, 3], "color": "#999999"},
+                "encoding": {"x": {"field": "everyone", "type": "quantitative", "scale": scale}, "y": None},
+            }
+        ]
     values: list[dict[str, Any]] = []
     for label, height, group in zip(found.labels, found.heights, found.groups, strict=True):
         low, high = limits.get(group, (None, None))
@@ -56,17 +77,18 @@ def groups(found: Bars, metric: str, attribute: str, limits: Limits) -> dict[str
         "data": {"values": values},
         "encoding": {"y": axis},
         "layer": [
+            *line,
             {
-                "mark": {"type": "rule", "color": "#555555"},
+                "mark": {"type": "rule", "color": "#555555", "clip": True},
                 "encoding": {
-                    "x": {"field": "low", "type": "quantitative", "title": metric, "scale": {"zero": False}},
+                    "x": {"field": "low", "type": "quantitative", "title": metric, "scale": scale},
                     "x2": {"field": "high"},
                 },
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 70, "stroke": "#222222", "strokeWidth": 0.6},
                 "encoding": {
-                    "x": {"field": "value", "type": "quantitative"},
+                    "x": {"field": "value", "type": "quantitative", "scale": scale},
                     "color": {"field": "fill", "type": "nominal", "scale": None},
                 },
             },

@@ -16,14 +16,21 @@ from typing import Any
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary, words
 from evenhand.benchmarks.fhibe.disparity import MIN_GROUP, Bars, bars, disparities, disparity_table
-from evenhand.compat.fhibe import plots, typeset
+from evenhand.compat.fhibe import plots, told, typeset
 from evenhand.compat.fhibe.arguments import dataset_folder, results_folder
 from evenhand.compat.fhibe.errors import ArgumentValueError
 from evenhand.compat.fhibe.honest import Honest, from_outputs, from_picture_scores
-from evenhand.compat.fhibe.stored import from_content, open_scores, stored_metrics, threshold_curve
+from evenhand.compat.fhibe.stored import (
+    custom_keypoints,
+    from_content,
+    open_scores,
+    scored_rows,
+    stored_metrics,
+    threshold_curve,
+)
 from evenhand.core.errors import EvenhandError
-from evenhand.core.records import Group
 
+UNBIASED = "TAR_AT_FAR"
 _PICTURE_TASKS = ("face_encoding", "face_super_resolution")
 
 
@@ -104,7 +111,7 @@ class BiasReport:
         metrics = stored_metrics(self.results_dir)
         if not metrics:
             raise ArgumentValueError(f"{self.results_dir} has no results. Run evaluate_task first.")
-        evaluated = self._evaluated(asked, metrics)
+        evaluated = self.judged(asked, metrics)
         pages = [self.pages(metric, asked, group_largest_regions, evaluated) for metric in metrics]
         target = self.results_dir / "bias_report"
         target.mkdir(parents=True, exist_ok=True)
@@ -123,28 +130,39 @@ class BiasReport:
     def pages(self, metric: str, asked: Sequence[str], regions: bool, evaluated: Honest | None) -> MetricPages:
         """What is shown of one metric."""
         stored = open_scores(self.results_dir, metric)
-        figures, found, honest = {}, {}, {}
-        for attribute in asked:
-            if metric == "VAL":
-                shown = _rates(stored.entries((attribute,)), attribute)
-            else:
-                shown = bars(stored, attribute, largest_regions=regions)
-            limits = _limits(evaluated, metric, attribute)
-            found[attribute] = shown
-            figures[attribute] = plots.groups(shown, metric, attribute, limits)
-            if rows := _honest(evaluated, metric, attribute):
-                honest[attribute] = rows
+        found = {
+            attribute: _rates(stored.entries((attribute,)), attribute)
+            if metric == "VAL"
+            else bars(stored, attribute, largest_regions=regions)
+            for attribute in asked
+        }
+        heights = [height for shown in found.values() for height in shown.heights]
+        judged = evaluated or Honest((), ())
+        whole, domain = told.everyone(judged, metric), told.domain(judged, metric, asked, heights)
+        figures = {
+            attribute: plots.groups(
+                shown,
+                metric,
+                attribute,
+                told.limits(judged, metric, attribute),
+                everyone=None if whole is None else whole.number,
+                domain=domain,
+            )
+            for attribute, shown in found.items()
+        }
+        by = _beside(metric)
+        honest = {attribute: rows for attribute in asked if (rows := told.group_rows(judged, by, attribute))}
         table = None if metric == "VAL" else disparity_table(stored, asked, largest_regions=regions)
         return MetricPages(metric, threshold_curve(self.results_dir, metric), figures, found, table, honest)
 
-    def _evaluated(self, asked: Sequence[str], metrics: Sequence[str]) -> Honest | None:
+    def judged(self, asked: Sequence[str], metrics: Sequence[str]) -> Honest | None:
         """The same outputs through the house's statistics; None when data or outputs are not at hand."""
-        if self.use_mini_dataset:
-            return None  # the size of the mini data set is not in the results folder
+        mini = scored_rows(self.results_dir) if self.use_mini_dataset else None
+        if self.use_mini_dataset and mini is None:
+            return None  # verification keeps no scores, so the size of its mini data set is not known
+        judge = from_picture_scores if self.task_name in _PICTURE_TASKS else from_outputs
         try:
-            if self.task_name in _PICTURE_TASKS:
-                return from_picture_scores(self.task_name, self.results_dir, self.data_rootdir, asked, metrics)
-            return from_outputs(self.task_name, self.results_dir, self.data_rootdir, asked, metrics)
+            return judge(self.task_name, self.results_dir, self.data_rootdir, asked, metrics, mini=mini)
         except EvenhandError:
             return None
 
@@ -159,7 +177,15 @@ class BiasReport:
     ) -> str:
         face = self.task_name in vocabulary.FACE_TASKS
         out = typeset.Document(f"Bias report: {self.task_name.replace('_', ' ')}")
-        out.line(f"Model: {self.model_name}. Data set: {self.dataset_name}, version {self.dataset_version}.")
+        out.facts(self._facts(pages, asked))
+        if evaluated is not None:
+            out.heading("In short")
+            for line in told.in_short(evaluated, [_beside(page.metric) for page in pages]):
+                out.bullet(line)
+            out.line("")
+            out.line(told.READING.format(margin=evaluated.margin))
+        else:
+            out.line(_NOT_JUDGED)
         out.heading("Task")
         out.line(words.TASKS[self.task_name])
         out.heading("Data")
@@ -167,7 +193,11 @@ class BiasReport:
         if pages and pages[0].metric.endswith("_DET"):
             parts = open_scores(self.results_dir, pages[0].metric).parts or ()
             out.line("Evaluated parts: " + ", ".join(parts) + ".")
-        out.line("Attributes: " + ", ".join(names.display_name(name) for name in asked) + ".")
+        out.heading("Metrics")
+        for page in pages:
+            title, meaning = words.METRICS[page.metric]
+            out.bullet(f"{page.metric}, {title}: {meaning}")
+        out.heading("What this report can't say")
         out.line(words.CAUTION)
         for number, page in enumerate(pages, start=1):
             self._metric(out, number, page, folder, stars, evaluated)
@@ -178,6 +208,16 @@ class BiasReport:
             more = "; grouped by continent or region here" if grouped else ""
             out.bullet(f"{names.display_name(name)}: {words.attribute_meaning(name)}{more}")
         return out.text
+
+    def _facts(self, pages: Sequence[MetricPages], asked: Sequence[str]) -> dict[str, str]:
+        mini = ", the mini data set" if self.use_mini_dataset else ""
+        return {
+            "Model": self.model_name,
+            "Task": self.task_name.replace("_", " "),
+            "Data": f"{self.dataset_name}, version {self.dataset_version}{mini}",
+            "Metrics": ", ".join(page.metric for page in pages),
+            "Attributes": ", ".join(names.display_name(name) for name in asked),
+        }
 
     def _metric(
         self,
@@ -192,11 +232,16 @@ class BiasReport:
         out.page()
         out.heading(f"Metric {number}. {page.metric}: {title}")
         out.line(meaning)
+        if page.metric in ("PCK", "AR_OKS"):
+            chosen = custom_keypoints(self.results_dir) or vocabulary.KEYPOINTS
+            out.line("Keypoints: " + ", ".join(chosen) + ".")
         if page.curve[0]:
             out.line("Thresholds: " + ", ".join(f"{level:.2f}" for level in page.curve[0]) + ".")
             plots.save(plots.curve(*page.curve, page.metric), folder / f"{page.metric}-curve.svg")
             out.image(f"{page.metric}-curve.svg")
+        out.line(_FIGURES)
         for attribute, spec in page.figures.items():
+            out.together()
             out.subheading(names.display_name(attribute))
             name = f"{page.metric}-{attribute}.svg"
             plots.save(spec, folder / name)
@@ -204,7 +249,10 @@ class BiasReport:
             if stars and page.bars[attribute].pairs:
                 out.line("Published marks: " + "; ".join(_marked(page.bars[attribute], attribute)) + ".")
             if attribute in page.honest:
-                out.table(["Group", "Value, 95 % interval", "Rows", "Subjects", "Size"], page.honest[attribute])
+                if page.metric == "VAL":
+                    out.line(_UNBIASED)
+                out.table(told.GROUP_HEADER, page.honest[attribute])
+            out.apart()
         out.page()
         out.heading("Published disparity table", level=2)
         if page.table is not None:
@@ -216,16 +264,35 @@ class BiasReport:
         else:
             out.line("No pair of groups was significant by the published procedure.")
         out.line(_PUBLISHED)
-        if rows := _verdicts(evaluated, page.metric):
-            out.heading("Pairs with subjects as units", level=2)
-            out.table(["Groups", "Difference, 95 % interval", "Adjusted p", "Verdict"], rows)
+        if evaluated is not None and (rows := told.pair_rows(evaluated, _beside(page.metric))):
+            out.heading(f"Pairs of groups by {_beside(page.metric)}, with subjects as units", level=2)
+            out.table(told.PAIR_HEADER, rows)
+            if len(rows) == told.MOST_PAIRS:
+                out.line(f"The first {told.MOST_PAIRS} pairs; `evenhand evaluate` lists all.")
 
 
+_FIGURES = (
+    "In the figures a point is a group's mean, the line through it the 95 % interval by subjects, the dashed "
+    "line everyone's mean; behind a group's name stands its number of rows. All attributes have the same scale."
+)
+_UNBIASED = (
+    "Beside VAL: the share of all genuine pairs accepted at a false accept rate of 0.001 that was set on everyone's "
+    "impostor pairs; unlike VAL it does not shrink with the number of pairs."
+)
+_NOT_JUDGED = (
+    "The model's stored outputs or the data could not be read, so there are no intervals: the figures and tables below "
+    "are the published numbers alone."
+)
 _PUBLISHED = (
     "By the published procedure, pictures of one subject count as independent, each attribute is corrected for its own "
     "pairs only, «worst» follows medians (and list order where these are equal), and the effect size is a z value that "
     "grows with the number of scores. For metrics where lower is better, «worst» is inverted."
 )
+
+
+def _beside(metric: str) -> str:
+    """The metric that groups are judged by where the published one can't be: VAL has no score per row."""
+    return UNBIASED if metric == "VAL" else metric
 
 
 def _checked(asked: Any) -> tuple[str, ...]:
@@ -245,52 +312,6 @@ def _rates(entries: Mapping[str, Any], attribute: str) -> Bars:
     )
     heights = tuple(float(entry["VAL"] or 0.0) for entry in entries.values())
     return Bars(labels, heights, sizes, tuple(values), (), ())
-
-
-def _limits(evaluated: Honest | None, metric: str, attribute: str) -> plots.Limits:
-    return {
-        estimate.group.terms[0][1]: (estimate.low, estimate.high)
-        for estimate in ([] if evaluated is None else evaluated.of(metric, attribute))
-        if estimate.low is not None and estimate.high is not None
-    }
-
-
-def _honest(evaluated: Honest | None, metric: str, attribute: str) -> list[list[str]]:
-    rows = []
-    for estimate in [] if evaluated is None else evaluated.of(metric, attribute):
-        if not estimate.rows:
-            continue
-        value = "undefined" if estimate.number is None else f"{estimate.number:.3f}"
-        limits = (
-            "" if estimate.low is None or estimate.high is None else f" ({estimate.low:.3f} to {estimate.high:.3f})"
-        )
-        level = names.display_value(attribute, estimate.group.terms[0][1])
-        rows.append([level, value + limits, str(estimate.rows), str(estimate.units), estimate.status.value])
-    return rows
-
-
-def _verdicts(evaluated: Honest | None, metric: str, most: int = 50) -> list[list[str]]:
-    if evaluated is None:
-        return []
-    found = [contrast for contrast in evaluated.contrasts if contrast.metric == metric and contrast.verdict is not None]
-    found.sort(key=lambda contrast: -abs(contrast.difference or 0.0))
-    rows = []
-    for contrast in found[:most]:
-        limits = "" if contrast.low is None else f" ({contrast.low:.3f} to {contrast.high:.3f})"
-        p = "" if contrast.adjusted is None else f"{contrast.adjusted:.3g}"
-        rows.append(
-            [
-                f"{_shown(contrast.first)} − {_shown(contrast.second)}",
-                f"{contrast.difference or 0.0:.3f}{limits}",
-                p,
-                "" if contrast.verdict is None else contrast.verdict.value,
-            ]
-        )
-    return rows
-
-
-def _shown(group: Group) -> str:
-    return ", ".join(names.display_value(name, level) for name, level in group.terms)
 
 
 def _marked(found: Bars, attribute: str) -> list[str]:

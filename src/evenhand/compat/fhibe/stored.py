@@ -32,11 +32,12 @@ class StoredScores:
     parts: tuple[str, ...] | None
 
     def groups(self, by: Sequence[str], part: str | None) -> dict[str, Array]:
-        """Every group of an attribute combination with its scores, in the order of the file."""
+        """Every group of an attribute combination with its scores, in file order; undefined ones left out."""
         entries = self.entries(by)
         if part is not None:
             entries = {key: entry[part] for key, entry in entries.items()}
-        return {key: np.array(entry["scores"], dtype=np.float64) for key, entry in entries.items()}
+        scores = {key: np.array(entry["scores"], dtype=np.float64) for key, entry in entries.items()}
+        return {key: found[~np.isnan(found)] for key, found in scores.items()}
 
     def entries(self, by: Sequence[str]) -> dict[str, Any]:
         """The raw entries of an attribute combination."""
@@ -90,6 +91,17 @@ def threshold_curve(folder: Path, metric: str) -> tuple[list[float], list[float]
     rows = np.array([entry["pcks@thresholds"] for entry in found["results"].values()], dtype=np.float64)
     known = rows[~np.isnan(rows).any(axis=1)]
     return list(found["thresholds"]), known.mean(axis=0).tolist() if len(known) else []
+
+
+def scored_rows(folder: Path) -> int | None:
+    """How many rows a results folder is about, by its score files; None when it has none (verification)."""
+    for name in ("gt_*_iou_scores.json", "oks_scores.json", "body_part_detections.json", "*_scores.json"):
+        for path in sorted(folder.glob(name)):
+            found = parse(inputs.read(path, RunError).data)
+            if isinstance(found, list | dict):
+                return len(found)
+    path = folder / "pck_scores_threshold.json"
+    return len(parse(inputs.read(path, RunError).data)["results"]) if path.is_file() else None
 
 
 def custom_keypoints(folder: Path) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from evenhand.core.errors import MissingExtraError
@@ -11,7 +11,9 @@ from evenhand.core.errors import MissingExtraError
 _HEAD = """#set document(title: {quoted}, date: none)
 #set page(paper: "us-letter", margin: 2cm, numbering: "1")
 #set text(size: 10pt)
+#set par(justify: false, leading: 0.6em)
 #set table(stroke: 0.4pt + gray, inset: 4pt)
+#show heading: it => block(above: 1.2em, below: 0.7em, it)
 #align(center, text(size: 18pt, weight: "bold")[{title}])
 """
 
@@ -46,6 +48,19 @@ class Document:
     def image(self, name: str) -> None:
         """A figure that lies beside the source."""
         self._pieces.append(f'#align(center, image("{name}", width: 75%))\n')
+
+    def together(self) -> None:
+        """What follows stays on one page, until `apart`."""
+        self._pieces.append("#block(breakable: false, width: 100%)[")
+
+    def apart(self) -> None:
+        """The end of what stays together."""
+        self._pieces.append("]\n")
+
+    def facts(self, entries: Mapping[str, str]) -> None:
+        """Names and values in two columns, without lines."""
+        cells = ", ".join(f"[*{escape(name)}*], [{escape(value)}]" for name, value in entries.items())
+        self._pieces.append(f"#table(columns: (auto, 1fr), stroke: none, inset: 3pt, {cells})\n")
 
     def page(self) -> None:
         """A new page."""
