@@ -21,6 +21,7 @@ from evenhand.instruments.published import WEIGHTS
 PUBLISHED = {  # names, shapes and counts of the authors' files
     "lpips-alex": ("backbone.features.10.weight", (256, 256, 3, 3), 15),
     "lpips-vgg": ("backbone.features.28.weight", (512, 512, 3, 3), 31),
+    "dists": ("shares.alpha", (1, 1475, 1, 1), 28),
     "inception-imagenet": ("Mixed_7c.branch3x3dbl_3b.conv.weight", (384, 384, 3, 1), 566),
     "inception-fid": ("fc.weight", (1008, 2048), 566),
     "vggface2": ("repeat_2.9.branch1.2.conv.weight", (128, 128, 7, 1), 714),

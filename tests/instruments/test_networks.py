@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from evenhand.instruments.architectures import ARCHITECTURES
 from evenhand.instruments.checkpoints import load_into, shapes_of
+from evenhand.instruments.networks.dists import Dists
 from evenhand.instruments.networks.inception_v3 import Form, InceptionV3
 from evenhand.instruments.networks.iresnet import Ir, IResNet
 from evenhand.instruments.networks.lpips import Lpips, alexnet, vgg16
@@ -165,6 +167,59 @@ def test_lpips_on_vgg16_equals_plain_layers() -> None:
     with torch.inference_mode():
         got = network(*(torch.from_numpy(x.astype(np.float32)) for x in (first, second)))
     assert_near(got, lpips_by_hand(layers, first, second, steps))
+
+
+def test_dists_equals_plain_layers() -> None:
+    network = seeded(Dists)
+    with torch.no_grad():  # shares are positive, as the authors' are
+        for share in (network.shares.alpha, network.shares.beta):  # type: ignore[union-attr]  # it is a Dists
+            share.abs_()  # type: ignore[union-attr,operator]
+    layers = Layers(network.state_dict())
+    hann = np.array([0.5, 1.0, 0.5])
+    window = np.outer(hann, hann) / np.outer(hann, hann).sum()
+
+    def halved(x: Array) -> Array:
+        padded = np.pad(x**2, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        windows = sliding_window_view(padded, (3, 3), axis=(2, 3))[:, :, ::2, ::2]
+        return np.sqrt((windows * window).sum(axis=(4, 5)) + 1e-12)
+
+    def depths(x: Array) -> list[Array]:
+        found = [x]
+        mean, deviation = (
+            np.array(part).reshape(1, 3, 1, 1) for part in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+        )
+        x = (x - mean) / deviation
+        for number, stage in enumerate(((0, 2), (5, 7), (10, 12, 14), (17, 19, 21), (24, 26, 28))):
+            x = halved(x) if number else x
+            for layer in stage:
+                x = relu(layers.conv(f"backbone.features.{layer}", x, 1, 1))
+            found.append(x)
+        return found
+
+    first, second = ((picture(33, 40, seed, 2) + 1) / 2 for seed in (1, 2))
+    texture, structure = [], []
+    for a, b in zip(depths(first), depths(second), strict=True):
+        both = [[one.reshape(-1) for one in side.reshape(-1, *side.shape[2:])] for side in (a, b)]
+        for x, y in zip(*both, strict=True):
+            texture.append((2 * x.mean() * y.mean() + 1e-6) / (x.mean() ** 2 + y.mean() ** 2 + 1e-6))
+            covariance = np.cov(x, y, bias=True)
+            structure.append((2 * covariance[0, 1] + 1e-6) / (np.trace(covariance) + 1e-6))
+    widths = np.cumsum([0, 3, 64, 128, 256, 512, 512])
+    alpha, beta = (layers.state[f"shares.{name}"].reshape(-1) for name in ("alpha", "beta"))
+    expected = np.ones(2)
+    place = 0
+    for low, high in pairwise(widths.tolist()):
+        for one in range(2):
+            part = slice(place, place + high - low)
+            expected[one] -= (alpha[low:high] * texture[part] + beta[low:high] * structure[part]).sum() / (
+                alpha.sum() + beta.sum()
+            )
+            place += high - low
+    with torch.inference_mode():
+        tensors = [torch.from_numpy(x.astype(np.float32)) for x in (first, second)]
+        got, same = network(*tensors), network(tensors[0], tensors[0])
+    assert_near(got, expected)
+    assert np.abs(same.numpy()).max() < 1e-6
 
 
 def inception_by_hand(layers: Layers, x: Array, form: Form) -> Array:

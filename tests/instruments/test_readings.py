@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from evenhand.instruments.comparers import ms_ssim_comparer, psnr_comparer, ssim
 from evenhand.instruments.errors import PictureError
 from evenhand.instruments.pictures import AS_IT_IS, HIS_EVALUATORS, Loading
 from evenhand.instruments.readers import PictureReader
-from evenhand.instruments.readings import Instrument, Pictures
+from evenhand.instruments.readings import Instrument, Pictures, measure
 
 SMALL = HIS_EVALUATORS.at(16, 16)
 
@@ -217,3 +218,22 @@ def test_multi_scale_ssim_can_be_asked_for_by_name(tmp_path: Path) -> None:
     assert ms_ssim_comparer("piq", loading=HIS_EVALUATORS.at(192, 192)).compare(paths, paths) == pytest.approx(1.0)
     with pytest.raises(OptionError, match="ms_ssim:wang2003"):
         ms_ssim_comparer("none")
+
+
+def test_a_file_that_never_ends_is_named_and_the_others_are_measured(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.png" for number in range(4)]
+    for number in (0, 1, 3):
+        Image.fromarray(np.full((8, 8, 3), 10 * number, np.uint8)).save(paths[number])
+    os.mkfifo(paths[2])  # a pipe that nobody writes to: reading it blocks
+
+    def mean(job: Pictures) -> list[float]:
+        return [float(job[0].pixels.mean())]
+
+    for workers in (1, 3):
+        instrument = Instrument("mean", AS_IT_IS, 1, alone=mean, workers=workers, limit=0.3)
+        found = measure(instrument, [(path,) for path in paths], ReadingCache(None, "mean"))
+        assert found.positions.tolist() == [0, 1, 3]
+        assert found.values[:, 0].tolist() == [0.0, 10.0, 30.0]
+        (problem,) = found.problems
+        assert problem.picture == str(paths[2])
+        assert "was not read within 0.3 seconds" in problem.reason

@@ -16,7 +16,7 @@ from evenhand.core.errors import DataError, OptionError, UnknownNameError
 from evenhand.instruments.architectures import Ready, build_network, fill_network
 from evenhand.instruments.bodies import PersonMask, PoseReader
 from evenhand.instruments.checkpoints import filled_tensors, load_into, shapes_of
-from evenhand.instruments.comparers import lpips_comparer
+from evenhand.instruments.comparers import dists_comparer, lpips_comparer
 from evenhand.instruments.detectors import face_detector, mtcnn_detector
 from evenhand.instruments.embedders import FaceSimilarity, face_embedder
 from evenhand.instruments.faces import Face
@@ -297,6 +297,45 @@ class OnePerson(torch.nn.Module):
         return rows
 
 
+class CountingPerson(OnePerson):
+    """Sees the person in bright pictures only, and counts the pictures it is shown."""
+
+    shown = 0
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        self.shown += len(pictures)
+        return super().forward(pictures) * (pictures.mean(dim=(1, 2, 3)) > 0.5)[:, None, None]
+
+
+def test_a_detector_looks_once_at_each_picture_and_says_where_it_found_nobody(tmp_path: Path) -> None:
+    paths = [saved(tmp_path / f"{grey}.png", np.full((64, 64, 3), grey, np.uint8)) for grey in (20, 200, 220)]
+    looker = CountingPerson()
+    detector = person_detector(image_size=64, scaling=Scaling.NONE, ready=Ready(looker, "counting", "cpu"))
+    ready = fill_network("osnet-ibn")
+    for _ in range(2):  # as for two networks that look at the same persons, without a cache on disk
+        reader = person_reader("osnet", detector=detector, image_size=64, ready=ready)
+        assert reader.found(paths).tolist() == [False, True, True]
+    assert looker.shown == 3
+
+
+class PersonAtTheEdge(OnePerson):
+    """A detector that sees a person so far to the right that the published scaling pushes them out of the picture."""
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        rows = super().forward(pictures)
+        rows[:, 0, :4] = torch.tensor([500.0, 100.0, 12.0, 60.0])
+        return rows
+
+
+def test_a_box_that_was_scaled_out_of_the_picture_is_an_error_or_the_whole_picture(tmp_path: Path) -> None:
+    path = saved(tmp_path / "edge.png", np.full((512, 512, 3), 90, np.uint8))
+    detector = person_detector(ready=Ready(PersonAtTheEdge(), "edge", "cpu"))
+    ready = fill_network("osnet-ibn")
+    with pytest.raises(DataError, match=r"edge\.png: the person's box .* has no pixel .*empty_crop=whole"):
+        person_reader("osnet", detector=detector, ready=ready).read([path])
+    assert person_reader("osnet", detector=detector, whole_if_empty=True, ready=ready).found([path]).tolist() == [False]
+
+
 def test_re_identification_reads_the_person_that_the_detector_found(tmp_path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
     other = pixels.copy()
@@ -305,7 +344,9 @@ def test_re_identification_reads_the_person_that_the_detector_found(tmp_path: Pa
     detector = person_detector(image_size=64, scaling=Scaling.NONE, ready=Ready(OnePerson(), "one", "cpu"))
     assert detector.read(paths).tolist() == [[1, 9, 7, 30, 40]] * 2
     ready = fill_network("osnet-ibn")
-    with_box = person_reader("osnet", detector=detector, image_size=64, ready=ready).read(paths)
+    reader = person_reader("osnet", detector=detector, image_size=64, ready=ready)
+    assert reader.found(paths).tolist() == [True, True]
+    with_box = reader.read(paths)
     assert with_box.shape == (2, 512)
     assert np.array_equal(with_box[0], with_box[1])
     whole = person_reader("osnet", image_size=64, ready=ready).read(paths)
@@ -314,3 +355,20 @@ def test_re_identification_reads_the_person_that_the_detector_found(tmp_path: Pa
         person_detector(image_size=100, ready=ready)
     with pytest.raises(OptionError, match="Use osnet or pcb"):
         person_reader("resnet")
+
+
+def test_dists_forgives_a_redrawn_texture_more_than_blur_and_more_than_lpips_does(tmp_path: Path) -> None:
+    """What its authors made it for: grass elsewhere is still grass, and blurred grass is not."""
+    grass = np.repeat(np.asarray(data.grass())[:, :, None], 3, axis=2)
+    places = {"here": grass[:256, :256], "elsewhere": grass[256:, 256:]}
+    places["blurred"] = cv2.GaussianBlur(places["here"], (0, 0), 2.0)
+    for name, pixels in places.items():
+        Image.fromarray(np.ascontiguousarray(pixels)).save(tmp_path / f"{name}.png")
+    here, others = [tmp_path / "here.png"] * 3, [tmp_path / f"{name}.png" for name in ("here", "elsewhere", "blurred")]
+    at_256 = HIS_EVALUATORS.at(256, 256)
+    same, elsewhere, blurred = dists_comparer(loading=at_256).compare(others, here)
+    assert abs(same) < 1e-6
+    assert 0.01 < elsewhere < blurred < 1
+    _, far, near = lpips_comparer("vgg", loading=at_256).compare(others, here)
+    assert elsewhere / blurred < 0.8 * far / near
+    assert dists_comparer(loading=at_256).compare(here[:1], others[2:]) == pytest.approx(blurred, abs=1e-6)

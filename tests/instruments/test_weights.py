@@ -80,7 +80,7 @@ def test_carried_weights_are_found_inside_their_packages_and_intact() -> None:
         assert status[name].presence is Presence.CARRIED, f"{name}: {status[name].note}"
     assert status["osnet-ibn"].presence is Presence.MISSING
     assert "osnet_ibn_x1_0_imagenet.pth" in status["osnet-ibn"].note
-    assert status["yolov3-spp"].note == "Run `evenhand weights get yolov3-spp --to DIR`."
+    assert status["yolov3-spp"].note == "Run `evenhand weights get yolov3-spp --to DIR` and set EVENHAND_WEIGHTS=DIR."
 
 
 def test_weights_that_are_missing_say_what_needs_them_and_what_to_do() -> None:

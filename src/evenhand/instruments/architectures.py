@@ -144,6 +144,12 @@ def _lpips_vgg() -> nn.Module:
     return Lpips(vgg16())
 
 
+def _dists() -> nn.Module:
+    from evenhand.instruments.networks.dists import Dists
+
+    return Dists()
+
+
 def _inception_imagenet() -> nn.Module:
     from evenhand.instruments.networks.inception_v3 import InceptionV3
 
@@ -209,6 +215,9 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
             "LPIPS on VGG-16",
             _lpips_vgg,
             (Part("vgg16", "backbone", ("classifier.",), gain=2.0), Part("lpips-vgg-heads", "heads", gain=2.0)),
+        ),
+        "dists": Architecture(
+            "DISTS", _dists, (Part("vgg16", "backbone", ("classifier.",), gain=2.0), Part("dists", "shares"))
         ),
         "inception-imagenet": Architecture(
             "Inception v3", _inception_imagenet, (Part("inception-imagenet", left_out=("AuxLogits.",), gain=2.0),)

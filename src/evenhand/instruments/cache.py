@@ -29,10 +29,13 @@ SHARD = 1024
 
 
 class ReadingCache:
-    """The stored readings of one instrument below `folder`; None for `folder` keeps nothing."""
+    """The stored readings of one instrument below `folder`.
 
-    def __init__(self, folder: Path | None, fingerprint: str) -> None:
-        self.fingerprint = fingerprint
+    Without a folder nothing is kept, unless `remember` keeps it in memory: for few numbers that are asked for twice.
+    """
+
+    def __init__(self, folder: Path | None, fingerprint: str, *, remember: bool = False) -> None:
+        self.fingerprint, self._remembers = fingerprint, remember
         self.place = folder / "readings" / hashlib.sha256(fingerprint.encode()).hexdigest()[:24] if folder else None
         self._rows: dict[str, tuple[NDArray[np.floating], int]] = {}
         self._waiting: dict[str, Vector] = {}
@@ -54,10 +57,10 @@ class ReadingCache:
 
     def add(self, readings: Mapping[str, Vector]) -> None:
         """Keep readings; they are written with others as one shard."""
-        if self.place is None:
+        if self.place is None and not self._remembers:
             return
         self._waiting.update(readings)
-        if len(self._waiting) >= SHARD:
+        if self.place is not None and len(self._waiting) >= SHARD:
             self.flush()
 
     def flush(self) -> None:

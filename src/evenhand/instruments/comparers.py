@@ -1,4 +1,4 @@
-"""Two pictures to one number: SSIM, MS-SSIM, PSNR and LPIPS, as comparers that protocols can ask for by name.
+"""Two pictures to one number: SSIM, MS-SSIM, PSNR, LPIPS and DISTS, as comparers that protocols can ask for by name.
 
 Each has a fingerprint (name, setting, loading, weights), compares lists of files in order, and names the pictures that
 can't be compared. `compare` insists on all of them; `comparisons` gives what could be measured and the reasons for the
@@ -19,7 +19,7 @@ from evenhand.core.errors import OptionError
 from evenhand.instruments import pixels
 from evenhand.instruments.architectures import NO_PATHS, Ready, WeightPaths, build_network
 from evenhand.instruments.cache import ReadingCache
-from evenhand.instruments.pictures import FHIBE, HIS_EVALUATORS, Loading
+from evenhand.instruments.pictures import FHIBE, HIS_EVALUATORS, Loading, Pixels, Resampling, resize
 from evenhand.instruments.pixels import MultiScaleSetting, PsnrSetting, SsimSetting, check_pair
 from evenhand.instruments.readings import Instrument, Pictures, Readings, Vectors, measure
 
@@ -107,6 +107,44 @@ def lpips_comparer(
 
     name = f"lpips-{backbone}|{network.fingerprint}|{load.fingerprint}"
     return PictureComparer(Instrument(name, load, 1, together=together, batch=batch if load.size else 1), cache)
+
+
+def dists_comparer(
+    *,
+    loading: Loading = HIS_EVALUATORS,
+    paths: WeightPaths = NO_PATHS,
+    folder: Path | None = None,
+    device: str = "cpu",
+    cache: Path | None = None,
+    batch: int = 8,
+    ready: Ready | None = None,
+) -> PictureComparer:
+    """DISTS on VGG-16; pictures whose shorter side is over 256 pixels are shrunk to that first, as its authors do."""
+    network = ready or build_network("dists", paths=paths, folder=folder, device=device)
+
+    def together(jobs: Sequence[Pictures]) -> Vectors:
+        import torch
+
+        for job in jobs:
+            check_pair(job[0].pixels, job[1].pixels, _LEAST_SIDE)
+        with torch.inference_mode():
+            first, second = (
+                unit_batch([_shorter_to_256(job[side].pixels) for job in jobs], network.device) for side in (0, 1)
+            )
+            distances: Tensor = network.network(first, second)
+            return distances.cpu().numpy()[:, None]
+
+    name = f"dists|{network.fingerprint}|{loading.fingerprint}|at-most-256"
+    return PictureComparer(Instrument(name, loading, 1, together=together, batch=batch if loading.size else 1), cache)
+
+
+def _shorter_to_256(picture: Pixels) -> Pixels:
+    """The picture with a shorter side of 256 pixels, by Pillow's bilinear filter; itself when it is not larger."""
+    height, width = picture.shape[:2]
+    shorter = min(height, width)
+    if shorter <= 256:
+        return picture
+    return resize(picture, (256 * height // shorter, 256 * width // shorter), Resampling.PILLOW_BILINEAR)
 
 
 def unit_batch(pictures: Sequence[NDArray[np.uint8]], device: str) -> Tensor:

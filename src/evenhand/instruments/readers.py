@@ -21,7 +21,7 @@ from evenhand.instruments.architectures import NO_PATHS, Ready, WeightPaths, bui
 from evenhand.instruments.cache import ReadingCache
 from evenhand.instruments.comparers import signed, unit_batch
 from evenhand.instruments.faces import crop, standardised
-from evenhand.instruments.people import Scaling, WholeBox, merge_rows, person_box, person_patches
+from evenhand.instruments.people import Scaling, WholeBox, has_pixels, merge_rows, person_box, person_patches
 from evenhand.instruments.pictures import HIS_EVALUATORS, Loading
 from evenhand.instruments.readings import Instrument, Pictures, Readings, Vectors, measure
 
@@ -36,6 +36,7 @@ class PictureReader:
     instrument: Instrument
     cache: Path | None = None
     beneath: PictureReader | None = None  # a detector that this reader asks, picture by picture
+    remember: bool = False  # in memory, where there is no cache
 
     @property
     def fingerprint(self) -> str:
@@ -45,7 +46,7 @@ class PictureReader:
     @cached_property
     def store(self) -> ReadingCache:
         """The readings that were taken before."""
-        return ReadingCache(self.cache, self.fingerprint)
+        return ReadingCache(self.cache, self.fingerprint, remember=self.remember)
 
     def read(self, images: Sequence[Path]) -> Vectors:
         """One vector per picture; an error that counts and names the pictures when some can't be read."""
@@ -71,7 +72,7 @@ class PictureReader:
 
 @dataclass(frozen=True)
 class FlaggedReader:
-    """A reader whose vectors come with the answer to «was there a face (a person)?»."""
+    """A reader whose vectors come with the answer to «was there a face, a person?»."""
 
     inner: PictureReader  # its first number is the flag
 
@@ -80,11 +81,11 @@ class FlaggedReader:
         return self.inner.fingerprint
 
     def read(self, images: Sequence[Path]) -> Vectors:
-        """One vector per picture; pictures without a face are read whole, as published."""
+        """One vector per picture; pictures without a face or person are read whole, as published."""
         return self.inner.read(images)[:, 1:]
 
     def found(self, images: Sequence[Path]) -> NDArray[np.bool_]:
-        """Whether a face was found in each picture."""
+        """Whether a face or person was found in each picture."""
         return self.inner.read(images)[:, 0] > 0
 
     def readings(self, images: Sequence[Path]) -> Readings:
@@ -142,7 +143,7 @@ def person_detector(
 
     loading = _his(image_size)
     name = f"yolov3-spp|{network.fingerprint}|{loading.fingerprint}|{scaling.name.lower()}"
-    return PictureReader(Instrument(name, loading, 5, together=together, batch=4), cache)
+    return PictureReader(Instrument(name, loading, 5, together=together, batch=4), cache, remember=True)
 
 
 def person_reader(
@@ -150,16 +151,19 @@ def person_reader(
     *,
     detector: PictureReader | None = None,
     strict: bool = False,
+    whole_if_empty: bool = False,
     image_size: int = 512,
     paths: WeightPaths = NO_PATHS,
     folder: Path | None = None,
     device: str = "cpu",
     cache: Path | None = None,
     ready: Ready | None = None,
-) -> PictureReader:
+) -> FlaggedReader:
     """Re-identification features: `osnet` (512) or `pcb` (12,288) of the person that `detector` finds.
 
-    Without a detector the whole picture is read; the published code then skips normalisation, `strict` does not.
+    Where it finds nobody the whole picture is read; with `whole_if_empty` also where the published scaling leaves a box
+    without pixels, which is an error otherwise. Without a detector all are; the published code then skips
+    normalisation, `strict` does not.
     """
     if which not in ("osnet", "pcb"):
         raise OptionError(f"There is no re-identification network {which!r}. Use osnet or pcb.")
@@ -172,17 +176,20 @@ def person_reader(
         import torch
 
         names = tuple(job[0].name for job in jobs)
-        boxes = _boxes(detector, names) if detector is not None else None
+        boxes = _boxes(detector, names, keep_empty=not whole_if_empty) if detector is not None else None
         with torch.inference_mode():
             pictures = unit_batch([job[0].pixels for job in jobs], network.device)
             patches = person_patches(pictures, boxes, size, names=names, normalise_without_boxes=strict)
             features: Tensor = network.network(patches)
-            return features.cpu().numpy()
+        found = [box is not None for box in boxes] if boxes is not None else [True] * len(jobs)
+        return _flagged(found, features)
 
     loading = _his(image_size)
     seen = detector.fingerprint if detector else f"no-detector{':normalised' if strict else ''}"
-    name = f"{which}|{network.fingerprint}|{loading.fingerprint}|{seen}"
-    return PictureReader(Instrument(name, loading, width, together=together), cache, beneath=detector)
+    name = f"{which}+found|{network.fingerprint}|{loading.fingerprint}|{seen}{'|whole-if-empty' * whole_if_empty}"
+    return FlaggedReader(
+        PictureReader(Instrument(name, loading, width + 1, together=together), cache, beneath=detector)
+    )
 
 
 def face_reader(
@@ -219,11 +226,16 @@ def face_reader(
                 inputs.append(functional.adaptive_avg_pool2d(whole, 160)[0])
         with torch.inference_mode():
             features: Tensor = network.network(torch.stack(inputs))
-        return np.concatenate([np.array(flags, np.float32)[:, None], features.cpu().numpy()], axis=1)
+        return _flagged(flags, features)
 
     loading = _his(image_size)
     name = f"face|{finder.fingerprint}|{network.fingerprint}|{loading.fingerprint}"
     return FlaggedReader(PictureReader(Instrument(name, loading, 513, together=together), cache))
+
+
+def _flagged(found: Sequence[bool], features: Tensor) -> Vectors:
+    """The features with what was found as their first number."""
+    return np.concatenate([np.array(found, np.float32)[:, None], features.cpu().numpy()], axis=1)
 
 
 def _his(image_size: int) -> Loading:
@@ -271,7 +283,8 @@ def _to_299_by_corners(batch: Tensor) -> Tensor:
     return (values - 128) / 128
 
 
-def _boxes(detector: PictureReader, names: tuple[str, ...]) -> tuple[WholeBox | None, ...]:
+def _boxes(detector: PictureReader, names: tuple[str, ...], *, keep_empty: bool) -> tuple[WholeBox | None, ...]:
     """The detector's boxes for the pictures of these names, from its cache where they were found before."""
     rows = detector.glance([Path(name) for name in names]).complete(detector.fingerprint)
-    return tuple((int(row[1]), int(row[2]), int(row[3]), int(row[4])) if row[0] > 0 else None for row in rows)
+    boxes = [(int(row[1]), int(row[2]), int(row[3]), int(row[4])) if row[0] > 0 else None for row in rows]
+    return tuple(box if box is not None and (keep_empty or has_pixels(box)) else None for box in boxes)

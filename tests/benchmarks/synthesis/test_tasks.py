@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,14 @@ import pytest
 from evenhand.benchmarks.synthesis import benchmark
 from evenhand.benchmarks.synthesis.degrading import DegradingModel, degrade
 from evenhand.benchmarks.synthesis.drawn import read, save
+from evenhand.benchmarks.synthesis.pairs import FramePair
+from evenhand.benchmarks.synthesis.record import PixelPart, measure_pixels
+from evenhand.benchmarks.synthesis.sections import how_it_was_measured
+from evenhand.core.engine import Workplace
 from evenhand.core.errors import DataError, InputError, OptionError, PredictionError
 from evenhand.core.metric import Undefined
 from evenhand.core.options import parse
+from evenhand.core.page import Table
 from evenhand.core.records import Group
 from evenhand.core.results import Results
 from evenhand.instruments.pixels import psnr, ssim
@@ -104,6 +110,51 @@ def test_an_unreadable_picture_is_named_and_costs_itself(real: Path, videos: Pat
     )
 
 
+def test_an_unreadable_prediction_is_as_bad_as_a_missing_one_but_an_unreadable_truth_is_nobody_s_fault(
+    real: Path, videos: Path, tmp_path: Path
+) -> None:
+    made = spoilt_copy(videos, tmp_path / "made", "nothing")
+    worst: dict[str, Any] = {"metrics": "ssim", "image_size": 32, **STRICT, "on_missing": "worst"}
+    (made / "002/1/1/0000.png").write_bytes(b"")
+    damaged = results("synthesis/paired", made, real, **worst).get("ssim/strict")
+    assert damaged.number == pytest.approx((11 * 1.0 - 1.0) / 12)
+    assert (damaged.rows, damaged.missing) == (12, 0)
+    (real / "001/1/1/0000.png").write_bytes(b"")
+    both = results("synthesis/paired", made, real, **worst).get("ssim/strict")
+    assert both.number == pytest.approx((10 * 1.0 - 1.0) / 11)
+    assert both.missing == 1
+
+
+def test_a_picture_that_never_ends_is_named_and_the_next_is_measured(real: Path) -> None:
+    paths = sorted(real.rglob("*.png"))[:3]
+    os.mkfifo(real / "pipe.png")  # nobody writes to it: reading it blocks
+    pairs = [FramePair(path.name, "a", "a", path, path) for path in (paths[0], real / "pipe.png", paths[1])]
+    rows = measure_pixels(PixelPart(tuple(pairs), ("ssim",), 32, time_limit=0.3), Workplace())
+    assert np.isnan(rows["ssim"]).tolist() == [False, True, False]
+    assert "pipe.png: was not read within 0.3 seconds" in rows["reason"][1]
+
+
+def test_what_a_network_is_made_of_is_part_of_the_run_s_fingerprint(real: Path, tmp_path: Path) -> None:
+    task = benchmark.find("synthesis/unpaired")
+
+    def inputs(**options: Any) -> set[tuple[str, str]]:
+        dataset = task.load(real, parse(task.options, options))
+        return {(Path(fact.path).name, fact.sha256) for fact in dataset.inputs}
+
+    assert "dists_weights.pt" not in dict(inputs(metrics="kid"))
+    paired = benchmark.find("synthesis/paired")
+    facts = paired.load(real, parse(paired.options, {"metrics": "lpips,dists"})).inputs
+    assert {"alexnet.ckpt", "vgg16.ckpt", "weights.pt", "alex.pth"} <= {Path(fact.path).name for fact in facts}
+    assert "face_recognition_sface_2021dec.onnx" in dict(inputs(metrics="CS:sface"))
+    own, told = tmp_path / "own.onnx", tmp_path / "own.toml"
+    own.write_bytes(b"one network")
+    told.write_text("size = [8, 8]")
+    first = inputs(metrics="fid:own", networks=f"own={own}")
+    assert {"own.onnx", "own.toml"} <= set(dict(first))
+    own.write_bytes(b"another")
+    assert inputs(metrics="fid:own", networks=f"own={own}") != first
+
+
 def test_unequal_sizes_are_squeezed_to_one_or_named(real: Path, videos: Path, tmp_path: Path) -> None:
     made = spoilt_copy(videos, tmp_path / "made", "nothing")
     one = made / "000/1/1/0000.png"
@@ -184,6 +235,26 @@ def test_a_metric_without_weights_is_said_to_be_unavailable_and_never_replaced(r
     assert isinstance(found.get("OS-CS-reid").value, Undefined)
     assert "yolov3-spp" in found.facts["not_available"]["osnet"]
     assert any("osnet is not available" in message for message in found.warnings)
+    share = found.get("person found").value
+    assert isinstance(share, Undefined)  # nobody was looked for, which is not the same as nobody was found
+    assert "not looked for" in share.reason
+
+
+def test_every_number_is_printed_with_the_share_it_was_measured_on_and_its_policy(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    ids = [f"v{n // 4}/{n}" for n in range(32)]
+    found = np.arange(32) % 4 != 0
+    for side, there in (("real", np.ones(32, bool)), ("made", found)):
+        np.savez(tmp_path / f"{side}.npz", ids=ids, osnet=rng.normal(size=(32, 5)), person_found=there)
+    paired = results("synthesis/paired", tmp_path / "made.npz", tmp_path / "real.npz", metrics="OS-CS-reid")
+    assert paired.get("person found").value == 0.75
+    assert (paired.get("OS-CS-reid").rows, paired.get("OS-CS-reid").missing) == (32, 0)
+    section = how_it_was_measured(paired)
+    assert section is not None
+    (row,) = next(block.rows for block in section.blocks if isinstance(block, Table))
+    assert row[:2] == ("OS-CS-reid", "published")
+    assert row[3:5] == (1.0, 0)
+    assert "looked at whole" in str(row[5])
 
 
 def test_a_checkpoint_of_another_architecture_is_named(real: Path, tmp_path: Path) -> None:
@@ -338,3 +409,43 @@ def test_a_frame_that_a_cross_imitation_lacks_is_a_row_without_features(videos: 
 
 def _options_of(name: str, metrics: str) -> Any:
     return parse(benchmark.find(f"synthesis/{name}").options, {"metrics": metrics})
+
+
+def test_other_detectors_and_embeddings_measure_faces_under_names_of_their_own(tmp_path: Path) -> None:
+    """MTCNN with VGGFace2 as published, YuNet with SFace, dlib: real weights on a photograph, from files to numbers."""
+    pytest.importorskip("torch")
+    import skimage.data
+
+    face = np.ascontiguousarray(skimage.data.astronaut()[:256, 96:352])
+    spoilt = {
+        "a/same": face,
+        "a/tinted": degrade(face, "colour", 0.2),
+        "b/mirrored": np.ascontiguousarray(face[:, ::-1]),
+        "b/blurred": degrade(face, "blur", 0.08),
+    }
+    for name, pixels in {**spoilt, "b/nobody": np.full_like(face, 90)}.items():
+        for side, shown in (("real", face if name != "b/nobody" else pixels), ("made", pixels)):
+            (tmp_path / side / name).parent.mkdir(parents=True, exist_ok=True)
+            save(str(tmp_path / side / f"{name}.png"), shown)
+    names = "face-CS,CS:sface,CS:dlib"
+    run = evaluate(
+        benchmark.find("synthesis/paired"),
+        tmp_path / "made",
+        tmp_path / "real",
+        options={"metrics": names, "image_size": 256},
+        by=(),
+        **QUICK,
+    )
+    rows = dict(zip(run.records()["item"].tolist(), range(5), strict=True))
+    for column in ("cosine_face", "cosine_sface", "cosine_dlib"):
+        cosine = run.records()[column]
+        assert cosine[rows["a/same"]] == pytest.approx(1.0, abs=1e-4)
+        assert cosine[rows["a/tinted"]] > 0.8
+        assert cosine[rows["a/tinted"]] > cosine[rows["b/blurred"]]
+        assert np.isnan(cosine[rows["b/nobody"]])
+    assert run.results.get("face found in the reference").value == pytest.approx(0.8)
+    assert (run.results.get("CS:sface/strict").rows, run.results.get("CS:sface/strict").missing) == (4, 1)
+    used = run.results.facts["instruments_used"]
+    assert "yunet" in used["sface"]
+    assert "dlib" in used["dlib"]
+    assert "mtcnn" in used["face"]

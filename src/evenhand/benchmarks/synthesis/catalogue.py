@@ -7,7 +7,7 @@ has every metric of a substitute network or of features that a user brings (`fid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -118,7 +118,12 @@ UNPAIRED_DEFAULT = ("is", "fid", "PCB-freid", "PCB-CS-reid")
 UNPAIRED_ORDER = ("is", "fid", "OS-freid", "OS-CS-reid", "PCB-freid", "PCB-CS-reid", "face-FD", "face-CS", "SSPE")
 """The fixed order of published results."""
 
+FACE_FOUND, PERSON_FOUND = "face found in the reference", "person found"
+"""The metrics that say on how many frames there was what the others are about."""
+
+_WHOLE = "frames in which no person is found are looked at whole, as published, and their share is given"
 _NO_FACE = "frames whose reference shows no face are left out, and their share is given"
+_FACELESS = "frames without a face are looked at whole and count too, as published"
 _OF_FEATURES = ("fid", "kid", "neighbours", "CS")  # what can be asked of features that a user brings: `fid:NAME`
 
 
@@ -215,9 +220,7 @@ def paired_metrics(names: Sequence[str], reading: Reading) -> tuple[AnyMetric, .
             if entry.feature in ("osnet", "pcb"):
                 continue  # the corrected ones look at other boxes: other rows
         found.append(_corrected_pair(entry))
-    if any(entry_of(name).feature == "face" for name in names):
-        found.append(Rate("face found in the reference", "reference_has_face", direction=Direction.NEITHER))
-    return tuple(found)
+    return (*found, *_shares_found(names))
 
 
 def unpaired_metrics(names: Sequence[str], reading: Reading, *, moments: bool = False) -> tuple[AnyMetric, ...]:
@@ -243,28 +246,43 @@ def unpaired_metrics(names: Sequence[str], reading: Reading, *, moments: bool = 
                 found.append(Frechet(shown, entry.feature, among=among))
         else:
             found.extend(_cosines(entry, reading))
-    if any(entry_of(name).feature == "face" for name in names):
-        found.append(
-            Rate("face found in the reference", "reference_has_face", direction=Direction.NEITHER, among="synthesised")
-        )
-    return tuple(found)
+    return (*found, *_shares_found(names))
+
+
+def _shares_found(names: Sequence[str]) -> Iterator[AnyMetric]:
+    """On how many frames there was what a metric is about."""
+    features = {entry_of(name).feature for name in names}
+    for needs, name, column, looked_for in (
+        ({"face"}, FACE_FOUND, "reference_has_face", "face_looked_for"),
+        ({"osnet", "pcb"}, PERSON_FOUND, "person_found", "person_looked_for"),
+    ):
+        if features & needs:
+            nothing = "it was not looked for: the network is not available"
+            yield Rate(name, column, direction=Direction.NEITHER, among=looked_for, nothing=nothing)
 
 
 def _cosines(entry: Entry, reading: Reading) -> list[AnyMetric]:
     found: list[AnyMetric] = []
     column = column_of(entry.name)
     if reading is Reading.COMPAT:
-        found.append(PublishedMean(entry.name, column, direction=entry.direction, about=entry.definition))
+        found.append(
+            PublishedMean(
+                entry.name,
+                column,
+                direction=entry.direction,
+                policy=_policy(entry, all_frames=True),
+                about=entry.definition,
+            )
+        )
     if reading is Reading.STRICT or entry.feature not in ("osnet", "pcb"):
         weight = "face_asked" if entry.feature == "face" else "asked"
-        policy = _NO_FACE if entry.feature == "face" else LEFT_OUT
         found.append(
             PublishedMean(
                 entry.name + STRICT,
                 column,
                 weight,
                 entry.direction,
-                policy,
+                _policy(entry),
                 about=entry.definition,
                 per_frame=True,
             )
@@ -279,17 +297,26 @@ def _published_pair(entry: Entry) -> AnyMetric:
             entry.name, "face_published", "face_weight", entry.direction, policy, about=entry.definition
         )
     kind = PublishedDecibels if entry.name == "psnr" else PublishedMean
-    return kind(entry.name, column_of(entry.name), direction=entry.direction, about=entry.definition)
+    return kind(
+        entry.name, column_of(entry.name), direction=entry.direction, policy=_policy(entry), about=entry.definition
+    )
 
 
 def _corrected_pair(entry: Entry) -> AnyMetric:
     if entry.name == "psnr":
         return DecibelsOfFrames("psnr" + STRICT)
-    policy = _NO_FACE if entry.feature == "face" else LEFT_OUT
+    policy = _policy(entry)
     column, nothing = column_of(entry.name), "no frame could be measured"
     return FrameMean(
         entry.name + STRICT, column, entry.direction, nothing=nothing, about=entry.definition, policy=policy
     )
+
+
+def _policy(entry: Entry, *, all_frames: bool = False) -> str:
+    """What becomes of frames that do not show what a metric is about. `all_frames`: the published unpaired face-CS."""
+    if entry.feature == "face":
+        return _FACELESS if all_frames else _NO_FACE
+    return _WHOLE if entry.feature in ("osnet", "pcb") else LEFT_OUT
 
 
 def column_of(name: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evenhand.benchmarks.synthesis.catalogue import features_of
+from evenhand.benchmarks.synthesis.catalogue import canonical, features_of
 from evenhand.benchmarks.synthesis.features import FEATURES_FILE, FeatureTable, read_features
 from evenhand.benchmarks.synthesis.folders import (
     ATTRIBUTES_FILE,
@@ -23,6 +23,7 @@ from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Reading
 from evenhand.benchmarks.synthesis.protocol_file import Question
 from evenhand.core.errors import DataError
 from evenhand.core.task import Dataset, InputFact, Sample
+from evenhand.store.inputs import hash_of
 
 VIDEO = "video"
 """The attribute that every row has: grouping by it gives a table per video."""
@@ -103,7 +104,7 @@ def load_folder(data: Path, options: SynthesisOptions) -> Dataset[FrameSet]:
         samples,
         frames,
         levels,
-        (*frames.inputs, *weight_facts(options, frames.features, has_pictures=frames.has_pictures)),
+        (*frames.inputs, *weight_facts(options)),
         frames.warnings,
         {"frames": len(samples), "videos": len(units), "reading": options.reading},
     )
@@ -152,15 +153,21 @@ def find_protocol(data: Path, dataset: str, question: Question, given: Path | No
     )
 
 
-def weight_facts(options: SynthesisOptions, features: FeatureTable, *, has_pictures: bool) -> tuple[InputFact, ...]:
-    """The weights files that will be used, so that a result is tied to them."""
-    if not has_pictures:
-        return ()
+def weight_facts(options: SynthesisOptions) -> tuple[InputFact, ...]:
+    """The weights and the user's own networks that may be used, so that a result is tied to them.
+
+    Features that were computed before may make some of them unnecessary on one side or on both; whether they do is
+    known only when the predictions are read.
+    """
+    onnx = options.onnx
     needed: dict[str, None] = {}
-    for feature in (*features_of(options.metrics, options.rules), *options.metrics):
-        if feature not in features:
-            needed |= dict.fromkeys(WEIGHTS.get("lps" if feature == "lpips" else feature, ()))
     facts = []
+    for feature in (*features_of(options.metrics, options.rules), *map(canonical, options.metrics)):
+        if feature in onnx:
+            files = (onnx[feature], onnx[feature].with_suffix(".toml"))
+            facts += [hash_of(path, DataError) for path in files if path.is_file()]
+        else:
+            needed |= dict.fromkeys(WEIGHTS.get(feature, ()))
     if needed:
         from evenhand.instruments.weights import weight_status
 
@@ -218,7 +225,7 @@ def _load(data: Path, options: ProtocolOptions, question: Question, *, cross: bo
             protocol.fact,
             *attributes.inputs,
             *features.inputs,
-            *weight_facts(options, features, has_pictures=True),
+            *weight_facts(options),
         ),
         tuple(protocol.warnings()) if options.rules is Reading.COMPAT else (),
         {"items": len(items), "frames": frames, "reading": options.reading, "sources": protocol.sources},

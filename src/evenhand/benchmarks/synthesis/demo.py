@@ -118,7 +118,7 @@ def write_videos(data: Path, videos: Sequence[Video], *, frames: int = FRAMES, s
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("video", "clothing", "motion", "sex"))
         writer.writerows((video.name, video.clothing, video.motion, video.sex) for video in videos)
-    _write_layouts(data)
+    write_layouts(data)
 
 
 def frame_of(video: Video, frame: int, frames: int = FRAMES, size: int = SIZE) -> Pixels:
@@ -140,10 +140,10 @@ def _imitate(data: Path, made: Path, videos: Sequence[Video]) -> None:
                 spoilt = degrade(picture, "blur", video.blur)
                 save(str(made / side / f"pred_{number:08d}.png"), spoilt)
             number += 1
-    _write_layouts(made)
+    write_layouts(made)
 
 
-def _write_layouts(folder: Path) -> None:
+def write_layouts(folder: Path) -> None:
     """A file of features: mean and spread of colour in patches of each picture."""
     ids, rows = [], []
     for path in sorted(folder.rglob("*.png")):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ WEIGHTS: Mapping[str, tuple[str, ...]] = {
     "pcb": ("yolov3-spp", "pcb"),
     "face": ("mtcnn-pnet", "mtcnn-rnet", "mtcnn-onet", "vggface2"),
     "lps": ("alexnet", "lpips-alex-heads"),
+    "dists": ("vgg16", "dists"),
+    "sface": ("yunet", "sface"),
+    "dlib": ("dlib-landmarks", "dlib-embedding"),
 }
 """The weights that a feature or comparison needs when a network has to read it."""
 
@@ -71,6 +74,7 @@ class Networks:
     weights: Path | None = None
     device: str = "cpu"
     cache: Path | None = None
+    empty_crop: Literal["error", "whole"] = "error"  # a person's box without pixels
     onnx: Mapping[str, Path] = field(default_factory=dict)  # features of a user's own network
     given: Mapping[str, Any] = field(default_factory=dict)
     fingerprints: dict[str, str] = field(default_factory=dict)  # of what was used, filled as it is built
@@ -114,7 +118,12 @@ class Networks:
                 strict = self.reading is Reading.STRICT
                 detector = self.built["detector"]
                 return readers.person_reader(
-                    feature, detector=detector, strict=strict, image_size=self.image_size, **common
+                    feature,
+                    detector=detector,
+                    strict=strict,
+                    whole_if_empty=self.empty_crop == "whole",
+                    image_size=self.image_size,
+                    **common,
                 )
             case "face":
                 return readers.face_reader(image_size=self.image_size, **common)
@@ -123,6 +132,9 @@ class Networks:
             case "lps":
                 loading = pictures.HIS_EVALUATORS.at(self.image_size, self.image_size)
                 return comparers.lpips_comparer("alex", loading=loading, **common)
+            case "dists":
+                loading = pictures.HIS_EVALUATORS.at(self.image_size, self.image_size)
+                return comparers.dists_comparer(loading=loading, **common)
         raise InputError(
             f"there is no network for {feature!r}. Bring its values for every frame in features.npz, or a network as "
             f"ONNX file ({feature}=FILE.onnx among the networks)."
@@ -217,7 +229,7 @@ class Looks:
         instrument = self.networks.instrument(feature)
         readings = self._readings(instrument, feature, tuple(paths))
         rows = readings.values
-        flagged = hasattr(instrument, "found")  # its first number says whether a face was found
+        flagged = hasattr(instrument, "found")  # its first number says whether a face or person was found
         width = rows.shape[1] - flagged
         values, reasons = np.full((len(paths), width), np.nan, dtype=np.float32), [""] * len(paths)
         found = np.zeros(len(paths), dtype=np.bool_)
@@ -227,10 +239,6 @@ class Looks:
             values = np.full((len(paths), vectors.shape[1]), np.nan, dtype=np.float32)
         values[readings.positions] = vectors
         found[readings.positions] = rows[:, 0] > 0 if flagged else True
-        detector = self.networks.built.get("detector")
-        if feature in ("osnet", "pcb") and detector is not None and self.networks.cache is not None:
-            boxes = detector.readings(list(paths))  # kept when the features were read
-            found[boxes.positions] = boxes.values[:, 0] > 0
         for problem in readings.problems:
             reasons[problem.position] = f"{problem.picture}: {problem.reason}"
         return Seen(values, found, tuple(reasons))

@@ -25,6 +25,11 @@ class SynthesisOptions(Options):
         "error",
         "a frame that can't be measured stops the evaluation, is left out, or counts as the worst (strict only)",
     )
+    empty_crop: Literal["error", "whole"] = option(
+        "error",
+        "a person's box without pixels, as the published scaling gives near an edge, stops the evaluation or makes the "
+        "whole picture count",
+    )
     weights: Path | None = option(None, "a folder with weights files; `evenhand weights` lists them")
     networks: tuple[str, ...] = option((), "networks of your own for features: NAME=FILE.onnx")
 

@@ -6,11 +6,12 @@ the shorter one and says nothing; here `compat` cuts and warns with the counts, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from evenhand.benchmarks.synthesis.imitation import Outcome, Unfinished
+from evenhand.benchmarks.synthesis.items import Item
 from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.core.errors import PredictionError
 
@@ -60,13 +61,18 @@ def pair_up(
 
 
 def pair_lists(outcomes: Iterable[Outcome], *, reading: Reading, warn: Callable[[str], None]) -> PairLists:
-    """The pairs of every finished item: self-imitations with the frames themselves, cross-imitations with the flag."""
+    """The pairs of every item: self-imitations with the frames themselves, cross-imitations with the flag.
+
+    The frames of an item that was not finished are there too, without a prediction and with the reason.
+    """
     own: list[FramePair] = []
     cross: list[FramePair] = []
     unfinished: list[tuple[str, Unfinished]] = []
     for item, answer, _ in outcomes:
         if isinstance(answer, Unfinished):
             unfinished.append((item.name, answer))
+            own.extend(_without_pictures(item, item.own.images, answer))
+            cross.extend(_without_pictures(item, item.flag if item.cross is not None else (), answer))
             continue
         own.extend(pair_up(answer.own, item.own.images, item=item.name, unit=item.video, reading=reading, warn=warn))
         if item.cross is not None:
@@ -77,3 +83,8 @@ def pair_lists(outcomes: Iterable[Outcome], *, reading: Reading, warn: Callable[
                 )
             cross.extend(pair_up(answer.cross, item.flag, item=item.name, unit=item.video, reading=reading, warn=warn))
     return PairLists(tuple(own), tuple(cross), tuple(unfinished))
+
+
+def _without_pictures(item: Item, references: Sequence[Path], why: Unfinished) -> Iterator[FramePair]:
+    for position, real in enumerate(references):
+        yield FramePair(f"{item.name}:{position:04d}", item.name, item.video, None, real, why.cause)

@@ -22,11 +22,22 @@ from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.core.engine import Engine, Serial, Workplace, finished
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array, Attribute, Records, blocks
+from evenhand.instruments.ahead import TIME_LIMIT
 
 PART = 256  # pairs that are measured together
+DECODED_AHEAD = 2  # pairs of pictures that wait in memory while one is compared
 PIXELS = ("ssim", "psnr", "ms-ssim")
-WORST: Mapping[str, float] = {"ssim": -1.0, "psnr": 0.0, "ms_ssim": 0.0, "lps": 1.0, "squared_error": 4.0}
-"""What a missing frame counts as under `on_missing=worst`; cosines count as −1. Distances of sets leave it out."""
+WORST: Mapping[str, float] = {
+    "ssim": -1.0,
+    "psnr": 0.0,
+    "ms_ssim": 0.0,
+    "lps": 1.0,
+    "dists": 1.0,
+    "squared_error": 4.0,
+}
+"""What a missing or unreadable frame counts as under `on_missing=worst`; cosines count as −1.
+
+Distances of sets leave it out, and so does the body error, which has no worst."""
 
 _NO_FACE = "no face in the reference"
 _NO_PERSON = "no person found: the whole picture was looked at"
@@ -55,6 +66,7 @@ class PixelPart(NamedTuple):
     pairs: tuple[FramePair, ...]
     names: tuple[str, ...]
     image_size: int
+    time_limit: float = TIME_LIMIT
 
 
 def paired_rows(pairs: Sequence[FramePair], looks: Looks, asked: Asked) -> Iterator[Records]:
@@ -78,18 +90,19 @@ def paired_rows(pairs: Sequence[FramePair], looks: Looks, asked: Asked) -> Itera
             known = references[span.start // PART] if feature == "face" else None
             values, why, persons = _cosines(looks, feature, part, known)
             if feature in ("osnet", "pcb"):
-                columns["person_reason"] = _why(persons, _NO_PERSON)
+                _note_persons(columns, persons, looked_for=True)
             columns["sspe" if feature == "body" else f"cosine_{feature}"] = values
             _note(reasons, why)
-        if any(entry_of(name).feature in ("osnet", "pcb") for name in asked.names):
-            columns.setdefault("person_reason", np.full(len(part), _NOT_LOOKED_FOR))
+        if any(entry_of(name).feature in ("osnet", "pcb") for name in asked.names) and "person_found" not in columns:
+            _note_persons(columns, np.zeros(len(part), dtype=np.bool_), looked_for=False)
         for name in asked.names:  # what is not available is a column without values
             columns.setdefault(column_of(name), np.full(len(part), np.nan))
         columns["weight"] = weights[span]
         if "face-CS" in asked.names:
             found = faces[span] if faces is not None else np.zeros(len(part), dtype=np.bool_)
             columns["reference_has_face"] = found
-            columns["face_reason"] = _why(found, _NO_FACE)
+            columns["face_looked_for"] = np.full(len(part), faces is not None)
+            columns["face_reason"] = _why(found, _NO_FACE if faces is not None else _NOT_LOOKED_FOR)
             if shares is not None:
                 cosine = columns["cosine_face"]
                 columns["face_published"] = np.where(found, cosine, np.where(np.isnan(cosine), np.nan, 0.0))
@@ -148,10 +161,10 @@ def unpaired_rows(pairs: Sequence[FramePair], looks: Looks, asked: Asked) -> Ite
 
 
 def measure_pixels(part: PixelPart, place: Workplace) -> Records:
-    """The pixel metrics of some pairs: what a worker does."""
+    """The pixel metrics of some pairs: what a worker does. The next pair is decoded while one is compared."""
+    from evenhand.instruments.ahead import ahead
     from evenhand.instruments.errors import PictureError
-    from evenhand.instruments.pictures import HIS_EVALUATORS, Loading, load
-    from evenhand.instruments.pixels import MS_SSIM, PSNR, ms_ssim, psnr, ssim
+    from evenhand.instruments.pictures import HIS_EVALUATORS, Loading, Pixels, load
 
     size = part.image_size
     loading = HIS_EVALUATORS.at(size, size) if size else Loading("his_evaluators", HIS_EVALUATORS.decoder)
@@ -160,22 +173,33 @@ def measure_pixels(part: PixelPart, place: Workplace) -> Records:
     if "psnr" in part.names:
         columns["squared_error"] = np.full(count, np.nan)
     reasons = [""] * count
-    for number, pair in enumerate(part.pairs):
-        if pair.prediction is None or pair.reference is None or not part.names:
-            continue
+
+    def decoded(paths: tuple[Path, Path]) -> tuple[Pixels, Pixels] | PictureError:
         try:
-            made, real = load(pair.prediction, loading).pixels, load(pair.reference, loading).pixels
-            for name in part.names:
-                if name == "ssim":
-                    columns["ssim"][number] = ssim(made, real)
-                elif name == "ms-ssim":
-                    columns["ms_ssim"][number] = ms_ssim(made, real, MS_SSIM["pytorch_msssim"])
-                else:
-                    columns["psnr"][number] = psnr(made, real)
-                    fixed = psnr(made, real, PSNR["his_evaluators_strict"])
-                    columns["squared_error"][number] = 4.0 * 10.0 ** (-fixed / 10.0)
+            return load(paths[0], loading).pixels, load(paths[1], loading).pixels
         except PictureError as error:
-            where = "" if error.picture.startswith(str(pair.prediction.parent)) else f"{pair.prediction.name}, "
+            return error
+
+    whole = {
+        number: (pair.prediction, pair.reference)
+        for number, pair in enumerate(part.pairs)
+        if pair.prediction is not None and pair.reference is not None and part.names
+    }
+    for (number, paths), outcome in zip(
+        whole.items(),
+        ahead(whole.values(), decoded, workers=1, depth=DECODED_AHEAD, limit=part.time_limit),
+        strict=True,
+    ):
+        try:
+            if outcome.done is None:
+                both = " or ".join(map(str, paths))
+                raise PictureError(both, f"was not read within {part.time_limit:g} seconds. Write it again.")
+            if isinstance(outcome.done, PictureError):
+                raise outcome.done
+            for name, value in _pixel_values(*outcome.done, part.names).items():
+                columns[name][number] = value
+        except PictureError as error:
+            where = "" if error.picture.startswith(str(paths[0].parent)) else f"{paths[0].name}, "
             reasons[number] = f"{where}{error}"
     columns |= {
         "item": np.array([pair.id for pair in part.pairs], dtype=np.str_),
@@ -183,6 +207,21 @@ def measure_pixels(part: PixelPart, place: Workplace) -> Records:
         "reason": np.array(reasons, dtype=np.str_),
     }
     return Records(columns, {})
+
+
+def _pixel_values(made: Array, real: Array, names: Sequence[str]) -> dict[str, float]:
+    """The numbers of one pair by column."""
+    from evenhand.instruments.pixels import MS_SSIM, PSNR, ms_ssim, psnr, ssim
+
+    found: dict[str, float] = {}
+    if "ssim" in names:
+        found["ssim"] = ssim(made, real)
+    if "ms-ssim" in names:
+        found["ms_ssim"] = ms_ssim(made, real, MS_SSIM["pytorch_msssim"])
+    if "psnr" in names:
+        found["psnr"] = psnr(made, real)
+        found["squared_error"] = 4.0 * 10.0 ** (-psnr(made, real, PSNR["his_evaluators_strict"]) / 10.0)
+    return found
 
 
 def _add_features(
@@ -199,13 +238,13 @@ def _add_features(
         is_about_a_person = feature in ("osnet", "pcb")
         if feature not in seen:
             columns[feature] = np.full((len(inside), 1), np.nan, dtype=np.float32)
-            if is_about_a_person:
-                columns.setdefault("person_reason", np.full(len(inside), _NOT_LOOKED_FOR))
+            if is_about_a_person and "person_found" not in columns:
+                _note_persons(columns, np.zeros(len(inside), dtype=np.bool_), looked_for=False)
             continue
         own = seen[feature][0 if is_made else 1]
         columns[feature] = own.values[inside]
         if is_about_a_person:
-            columns["person_reason"] = _why(own.found[inside], _NO_PERSON)
+            _note_persons(columns, own.found[inside], looked_for=True)
         _note(reasons, [own.reasons[number] for number in inside])
 
 
@@ -240,8 +279,15 @@ def _add_faces(
         own, partner = face[0 if is_made else 1].found[list(inside)], face[1].found[list(inside)]
         found = np.where(both, partner, own)
     columns["reference_has_face"] = found
+    columns["face_looked_for"] = np.full(len(inside), is_made and face is not None)
     columns["face_asked"] = np.where(found, columns["asked"], 0.0)
-    columns["face_reason"] = _why(found, _NO_FACE)
+    columns["face_reason"] = _why(found, _NO_FACE if face is not None else _NOT_LOOKED_FOR)
+
+
+def _note_persons(columns: dict[str, Array], found: Array, *, looked_for: bool) -> None:
+    """Whether a person was found, and whether one was looked for at all."""
+    columns["person_found"], columns["person_looked_for"] = found, np.full(len(found), looked_for)
+    columns["person_reason"] = _why(found, _NO_PERSON if looked_for else _NOT_LOOKED_FOR)
 
 
 def _pixel_parts(pairs: Sequence[FramePair], asked: Asked) -> Iterator[Records]:
@@ -324,10 +370,17 @@ def _settle(columns: dict[str, Array], part: Sequence[FramePair], reasons: list[
     if asked.on_missing == "error":
         _refuse(reasons, [pair.id for pair in part])
     elif asked.on_missing == "worst":
-        lost = np.array([pair.prediction is None for pair in part])
+        # A reference that can't be read is not the model's fault: such a pair stays left out.
+        lost = np.array(
+            [
+                pair.prediction is None or reason.startswith(f"{pair.prediction}:")
+                for pair, reason in zip(part, reasons, strict=True)
+            ]
+        )
         for name in columns:
             if name in WORST or name.startswith("cosine_"):
-                columns[name] = np.where(lost, WORST.get(name, -1.0), columns[name])
+                counts = lost & columns["reference_has_face"] if name == "cosine_face" else lost
+                columns[name] = np.where(counts, WORST.get(name, -1.0), columns[name])
 
 
 def _why(found: Array, reason: str) -> Array:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from evenhand.benchmarks.synthesis.catalogue import (
+    FACE_FOUND,
     STRICT,
     entry_of,
     paired_metrics,
@@ -65,7 +66,7 @@ def run_unpaired(
     metrics = unpaired_metrics(given_back, asked.reading)
     found = measure(unpaired_rows(pairs, looks, replace(asked, names=given_back)), metrics)
     notes: tuple[str, ...] = ()
-    if any(entry_of(name).feature == "face" for name in given_back) and _share_of_faces(found) == 0.0:
+    if any(entry_of(name).feature == "face" for name in given_back) and _no_faces(found):
         notes = ("no reference frame shows a face: face-CS and face-FD are left out",)
         say(notes[0])
         given_back = tuple(name for name in given_back if entry_of(name).feature != "face")
@@ -90,9 +91,9 @@ def _results(
     return RunnerResults(values, asked, tuple(found))
 
 
-def _share_of_faces(found: Sequence[Estimate]) -> float:
-    shares = [estimate.number for estimate in found if estimate.metric == "face found in the reference"]
-    return shares[0] if shares and shares[0] is not None else 0.0
+def _no_faces(found: Sequence[Estimate]) -> bool:
+    """Whether faces were looked for and none was found."""
+    return any(estimate.metric == FACE_FOUND and estimate.number == 0.0 for estimate in found)
 
 
 def all_metrics(paired: Sequence[str], unpaired: Sequence[str], reading: Reading) -> tuple[AnyMetric, ...]:

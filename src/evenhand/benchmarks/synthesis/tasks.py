@@ -174,6 +174,7 @@ def _looks(sides: tuple[Side, Side], options: SynthesisOptions, tools: Tools, fa
         weights=options.weights,
         device=tools.device,
         cache=tools.cache,
+        empty_crop=options.empty_crop,
         onnx=options.onnx,
         given={name: tools.instruments[name] for name in tools.instruments},
         fingerprints=facts["instruments_used"],

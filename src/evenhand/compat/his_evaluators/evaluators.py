@@ -15,7 +15,7 @@ from typing import Any, Literal
 from evenhand.benchmarks.synthesis.catalogue import PAIRED_DEFAULT, UNPAIRED_DEFAULT
 from evenhand.benchmarks.synthesis.data import find_protocol
 from evenhand.benchmarks.synthesis.features import FeatureTable
-from evenhand.benchmarks.synthesis.imitation import StartMethod, Unfinished, run_model
+from evenhand.benchmarks.synthesis.imitation import Outcome, StartMethod, Unfinished, run_model
 from evenhand.benchmarks.synthesis.looks import Looks, Networks, Side
 from evenhand.benchmarks.synthesis.models import SynthesisModel
 from evenhand.benchmarks.synthesis.pairs import PairLists, pair_lists
@@ -26,7 +26,8 @@ from evenhand.benchmarks.synthesis.record import Asked
 from evenhand.benchmarks.synthesis.runners import RunnerResults, all_metrics, run_paired, run_unpaired
 from evenhand.core.errors import OptionError, PartError
 
-OnMissing = Literal["error", "skip"]
+OnMissing = Literal["error", "skip", "worst"]
+"""What becomes of items that the model did not finish: an error, left out and counted, or counted as the worst."""
 
 
 class _Evaluator:
@@ -44,12 +45,14 @@ class _Evaluator:
         weights: str | Path | None = None,
         cache: str | Path | None = None,
         networks: Mapping[str, Any] | None = None,
+        empty_crop: Literal["error", "whole"] = "error",
         quiet: bool = False,
     ) -> None:
         """`protocol` is the protocol file; without it, it is looked for in `data_dir`.
 
         `weights` is a folder of weights files, `cache` one for readings that are kept, `networks` readers and
-        comparers that take the place of ours, by feature name. `quiet` prints nothing.
+        comparers that take the place of ours, by feature name. `empty_crop` says what becomes of a person's box without
+        pixels: an error, or the whole picture. `quiet` prints nothing.
         """
         self.flavour = flavour_named(dataset)
         self.data_dir = Path(data_dir)
@@ -60,9 +63,11 @@ class _Evaluator:
         self.weights = None if weights is None else Path(weights)
         self.cache = None if cache is None else Path(cache)
         self.networks = dict(networks or {})
+        self.empty_crop = empty_crop
         self.quiet = quiet
         self.warnings: list[str] = []
         self.unfinished: tuple[tuple[str, Unfinished], ...] = ()
+        self.outcomes: list[Outcome] = []
         self.blocks: dict[str, RunnerResults] = {}
 
     def save_results(self, path: str | Path) -> None:
@@ -72,6 +77,27 @@ class _Evaluator:
         Path(path).write_text(
             results_text({title: list(found.values.items()) for title, found in self.blocks.items()}), encoding="utf-8"
         )
+
+    def save_films(self, folder: str | Path, *, height: int = 256) -> list[Path]:
+        """Write an MP4 of every finished item to look at: sources, motion frames and results side by side."""
+        from evenhand.benchmarks.synthesis.films import write_film
+
+        if not self.outcomes:
+            raise OptionError("There is nothing to show yet: call evaluate first.")
+        written = []
+        for item, answer, _ in self.outcomes:
+            if isinstance(answer, Unfinished):
+                continue
+            name = item.name.replace("/", "_")
+            sources = [*item.source.images, *(item.appearance.images if item.appearance is not None else ())]
+            for made, asked, path in (
+                (answer.own, item.own, Path(folder) / f"{name}.mp4"),
+                (answer.cross, item.cross, Path(folder) / f"{name}_cross.mp4"),
+            ):
+                if made and asked is not None:
+                    write_film(path, sources, asked.images, [Path(one) for one in made], height=height)
+                    written.append(path)
+        return written
 
     def _synthesise(
         self,
@@ -99,11 +125,8 @@ class _Evaluator:
         if self.reading is Reading.COMPAT:
             for message in protocol.warnings():
                 self._warn(message)
-        lists = pair_lists(
-            run_model(model, protocol, start=start, resume=resume, time_limit=time_limit),
-            reading=self.reading,
-            warn=self._warn,
-        )
+        self.outcomes = list(run_model(model, protocol, start=start, resume=resume, time_limit=time_limit))
+        lists = pair_lists(self.outcomes, reading=self.reading, warn=self._warn)
         self.unfinished = lists.unfinished
         if lists.unfinished:
             told = "\n".join(f"- {why.cause}\n{why.detail}".rstrip() for _, why in lists.unfinished)
@@ -124,6 +147,7 @@ class _Evaluator:
             weights=self.weights,
             device=str(device),
             cache=self.cache,
+            empty_crop=self.empty_crop,
             given=self.networks,
         )
         made, real = Side("synthesised", FeatureTable(Path(output_dir))), Side("real", FeatureTable(self.data_dir))

@@ -1,0 +1,117 @@
+"""Films to look at: sources, motion and result side by side; and the frames of a film as pictures.
+
+Nothing is measured on films, because their compression would be measured too. OpenCV's own encoder writes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from evenhand.benchmarks.synthesis.drawn import save
+from evenhand.core.errors import DataError, OptionError, StorageError
+from evenhand.scenes.figures import Pixels
+
+FRAMES_PER_SECOND = 25.0
+GAP = 10  # black pixels between the parts
+
+
+def write_film(
+    path: Path, sources: Sequence[Path], motion: Sequence[Path], made: Sequence[Path], *, height: int = 256
+) -> int:
+    """Write an MP4 of sources, motion frame and result side by side; how many frames it has.
+
+    Sources stand in a grid as high as the frames, all of them. Motion and result go by position; the film ends with
+    the shorter of both.
+    """
+    if not sources or not motion or not made:
+        raise OptionError(f"{path}: a film needs sources, motion frames and results; one of them is empty.")
+    if height < 16:
+        raise OptionError(f"{path}: a film of {height} pixels shows nothing; expected at least 16.")
+    height += height % 2  # encoders want even sides
+    left = _grid([_picture(source) for source in sources], height)
+    writer: cv2.VideoWriter | None = None
+    frames = 0
+    try:
+        for target, result in zip(motion, made, strict=False):
+            parts = [left, *(_square(_picture(one), height) for one in (target, result))]
+            whole = _beside(parts, height)
+            if writer is None:
+                writer = _open(path, whole)
+            writer.write(np.ascontiguousarray(whole[:, :, ::-1]))
+            frames += 1
+    finally:
+        if writer is not None:
+            writer.release()
+    return frames
+
+
+def frames_of(path: Path) -> Iterator[Pixels]:
+    """The frames of a film, in order, RGB."""
+    if not path.is_file():
+        raise DataError(f"{path}: there is no such film.")
+    reader = cv2.VideoCapture(str(path))
+    try:
+        count = 0
+        while True:
+            there, frame = reader.read()
+            if not there:
+                break
+            count += 1
+            yield np.asarray(cv2.cvtColor(frame, cv2.COLOR_BGR2RGB), dtype=np.uint8)
+        if not count:
+            raise DataError(f"{path}: no frame can be read from it. Is it a film (MP4, AVI)?")
+    finally:
+        reader.release()
+
+
+def unpack_film(path: Path, folder: Path) -> list[Path]:
+    """Write the frames of a film as PNG files with running numbers, as the tasks take pictures; their paths."""
+    written = []
+    for number, frame in enumerate(frames_of(path)):
+        if not number:
+            folder.mkdir(parents=True, exist_ok=True)
+        written.append(folder / f"pred_{number:08d}.png")
+        save(str(written[-1]), frame)
+    return written
+
+
+def _picture(path: Path) -> Pixels:
+    from evenhand.instruments.pictures import HIS_EVALUATORS, Loading, load
+
+    return load(Path(path), Loading("film", HIS_EVALUATORS.decoder)).pixels
+
+
+def _square(picture: Pixels, side: int) -> Pixels:
+    return np.asarray(cv2.resize(picture, (side, side), interpolation=cv2.INTER_AREA), dtype=np.uint8)
+
+
+def _grid(pictures: Sequence[Pixels], height: int) -> Pixels:
+    """Pictures in a grid of that height: two above each other, four in a square, eight in four rows of two."""
+    columns = 1 if len(pictures) <= 2 else 2 if len(pictures) <= 8 else math.ceil(math.sqrt(len(pictures)))
+    rows = math.ceil(len(pictures) / columns)
+    side = max(1, (height - GAP * (rows - 1)) // rows)
+    canvas = np.zeros((height, columns * side + GAP * (columns - 1), 3), np.uint8)
+    for number, picture in enumerate(pictures):
+        top, left = (number // columns) * (side + GAP), (number % columns) * (side + GAP)
+        canvas[top : top + side, left : left + side] = _square(picture, side)
+    return canvas
+
+
+def _beside(parts: Sequence[Pixels], height: int) -> Pixels:
+    gap = np.zeros((height, GAP, 3), np.uint8)
+    whole = np.concatenate([parts[0], gap, parts[1], gap, parts[2]], axis=1)
+    return np.asarray(np.pad(whole, ((0, 0), (0, whole.shape[1] % 2), (0, 0))), dtype=np.uint8)
+
+
+def _open(path: Path, whole: Pixels) -> cv2.VideoWriter:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    code = cv2.VideoWriter.fourcc(*"mp4v")
+    writer = cv2.VideoWriter(str(path), code, FRAMES_PER_SECOND, (whole.shape[1], whole.shape[0]))
+    if not writer.isOpened():
+        raise StorageError(f"{path}: OpenCV can't write a film there. Is the folder writable, and the ending .mp4?")
+    return writer

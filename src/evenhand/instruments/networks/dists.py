@@ -1,0 +1,76 @@
+"""DISTS: how far apart two pictures are in structure and in texture (Ding et al. 2020).
+
+The picture itself and five depths of VGG-16. For every channel two similarities over the whole picture: of the means
+(texture) and of the correlation (structure), each with a learned share. One minus their sum is the distance, so a
+texture that is redrawn elsewhere costs less than one that is blurred away.
+
+VGG-16 is halved by a smooth root mean square instead of a maximum. The backbone has torchvision's names
+(`features.0.weight`), the shares those of the authors' file (`alpha`, `beta`).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from evenhand.instruments.networks.lpips import Backbone, vgg16
+
+_MEAN = (0.485, 0.456, 0.406)
+_DEVIATION = (0.229, 0.224, 0.225)
+_TINY = 1e-6  # keeps channels without signal from dividing by nothing
+_WINDOW = (0.25, 0.5, 0.25)  # a Hann window of three taps, along rows and columns
+
+
+class RootMeanSquare(nn.Module):
+    """Halves a picture: the root of the windowed mean of squares, in steps of two."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        taps = torch.tensor(_WINDOW, device=x.device, dtype=x.dtype)
+        window = (taps[:, None] * taps[None, :]).expand(x.shape[1], 1, 3, 3)
+        return (functional.conv2d(x.square(), window, stride=2, padding=1, groups=x.shape[1]) + 1e-12).sqrt()
+
+
+def smooth_vgg16() -> Backbone:
+    """VGG-16's feature layers with every maximum replaced by a root mean square."""
+    backbone = vgg16()
+    for index, layer in enumerate(backbone.features):
+        if isinstance(layer, nn.MaxPool2d):
+            backbone.features[index] = RootMeanSquare()
+    return backbone
+
+
+class Shares(nn.Module):
+    """What the means (`alpha`) and the correlation (`beta`) of every channel count."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.alpha = nn.Parameter(torch.zeros(1, channels, 1, 1))
+        self.beta = nn.Parameter(torch.zeros(1, channels, 1, 1))
+
+
+class Dists(nn.Module):
+    """Distances of pictures in [0, 1], one per pair; 0 for equal pictures, the same when they change places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.backbone = smooth_vgg16()
+        self.widths = [3, *self.backbone.widths]
+        self.shares = Shares(sum(self.widths))
+
+    def forward(self, pictures: Tensor, references: Tensor) -> Tensor:
+        mean, deviation = (torch.tensor(part, device=pictures.device).view(1, 3, 1, 1) for part in (_MEAN, _DEVIATION))
+        both = torch.cat([pictures, references])
+        whole = self.shares.alpha.sum() + self.shares.beta.sum()
+        alphas = torch.split(self.shares.alpha[:, :, 0, 0] / whole, self.widths, dim=1)
+        betas = torch.split(self.shares.beta[:, :, 0, 0] / whole, self.widths, dim=1)
+        alike = torch.zeros(len(pictures), device=pictures.device, dtype=pictures.dtype)
+        for alpha, beta, found in zip(alphas, betas, [both, *self.backbone((both - mean) / deviation)], strict=True):
+            first, second = torch.split(found.flatten(2), len(pictures))
+            mean_1, mean_2 = first.mean(dim=2), second.mean(dim=2)
+            variances = first.var(dim=2, correction=0) + second.var(dim=2, correction=0)
+            covariance = (first * second).mean(dim=2) - mean_1 * mean_2
+            texture = (2 * mean_1 * mean_2 + _TINY) / (mean_1.square() + mean_2.square() + _TINY)
+            structure = (2 * covariance + _TINY) / (variances + _TINY)
+            alike = alike + (alpha * texture + beta * structure).sum(dim=1)
+        return 1 - alike

