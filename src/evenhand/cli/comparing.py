@@ -8,9 +8,13 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.catalogue import Json
-from evenhand.cli.console import out, print_json
+from evenhand.cli.console import escape, out, print_json
 from evenhand.cli.draw import draw
+from evenhand.reporting import html
 from evenhand.store.runs import open_run
+
+Page = Annotated[Path | None, typer.Option("--page", help="also write it as an HTML page")]
+MOST_ON_PAGE = 5000  # changed rows that a page lists
 
 
 def mount(app: typer.Typer) -> None:
@@ -23,13 +27,17 @@ def compare(
     runs: Annotated[list[Path], typer.Argument(help="two or more run folders of the same task")],
     draws: Annotated[int, typer.Option(help="bootstrap draws")] = 2000,
     seed: Annotated[int, typer.Option(help="seed of all random streams")] = 0,
+    page: Page = None,
     as_json: Json = False,
 ) -> None:
     """Compare models on the same units, by group."""
     from evenhand import api
-    from evenhand.reporting.comparison import comparison_sections
+    from evenhand.reporting.comparison import comparison_page, comparison_sections
 
-    found = api.compare(*(open_run(path) for path in runs), draws=draws, seed=seed)
+    opened = [open_run(path) for path in runs]
+    found = api.compare(*opened, draws=draws, seed=seed)
+    if page is not None:
+        _write(comparison_page(found, [run.results for run in opened]), page, quiet=as_json)
     if as_json:
         from evenhand.store.plain import to_plain
 
@@ -43,16 +51,26 @@ def diff(
     first: Annotated[Path, typer.Argument(help="a run folder")],
     second: Annotated[Path, typer.Argument(help="another run folder of the same task")],
     most: Annotated[int, typer.Option(help="changed rows to show")] = 20,
+    page: Page = None,
     as_json: Json = False,
 ) -> None:
     """Say why two runs differ: inputs, options, then rows."""
-    from evenhand.reporting.comparison import difference_sections
+    from evenhand.reporting.comparison import difference_page, difference_sections
     from evenhand.store.differences import diff as difference_of
 
-    found = difference_of(open_run(first), open_run(second))
+    listed = most if page is None else max(most, MOST_ON_PAGE)
+    found = difference_of(open_run(first), open_run(second), most=max(listed, 100))
+    if page is not None:
+        _write(difference_page(found), page, quiet=as_json)
     if as_json:
         from evenhand.store.plain import to_plain
 
         print_json(to_plain(found))
         return
     draw(out(), difference_sections(found, most))
+
+
+def _write(page: html.Page, path: Path, *, quiet: bool) -> None:
+    html.write_page(page, path)
+    if not quiet:
+        out().print(f"page: {escape(str(path))}", soft_wrap=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.console import escape, out
+from evenhand.cli.console import escape, out, warn
 
 
 def mount(app: typer.Typer) -> None:
@@ -17,13 +17,33 @@ def mount(app: typer.Typer) -> None:
 
 def report(
     runs: Annotated[list[Path], typer.Argument(help="one or several run folders")],
-    form: Annotated[str, typer.Option("--format", help="html, csv, json, markdown or latex")] = "html",
+    form: Annotated[
+        str, typer.Option("--format", help="html, pdf, csv, json, markdown, latex, or card for a model card")
+    ] = "html",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="file to write; by default in the run")] = None,
+    mlflow: Annotated[str | None, typer.Option(help="log the runs to this MLflow server or folder instead")] = None,
 ) -> None:
-    """Write a report of one or several runs."""
-    from evenhand import api
+    """Write a report of one or several runs.
 
-    suffix = {"markdown": "md", "latex": "tex"}.get(form, form)
-    path = output if output is not None else runs[0] / "report" / f"report.{suffix}"
-    api.report(*runs, path=path, form=form)
-    out().print(f"report: {escape(str(path))}", soft_wrap=True)
+    A run that is damaged or incomplete is reported as far as it can be read; the page says what is missing.
+    """
+    from evenhand.reporting.forms import SUFFIXES, WRITERS, opened
+
+    if form not in WRITERS:
+        from evenhand.core.errors import OptionError
+
+        raise OptionError(f"The format {form!r} is not known: it is {', '.join(WRITERS)}.")
+    found = [opened(path) for path in runs]
+    for path, run in zip(runs, found, strict=True):
+        for problem in run.problems:
+            warn(f"{path}: {problem}")
+    if mlflow is not None:
+        from evenhand.reporting.tracking import log_run
+
+        for run in found:
+            key = log_run(run, mlflow)
+            out().print(f"logged: {escape(run.results.task)} {escape(run.results.model)} as {escape(key)}")
+        return
+    target = output if output is not None else runs[0] / "report" / f"report.{SUFFIXES[form]}"
+    WRITERS[form](found, target)
+    out().print(f"report: {escape(str(target))}", soft_wrap=True)

@@ -7,149 +7,72 @@ asked how much was answered, and how was it computed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from evenhand.core.metric import Undefined
-from evenhand.core.page import Block, Cell, Interval, Section, Table, Text
-from evenhand.core.records import EVERYONE, Group
-from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, Verdict
-from evenhand.reporting.rounding import number, p_value
+from evenhand.core.page import Block, Cell, Figure, Section, Table, Text
+from evenhand.core.records import EVERYONE
+from evenhand.core.results import Results
+from evenhand.reporting.confusion import confusion_section
+from evenhand.reporting.contrasts import gaps, pairs, spread
+from evenhand.reporting.curves import curve_section
+from evenhand.reporting.groups import group_figures, group_tables
+from evenhand.reporting.phrases import as_cell, gap_sentence, headline, levels, status_word, words
+from evenhand.reporting.summary import overview
 
-MOST_PAIRS = 50
+__all__ = [
+    "CAUTIONS",
+    "as_cell",
+    "coverage",
+    "gaps",
+    "group_tables",
+    "headline",
+    "main_values",
+    "method",
+    "overview",
+    "standard",
+    "with_added",
+    "words",
+]
+
+MOST_VALUES = 20_000  # rows of the table of every value of every group
 
 
-def headline(results: Results) -> tuple[str, str] | None:
-    """The metric and output that the task puts first; the first number when the options left that one out."""
-    if results.headline is not None and next(results.of(*results.headline), None) is not None:
-        return results.headline
-    for estimate in results.estimates:
-        if estimate.number is not None:
-            return estimate.metric, estimate.output
-    return None
+class Source(Protocol):
+    """A file that the run rests on, as its manifest names it."""
 
-
-def overview(results: Results) -> Section:
-    """What a non-specialist reads: how well, for whom worse, how sure."""
-    blocks: list[Block] = []
-    first = headline(results)
-    name = results.model or "The model"
-    if first is None:
-        return Section("Summary", [Text("No metric has a value for these rows.", "lead")], name="summary")
-    metric, output = first
-    whole = results.get(metric, output)
-    if isinstance(whole.value, Undefined):
-        blocks.append(Text(f"{name}: {output} of {results.task} is undefined: {whole.value.reason}.", "lead"))
-        return Section("Summary", blocks, name="summary")
-    blocks.append(
-        Text(f"{name} reaches {said(whole)} {words(output)} on {whole.rows:,} rows ({whole.units:,} units).", "lead")
-    )
-    blocks.extend(Text(gap_sentence(summary)) for summary in results.summaries if _is(summary, first, order=1))
-    large = [c for c in results.contrasts if (c.metric, c.output) == first and c.verdict is Verdict.LARGE]
-    if large:
-        worst = {str(c.worse) for c in large if c.worse is not None}
-        blocks.append(Text(f"Large differences, beyond the margin and beyond chance, at the cost of: {_list(worst)}."))
-    elif any((c.metric, c.output) == first for c in results.contrasts):
-        blocks.append(Text("No pair of groups differs by more than the margin beyond chance."))
-    blocks.append(Text(coverage_sentence(results)))
-    return Section("Summary", blocks, name="summary")
+    @property
+    def role(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def sha256(self) -> str: ...
 
 
 def main_values(results: Results) -> Section:
-    """Every number of everyone."""
+    """Every number of everyone, and every number of every group that is not shown above, to look up."""
+    first = headline(results)
     rows: list[tuple[Cell, ...]] = []
+    every: list[tuple[Cell, ...]] = []
     for estimate in results.estimates:
-        if estimate.group == EVERYONE and (estimate.number is not None or isinstance(estimate.value, Undefined)):
+        if estimate.number is None and not isinstance(estimate.value, Undefined):
+            continue
+        if estimate.group == EVERYONE:
             rows.append((estimate.metric, estimate.output, as_cell(estimate), estimate.rows, estimate.method or "–"))
-    table = Table("All values, everyone", ("metric", "output", "value", "rows", "interval"), tuple(rows))
-    return Section("All values", [table], name="values")
-
-
-def group_tables(results: Results, outputs: Sequence[tuple[str, str]] | None = None) -> Section:
-    """One table per attribute: every group with its rows, units, value and interval; small groups greyed."""
-    chosen = outputs if outputs is not None else [found for found in [headline(results)] if found is not None]
-    blocks: list[Block] = []
-    for metric, output in chosen:
-        by: dict[tuple[str, ...], list[Estimate]] = {}
-        for estimate in results.of(metric, output):
-            if estimate.group != EVERYONE:
-                by.setdefault(estimate.group.by, []).append(estimate)
-        for names, found in by.items():
-            blocks.append(group_table(metric, output, names, found))
-    return Section("Groups", blocks, name="groups")
-
-
-def group_table(metric: str, output: str, by: Sequence[str], found: Sequence[Estimate]) -> Table:
-    """The groups of one attribute or intersection."""
-    muted = frozenset(i for i, e in enumerate(found) if e.status is not Status.OK or e.group.is_missing)
-    rows = tuple(
-        (" × ".join(level for _, level in e.group.terms), e.rows, e.units, as_cell(e), status_word(e)) for e in found
-    )
-    title = (
-        f"{words(output)} by {' × '.join(by)}" if metric == output else f"{metric}: {words(output)} by {' × '.join(by)}"
-    )
-    return Table(title, ("group", "rows", "units", "value", "note"), rows, muted=muted)
-
-
-def gaps(results: Results) -> Section:
-    """The spread over groups, each gap beside what an even model would show."""
-    first = headline(results)
-    rows: list[tuple[Cell, ...]] = []
-    texts: list[Block] = []
-    for summary in results.summaries:
-        if first is not None and (summary.metric, summary.output) != first:
-            continue
-        gap = summary.values.get("max_gap")
-        if isinstance(gap, Undefined) or gap is None:
-            texts.append(Text(f"{' × '.join(summary.by)}: no gap, {gap.reason if gap else 'not computed'}.", "small"))
-            continue
-        reference = summary.reference
-        rows.append(
-            (
-                " × ".join(summary.by),
-                levels(summary.worst),
-                levels(summary.best),
-                gap,
-                reference.mean if reference else None,
-                reference.excess if reference else None,
-                p_value(reference.p) if reference else "–",
-                len(summary.eligible),
-                len(summary.excluded),
-            )
-        )
-    columns = ("by", "worst", "best", "gap", "an even model", "excess", "p", "groups", "excluded")
-    table = Table("Gaps between groups", columns, tuple(rows), "«an even model»: the mean gap when labels are permuted")
-    return Section("Gaps", [table, *texts] if rows else texts, name="gaps")
-
-
-def pairs(results: Results) -> Section:
-    """The pairs with verdicts, those that were not significant too."""
-    first = headline(results)
-    found = [c for c in results.contrasts if first is None or (c.metric, c.output) == first]
-    if not found:
-        return Section("Pairs", [Text("No two groups were large enough to be compared.", "small")], name="pairs")
-    order = {Verdict.LARGE: 0, Verdict.DIFFERENT: 1, Verdict.UNDECIDED: 2, Verdict.EQUIVALENT: 3, None: 4}
-    ranked = sorted(found, key=lambda c: (order[c.verdict], -abs(c.difference or 0.0)))
-    shown = ranked[:MOST_PAIRS]
-    rows = tuple(pair_row(contrast) for contrast in shown)
-    counts = ", ".join(f"{sum(c.verdict is verdict for c in found)} {verdict.value}" for verdict in Verdict)
-    families = sorted({(c.family, c.family_size) for c in found})
-    about = "; ".join(f"{family}: {size} pairs" for family, size in families)
-    caption = f"{len(found)} pairs tested: {counts}. Adjusted within {about}."
-    if len(found) > len(shown):
-        caption += f" The {len(shown)} most telling are shown, all are in the JSON."
-    columns = ("first", "second", "difference", "p adjusted", "verdict", "detectable")
-    return Section("Pairs", [Table("Pairs of groups", columns, rows, caption)], name="pairs")
-
-
-def pair_row(contrast: Contrast) -> tuple[Cell, ...]:
-    """One pair as a row of the table."""
-    return (
-        str(contrast.first),
-        str(contrast.second),
-        Interval(contrast.difference, contrast.low, contrast.high),
-        p_value(contrast.adjusted),
-        contrast.verdict.value if contrast.verdict else "–",
-        number(contrast.detectable) if contrast.verdict is Verdict.UNDECIDED else "",
-    )
+        elif (estimate.metric, estimate.output) != first:
+            name = f"{estimate.metric}: {estimate.output}"
+            by, note = " × ".join(estimate.group.by), status_word(estimate)
+            every.append((name, by, levels(estimate.group), as_cell(estimate), estimate.rows, estimate.units, note))
+    blocks: list[Block] = [
+        Table("All values, everyone", ("metric", "output", "value", "rows", "interval"), tuple(rows))
+    ]
+    if 0 < len(every) <= MOST_VALUES:
+        columns = ("value of", "by", "group", "value", "rows", "units", "note")
+        blocks.append(Table("All other values, every group", columns, tuple(every), form="lookup"))
+    elif every:
+        text = f"{len(every):,} more values of groups are in the JSON and CSV."
+        blocks.append(Text(text, "small"))
+    return Section("All values", blocks, name="values")
 
 
 def coverage(results: Results) -> Section:
@@ -164,26 +87,34 @@ def coverage(results: Results) -> Section:
         ("answers to nothing that was asked", found.extra),
     ]
     rows.extend((f"– {reason}", count) for reason, count in found.reasons.items())
-    rows.extend((f"rows without {name}", count) for name, count in results.missing_attributes.items())
-    return Section("Coverage", [Table("What was asked and answered", ("", "count"), tuple(rows))], name="coverage")
+    blocks: list[Block] = [Table("What was asked and answered", ("what", "count"), tuple(rows))]
+    counted: list[tuple[Cell, ...]] = [("rows", results.rows), ("units", results.units)]
+    counted.extend((f"rows without {name}", count) for name, count in results.missing_attributes.items())
+    blocks.append(Table("What it came to", ("what", "count"), tuple(counted)))
+    if found.examples:
+        examples = tuple((reason, ", ".join(ids)) for reason, ids in found.examples.items())
+        blocks.append(Table("Examples", ("reason", "ids"), examples))
+    return Section("Coverage", blocks, name="coverage")
 
 
-def method(results: Results) -> Section:
+def method(results: Results, inputs: Sequence[Source] = ()) -> Section:
     """How it was computed, so that somebody else can."""
     how = results.method
     facts: list[tuple[Cell, ...]] = [
         ("task", results.task),
+        ("model", results.model),
         ("data", results.dataset),
         ("options", ", ".join(f"{key}={value}" for key, value in results.options.items()) or "defaults"),
         ("confidence", f"{how.confidence:.0%}"),
-        ("draws", how.draws),
+        ("bootstrap draws", how.draws),
         ("permutations", how.permutations),
         ("seed", f"{how.seed} ({how.generator})" if how.seed else "–"),
         ("margin", how.margin),
         ("correction", how.correction),
         ("smallest group", f"{how.min_rows} rows, {how.min_units} units"),
         ("unit", how.unit or "–"),
-        ("evenhand", results.version),
+        ("interval methods", ", ".join(sorted({e.method for e in results.estimates if e.method})) or "–"),
+        ("evenhand", results.version or "–"),
     ]
     facts.extend((f"instrument {name}", fingerprint) for name, fingerprint in results.instruments.items())
     definitions: tuple[tuple[Cell, ...], ...] = tuple(
@@ -191,13 +122,14 @@ def method(results: Results) -> Section:
         for fact in results.metrics
         for output, direction in fact.outputs.items()
     )
-    blocks: list[Block] = [
-        Table("Method", ("", ""), tuple(facts)),
-        Table("Metrics", ("metric", "output", "better", "definition"), definitions),
-    ]
+    blocks: list[Block] = [Text(warning, "caution") for warning in results.warnings]
+    blocks += [Text(text) for text in CAUTIONS]
+    blocks.append(Table("How it was computed", ("what", "value"), tuple(facts)))
+    if inputs:
+        hashes = tuple((one.role, one.name, one.sha256) for one in inputs)
+        blocks.append(Table("Files it rests on", ("role", "file", "SHA-256"), hashes))
+    blocks.append(Table("Metrics", ("metric", "output", "better", "definition"), definitions))
     blocks.extend(Text(note, "small") for note in how.notes)
-    blocks.extend(Text(warning, "caution") for warning in results.warnings)
-    blocks.extend(Text(text, "small") for text in CAUTIONS)
     return Section("Method", blocks, name="method")
 
 
@@ -208,84 +140,52 @@ CAUTIONS = (
 )
 
 
-def standard(results: Results) -> tuple[Section, ...]:
+def standard(results: Results, question: str = "", inputs: Sequence[Source] = ()) -> tuple[Section, ...]:
     """All of the above, in order; empty sections are left out."""
     every = (
-        overview(results),
-        group_tables(results),
-        gaps(results),
+        overview(results, question),
+        group_figures(results),
+        _with_sentences(results),
         pairs(results),
+        curve_section(results),
+        confusion_section(results),
         main_values(results),
         coverage(results),
-        method(results),
+        method(results, inputs),
     )
     return tuple(section for section in every if section.blocks or section.sections)
 
 
-def gap_sentence(summary: Summary) -> str:
-    """The gap, with what a model without any difference would show."""
-    by = " × ".join(summary.by)
-    gap = summary.values.get("max_gap")
-    if gap is None or isinstance(gap, Undefined):
-        return f"By {by}: {gap.reason if isinstance(gap, Undefined) else 'no gap was computed'}."
-    text = f"By {by}: worst for {levels(summary.worst)}, best for {levels(summary.best)}, a gap of {number(gap)}."
-    if summary.reference is not None:
-        text += f" A model without any difference would show a gap of about {number(summary.reference.mean)} here"
-        text += f" (p = {p_value(summary.reference.p)})." if summary.reference.p >= 1e-4 else " (p < 0.0001)."
-    return text
+def brief(results: Results, question: str = "", inputs: Sequence[Source] = ()) -> tuple[Section, ...]:
+    """The sections of one run among many: what can't be shown together with the others."""
+    every = (overview(results, question), group_figures(results), _with_sentences(results), pairs(results))
+    rest = (coverage(results), method(results, inputs))
+    return tuple(section for section in (*every, *rest) if section.blocks or section.sections)
 
 
-def coverage_sentence(results: Results) -> str:
-    """How much of what was asked was answered."""
-    found = results.coverage
-    text = f"{found.answered:,} of {found.asked:,} samples were answered"
-    rest = [
-        f"{count:,} {what}"
-        for count, what in ((found.missing, "not answered"), (found.unusable, "unusable"), (found.empty, "empty"))
-        if count
-    ]
-    return text + (f" ({', '.join(rest)})." if rest else ".")
+def _with_sentences(results: Results) -> Section:
+    """The gaps in sentences and as a table, then the other numbers of spread."""
+    first = headline(results)
+    told = [Text(gap_sentence(s)) for s in results.summaries if (s.metric, s.output) == first and len(s.by) == 1]
+    found, more = gaps(results), spread(results)
+    return Section(found.title, [*told, *found.blocks, *more.blocks], name=found.name)
 
 
-def as_cell(estimate: Estimate) -> Interval:
-    """A value with its interval, or the reason why there is none."""
-    if isinstance(estimate.value, float):
-        return Interval(estimate.value, estimate.low, estimate.high)
-    return Interval(None, reason=estimate.value.reason if isinstance(estimate.value, Undefined) else "not a number")
+def with_added(sections: Sequence[Section], added: Sequence[Section]) -> tuple[Section, ...]:
+    """The family's sections before all values, coverage and method.
 
-
-def status_word(estimate: Estimate) -> str:
-    """What to mind about a group, in a few words."""
-    if estimate.group.is_missing:
-        return "not annotated, not compared"
-    if estimate.status is Status.EMPTY:
-        return "no rows"
-    if estimate.status is Status.SMALL:
-        return "small, not compared"
-    return "; ".join(estimate.notes)
-
-
-def said(estimate: Estimate) -> str:
-    """A value in a sentence."""
-    from evenhand.reporting.rounding import interval
-
-    return interval(as_cell(estimate))
-
-
-def levels(group: Group | None) -> str:
-    """The levels of a group without the names of attributes."""
-    return "–" if group is None else " × ".join(level for _, level in group.terms) or "everyone"
-
-
-def words(output: str) -> str:
-    """An output's name as words."""
-    return output.replace("_", " ")
-
-
-def _is(summary: Summary, first: tuple[str, str], order: int) -> bool:
-    return (summary.metric, summary.output) == first and len(summary.by) == order
-
-
-def _list(names: set[str]) -> str:
-    ordered = sorted(names)
-    return ", ".join(ordered[:6]) + (f" and {len(ordered) - 6} more" if len(ordered) > 6 else "")
+    One with the name of a section that is here already is joined to it: its texts and tables follow
+    ours, its figures give way, since ours draw the same with more to do.
+    """
+    own = {section.name: section for section in added if section.name}
+    joined = []
+    for section in sections:
+        more = own.get(section.name)
+        if more is not None:
+            kept = [block for block in more.blocks if not isinstance(block, Figure)]
+            section = Section(section.title, [*section.blocks, *kept], section.sections, section.name)
+        joined.append(section)
+    here = {section.name for section in sections}
+    new = [section for section in added if section.name not in here or not section.name]
+    cut = next((at for at, section in enumerate(joined) if section.name in ("values", "coverage")), len(joined))
+    return (*joined[:cut], *new, *joined[cut:])

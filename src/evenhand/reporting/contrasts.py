@@ -1,0 +1,156 @@
+"""How far apart the groups are: gaps beside what an even model would show, and pairs with verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evenhand.core.metric import Undefined
+from evenhand.core.page import Block, Cell, Figure, Interval, Section, Table, Text
+from evenhand.core.results import Contrast, Omnibus, Results, Summary, Verdict
+from evenhand.reporting import vega
+from evenhand.reporting.phrases import headline, levels, words
+from evenhand.reporting.rounding import number, p_value
+
+MOST_PAIRS = 50
+MOST_DRAWN = 24
+
+VERDICTS: Mapping[Verdict, str] = {
+    Verdict.LARGE: "the interval lies beyond the margin, and chance does not explain it",
+    Verdict.DIFFERENT: "chance does not explain it, but it may be smaller than the margin",
+    Verdict.UNDECIDED: "the data cannot tell; «detectable» is the difference they would have shown",
+    Verdict.EQUIVALENT: "alike within the margin",
+}
+
+
+def gaps(results: Results) -> Section:
+    """The spread over groups, each gap beside what an even model would show."""
+    first = headline(results)
+    chosen = [s for s in results.summaries if first is None or (s.metric, s.output) == first]
+    rows: list[tuple[Cell, ...]] = []
+    texts: list[Block] = []
+    for summary in chosen:
+        gap = summary.values.get("max_gap")
+        if isinstance(gap, float):
+            rows.append(_gap_row(summary, gap))
+        else:
+            reason = gap.reason if isinstance(gap, Undefined) else "not computed"
+            texts.append(Text(f"{' × '.join(summary.by)}: no gap, {reason}.", "small"))
+    if not rows:
+        return Section("Gaps", texts, name="gaps")
+    columns = ("by", "worst", "best", "gap", "an even model", "excess", "p", "groups", "excluded")
+    table = Table("Gaps between groups", columns, tuple(rows), "«an even model»: the mean gap when labels are permuted")
+    return Section("Gaps", [table, *texts], name="gaps")
+
+
+def spread(results: Results) -> Section:
+    """The other numbers of spread, and whether there is any difference at all."""
+    first = headline(results)
+    chosen = [s for s in results.summaries if first is None or (s.metric, s.output) == first]
+    omnibus = [o for o in results.omnibus if first is None or (o.metric, o.output) == first]
+    blocks: list[Block] = [_spread(chosen)] if chosen else []
+    blocks += [_omnibus(omnibus)] if omnibus else []
+    return Section("Spread", blocks, name="spread")
+
+
+def pairs(results: Results) -> Section:
+    """The pairs with verdicts, those that were not significant too."""
+    first = headline(results)
+    found = [c for c in results.contrasts if first is None or (c.metric, c.output) == first]
+    if not found:
+        return Section("Pairs", [Text("No two groups were large enough to be compared.", "small")], name="pairs")
+    order = {Verdict.LARGE: 0, Verdict.DIFFERENT: 1, Verdict.UNDECIDED: 2, Verdict.EQUIVALENT: 3, None: 4}
+    ranked = sorted(found, key=lambda c: (order[c.verdict], -abs(c.difference or 0.0)))
+    shown = ranked[:MOST_PAIRS]
+    counts = ", ".join(f"{sum(c.verdict is verdict for c in found):,} {verdict.value}" for verdict in Verdict)
+    families = sorted({(c.family, c.family_size, c.correction) for c in found})
+    about = "; ".join(f"{family} ({size:,} pairs, {correction})" for family, size, correction in families)
+    caption = f"{len(found):,} pairs tested: {counts}. Adjusted within {about}."
+    if len(found) > len(shown):
+        caption += f" The {len(shown)} most telling are shown, all are in the JSON."
+    columns = ("first", "second", "difference", "p adjusted", "verdict", "detectable", "worse off")
+    table = Table("Pairs of groups", columns, tuple(pair_row(contrast) for contrast in shown), caption)
+    meaning = tuple((verdict.value, text) for verdict, text in VERDICTS.items())
+    drawn = [_difference_figure(shown[:MOST_DRAWN], words(first[1]) if first else "value")] if first else []
+    return Section(
+        "Pairs", [*drawn, table, Table("What the verdicts mean", ("verdict", "meaning"), meaning)], name="pairs"
+    )
+
+
+def pair_row(contrast: Contrast) -> tuple[Cell, ...]:
+    """One pair as a row of the table."""
+    return (
+        str(contrast.first),
+        str(contrast.second),
+        Interval(contrast.difference, contrast.low, contrast.high),
+        p_value(contrast.adjusted),
+        contrast.verdict.value if contrast.verdict else "–",
+        number(contrast.detectable) if contrast.verdict is Verdict.UNDECIDED else "",
+        levels(contrast.worse) if contrast.verdict in (Verdict.LARGE, Verdict.DIFFERENT) else "",
+    )
+
+
+def _difference_figure(shown: list[Contrast], label: str) -> Figure:
+    """The most telling pairs: worse group first, so that every line points the same way."""
+    rows = []
+    for contrast in shown:
+        sure = contrast.verdict in (Verdict.LARGE, Verdict.DIFFERENT)
+        tone = "worse" if sure and contrast.worse is not None else "neither"
+        cell = Interval(contrast.difference, contrast.low, contrast.high)
+        verdict = contrast.verdict.value if contrast.verdict else "–"
+        rows.append((levels(contrast.first), levels(contrast.second), cell, verdict, tone))
+    title = "The most telling pairs: first minus second"
+    table = Table(title, ("first", "second", "difference", "verdict", "tone"), tuple(rows))
+    margin = shown[0].margin
+    spec = vega.differences(table, names=(0, 1), value=2, label=f"difference of {label}", margin=margin)
+    caption = "Filled: different beyond chance. Hollow: not. " + (f"Shaded: ±{margin:g}." if margin is not None else "")
+    return Figure(title, spec, table, caption, name="pairs")
+
+
+def _gap_row(summary: Summary, gap: float) -> tuple[Cell, ...]:
+    reference = summary.reference
+    return (
+        " × ".join(summary.by),
+        levels(summary.worst),
+        levels(summary.best),
+        gap,
+        reference.mean if reference else None,
+        reference.excess if reference else None,
+        p_value(reference.p) if reference else "–",
+        len(summary.eligible),
+        len(summary.excluded),
+    )
+
+
+_SPREADS = (
+    "equal_weight_mean",
+    "min_over_max_ratio",
+    "max_gap_to_overall",
+    "std_population",
+    "gini_corrected",
+    "max_over_geometric_mean",
+    "max_over_min_ratio",
+)
+
+
+def _spread(chosen: list[Summary]) -> Table:
+    """The other summary numbers of spread, one row per attribute or intersection."""
+    there = [name for name in _SPREADS if any(name in summary.values for summary in chosen)]
+    rows = tuple(
+        (" × ".join(s.by), s.reference.upper if s.reference else None, *(_number(s.values.get(name)) for name in there))
+        for s in chosen
+    )
+    caption = "Over the groups that are large enough to be compared. An even model's gap is below the first in 95 %."
+    columns = ("by", "an even model, 95 % below", *map(words, there))
+    return Table("Other numbers of spread", columns, rows, caption)
+
+
+def _omnibus(found: list[Omnibus]) -> Table:
+    rows = tuple(
+        (" × ".join(o.by), o.test or "–", o.statistic, o.freedom, p_value(o.p), o.groups, o.reason) for o in found
+    )
+    columns = ("by", "test", "statistic", "degrees of freedom", "p", "groups", "note")
+    return Table("Is there any difference at all?", columns, rows, "One test per attribute, before any pair.")
+
+
+def _number(value: float | Undefined | None) -> Cell:
+    return Interval(None, reason=value.reason) if isinstance(value, Undefined) else value

@@ -1,0 +1,114 @@
+"""Curves as figures: ROC, DET, FROC, O-ROC, CMC, IET and whatever else a metric draws.
+
+One figure per metric shows everyone and the groups of an attribute; where several systems answered the
+same task, one figure shows them together. Lines can be switched on and off, zoomed and read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from evenhand.core.metric import Curve
+from evenhand.core.page import Block, Cell, Figure, Section, Table, Text
+from evenhand.core.records import EVERYONE
+from evenhand.core.results import Results, Status
+from evenhand.reporting import vega
+from evenhand.reporting.phrases import levels, words
+from evenhand.reporting.thinning import COLUMNS, visible
+
+MOST_FIGURES = 12
+FEW = 8  # more lines than this are thinned to a third
+
+_KINDS: Mapping[tuple[str, str], str] = {
+    ("false match rate", "true accept rate"): "ROC curve",
+    ("false match rate", "false non-match rate"): "DET curve",
+    ("FDPI", "DR"): "FROC curve",
+    ("FPIPI", "TPIR"): "O-ROC curve",
+    ("false positives per image", "true positive rate"): "FROC curve",
+    ("rank", "identification rate"): "CMC curve",
+    ("FPIR", "FNIR"): "IET curve",
+    ("recall", "precision"): "precision over recall",
+}
+_SPELT: Mapping[str, str] = {
+    "FDPI": "false detections per image",
+    "DR": "detection rate",
+    "FPIPI": "false identifications per image",
+    "TPIR": "correct identifications, share of known faces",
+    "FPIR": "false positive identification rate",
+    "FNIR": "false negative identification rate",
+}
+_SMALL_IS_GOOD = ("non-match", "FNIR", "false negative", "miss")
+
+
+def curve_section(results: Results) -> Section:
+    """Every curve: everyone beside the groups of each single attribute."""
+    blocks: list[Block] = []
+    for metric, output in _with_curves(results):
+        whole = [(EVERYONE, e.value) for e in results.of(metric, output) if e.group == EVERYONE]
+        found = [e for e in results.of(metric, output) if e.status is Status.OK and len(e.group.terms) == 1]
+        attributes = list(dict.fromkeys(e.group.by[0] for e in found)) or [""]
+        for name in attributes:
+            members = [(e.group, e.value) for e in found if e.group.by == (name,) and not e.group.is_missing]
+            lines = {levels(group): curve for group, curve in (*whole, *members) if isinstance(curve, Curve)}
+            figure = curve_figure(lines, metric, output, f"by {name}" if name else "")
+            if figure is not None:
+                blocks.append(figure)
+    return _limited("Curves", blocks, "curves")
+
+
+def curves_together(results: Sequence[Results], names: Sequence[str]) -> Section:
+    """The curves of everyone, all systems in one figure per metric."""
+    blocks: list[Block] = []
+    for metric, output in dict.fromkeys(pair for one in results for pair in _with_curves(one)):
+        lines = {}
+        for name, one in zip(names, results, strict=True):
+            value = next((e.value for e in one.of(metric, output) if e.group == EVERYONE), None)
+            if isinstance(value, Curve):
+                lines[name] = value
+        figure = curve_figure(lines, metric, output, "all systems")
+        if figure is not None:
+            blocks.append(figure)
+    return _limited("Curves of all systems", blocks, "systems-curves")
+
+
+def curve_figure(lines: Mapping[str, Curve], metric: str, output: str = "curve", about: str = "") -> Figure | None:
+    """Lines over common axes; None when none has two points."""
+    drawn = {name: curve for name, curve in lines.items() if len(curve.x) > 1}
+    if not drawn:
+        return None
+    first = next(iter(drawn.values()))
+    columns = COLUMNS if len(drawn) <= FEW else COLUMNS // 3
+    rows: list[tuple[Cell, ...]] = []
+    total = 0
+    for name, curve in drawn.items():
+        places = visible(curve, columns)
+        total += len(curve.x)
+        threshold = [None] * len(places) if curve.threshold is None else _plain(curve.threshold[places])
+        rows.extend(zip([name] * len(places), _plain(curve.x[places]), _plain(curve.y[places]), threshold, strict=True))
+    x_name, y_name = _SPELT.get(first.x_name, first.x_name), _SPELT.get(first.y_name, first.y_name)
+    kind = _KINDS.get((first.x_name, first.y_name), "" if output == "curve" else words(output))
+    title = " ".join(part for part in (f"{metric}:", kind or "curve", about) if part)
+    log_y = first.log_x and any(word in first.y_name for word in _SMALL_IS_GOOD)
+    table = Table(title, ("line", x_name, y_name, "threshold"), tuple(rows))
+    spec = vega.curves(table, names=list(drawn), log_x=first.log_x, log_y=log_y)
+    caption = ""
+    if total > len(rows):
+        caption = f"{total:,} points, thinned to the {len(rows):,} that a screen can show; all are in the JSON and CSV."
+    return Figure(title, spec, table, caption, name=f"{metric}-{output}-{about}".strip("-"), kind="curves")
+
+
+def _with_curves(results: Results) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((e.metric, e.output) for e in results.estimates if isinstance(e.value, Curve)))
+
+
+def _limited(title: str, blocks: list[Block], name: str) -> Section:
+    if len(blocks) > MOST_FIGURES:
+        left = len(blocks) - MOST_FIGURES
+        blocks = [*blocks[:MOST_FIGURES], Text(f"{left} more curves are in the JSON and CSV.", "small")]
+    return Section(title, blocks, name=name)
+
+
+def _plain(values: object) -> list[float]:
+    return list(np.asarray(values, dtype=np.float64).tolist())

@@ -1,0 +1,60 @@
+"""The forms in which a report can be written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from evenhand.core.errors import OptionError
+from evenhand.reporting.html import write_page
+from evenhand.reporting.model_card import write_card
+from evenhand.reporting.reported import Reported, report_page, reported
+from evenhand.reporting.salvage import reported_folder
+from evenhand.reporting.tables import write_csv, write_json, write_latex, write_markdown
+from evenhand.store.runs import Run
+
+Writer = Callable[[Sequence[Reported], Path], object]
+
+SUFFIXES: Mapping[str, str] = {
+    "html": "html",
+    "pdf": "pdf",
+    "csv": "csv",
+    "json": "json",
+    "markdown": "md",
+    "latex": "tex",
+    "card": "card.md",
+}
+
+
+def write_report(runs: Sequence[Run | Path | str], path: Path, form: str = "html") -> Path:
+    """Write a report of runs in one of the forms, and give its path."""
+    if form not in WRITERS:
+        raise OptionError(f"The format {form!r} is not known: it is {', '.join(WRITERS)}.")
+    WRITERS[form]([opened(run) for run in runs], path)
+    return path
+
+
+def opened(run: Run | Path | str) -> Reported:
+    """A run for its report; a stored one as far as it can be read."""
+    return reported(run) if isinstance(run, Run) else reported_folder(Path(run))
+
+
+def _write_html(runs: Sequence[Reported], path: Path) -> None:
+    write_page(report_page(runs), path)
+
+
+def _write_pdf(runs: Sequence[Reported], path: Path) -> None:
+    from evenhand.reporting.pdf import write_pdf
+
+    write_pdf(report_page(runs), path)
+
+
+WRITERS: Mapping[str, Writer] = {
+    "html": _write_html,
+    "pdf": _write_pdf,
+    "csv": write_csv,
+    "json": write_json,
+    "markdown": write_markdown,
+    "latex": write_latex,
+    "card": write_card,
+}

@@ -1,0 +1,149 @@
+"""The report as PDF: the same sections, typeset by typst, figures as SVG.
+
+The same run gives the same bytes: no date is in the document, and figures are SVG, since a PDF that is drawn
+elsewhere is not the same twice. Long tables are cut, with a line that says where the rest is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from evenhand.core.errors import MissingExtraError
+from evenhand.core.page import Cell, Figure, Interval, Section, Table, Text
+from evenhand.reporting import vega
+from evenhand.reporting.html import Page
+from evenhand.reporting.rounding import cell
+
+MOST_ROWS = 60
+MOST_FIGURES = 40  # per document; the rest keep their tables
+
+_HEAD = """#set document(title: {title}, date: none)
+#set page(paper: "a4", margin: (x: 2cm, y: 2.2cm), numbering: "1 / 1", number-align: right)
+#set text(font: ("Liberation Sans", "DejaVu Sans", "Arial", "Helvetica"), size: 9.5pt, fill: rgb("#1d2429"))
+#set par(leading: 0.65em)
+#set table(stroke: none, inset: (x: 4pt, y: 3.2pt))
+#show heading: set block(above: 1.6em, below: 0.8em)
+#show heading.where(level: 1): set text(size: 15pt)
+#show heading.where(level: 2): set text(size: 12.5pt)
+#show heading.where(level: 3): set text(size: 10.5pt)
+#show table.cell.where(y: 0): set text(weight: "medium", fill: rgb("#55616a"))
+"""
+_SOFT = 'fill: rgb("#55616a")'
+
+
+def write_pdf(page: Page, path: Path) -> None:
+    """Write a page as PDF."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(pdf(page))
+
+
+def pdf(page: Page) -> bytes:
+    """A page as PDF; the same page gives the same bytes."""
+    try:
+        import typst
+    except ImportError:
+        raise MissingExtraError("The PDF report needs typst", "pdf") from None
+    return bytes(typst.compile(source(page).encode("utf-8")))
+
+
+def source(page: Page) -> str:
+    """The page as typst source; every text is a string in it, in which nothing is interpreted."""
+    pieces = [_HEAD.format(title=quoted(page.title))]
+    pieces.append(f"#text(size: 9pt, {_SOFT})[{escape(page.kicker or 'evenhand')}]\n")
+    pieces.append(f'#text(size: 21pt, weight: "bold")[{escape(page.title)}]\n')
+    left = MOST_FIGURES
+    for place, article in enumerate(page.articles):
+        many = len(page.articles) > 1
+        if many:
+            pieces.append("#pagebreak(weak: true)\n" if place else "")
+            pieces.append(f"= {escape(article.title)} #h(1fr) #text(size: 9pt, {_SOFT})[{escape(article.kicker)}]\n")
+        for section in article.sections:
+            left = _section(section, 2 if many else 1, pieces, left)
+    return "\n".join(pieces)
+
+
+def _section(section: Section, level: int, pieces: list[str], left: int) -> int:
+    pieces.append(f"\n{'=' * level} {escape(section.title)}\n")
+    for block in section.blocks:
+        if isinstance(block, Text):
+            pieces.append(_text(block))
+        elif isinstance(block, Table):
+            pieces.append(_table(block))
+        elif left > 0:
+            left -= 1
+            pieces.append(_figure(block))
+        else:
+            pieces.append(_table(block.data))
+    for inner in section.sections:
+        left = _section(inner, level + 1, pieces, left)
+    return left
+
+
+def _text(text: Text) -> str:
+    told = escape(text.text)
+    if text.tone == "lead":
+        return f'#text(size: 11.5pt, weight: "medium")[{told}]\n\n'
+    if text.tone == "small":
+        return f"#text(size: 8.5pt, {_SOFT})[{told}]\n\n"
+    if text.tone == "caution":
+        return f'#block(stroke: (left: 1.5pt + rgb("#7a4a00")), inset: (left: 6pt, y: 2pt))[{told}]\n\n'
+    return f"{told}\n\n"
+
+
+def _figure(figure: Figure) -> str:
+    drawn = f'#image(bytes({quoted(vega.svg(figure, 560), keep_lines=True)}), format: "svg", width: 100%)'
+    caption = f"#text(size: 8.5pt, {_SOFT})[{escape(figure.caption)}]\n" if figure.caption else ""
+    title = f'#text(weight: "bold")[{escape(figure.title)}]'
+    block = f"#block(breakable: false)[{title}\n\n{drawn}\n{caption}]\n"
+    return block + (_table(figure.data, titled=False) if figure.beside else "")
+
+
+def _table(table: Table, *, titled: bool = True) -> str:
+    shown = table.rows[:MOST_ROWS]
+    count = max(len(table.columns), 1)
+    heads = ", ".join(f"[{escape(name)}]" for name in table.columns)
+    cells: list[str] = []
+    for place, row in enumerate(shown):
+        style = f'text(style: "italic", {_SOFT})' if place in table.muted else ""
+        cells.extend(f"{style}[{escape(cell(value))}]" for value in row)
+    right = [bool(shown) and all(_is_number(row[at]) for row in shown) for at in range(len(table.columns))]
+    aligned = ", ".join("right" if number else "left" for number in right) + ","
+    title = f'#block(sticky: true, text(weight: "bold", size: 9pt)[{escape(table.title)}])\n' if titled else ""
+    rules = 'stroke: (x, y) => (bottom: if y == 0 { 0.6pt + rgb("#55616a") } else { 0.3pt + rgb("#dfe4e8") })'
+    widths = ", ".join("auto" if number else "1fr" if count <= 2 and at else "auto" for at, number in enumerate(right))
+    grid = f"#text(size: 7.6pt)[#table(columns: ({widths},), align: ({aligned}), {rules}, table.header({heads}), "
+    grid += ", ".join(cells) + ")]\n"
+    more = len(table.rows) - len(shown)
+    told = [f"{more:,} more rows are in the CSV and JSON."] if more else []
+    told += [table.caption] if table.caption else []
+    below = "".join(f"#text(size: 8pt, {_SOFT})[{escape(line)}]\n\n" for line in told)
+    return f"{title}{grid}{below}"
+
+
+def escape(text: str) -> str:
+    """A text as a typst string, in which nothing is interpreted.
+
+    >>> escape("a_b *x* [18, 30)")
+    '#"a_b *x* [18, 30)"'
+    """
+    return "#" + quoted(text)
+
+
+def quoted(text: str, *, keep_lines: bool = False) -> str:
+    """A typst string literal; what can't be printed is left out."""
+    safe = "".join(char for char in text if char.isprintable() or (keep_lines and char == "\n"))
+    return '"' + safe.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _is_number(value: Cell) -> bool:
+    return value is None or (isinstance(value, int | float | Interval) and not isinstance(value, bool))
+
+
+def figures_of(sections: Sequence[Section]) -> list[Figure]:
+    """Every figure of the sections, in order."""
+    found: list[Figure] = []
+    for section in sections:
+        found.extend(block for block in section.blocks if isinstance(block, Figure))
+        found.extend(figures_of(section.sections))
+    return found

@@ -1,0 +1,90 @@
+"""Results logged to MLflow: numbers as metrics, facts as parameters, the report as an artifact."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from evenhand.core.errors import MissingExtraError
+from evenhand.core.records import EVERYONE
+from evenhand.core.results import Results
+from evenhand.reporting.html import write_page
+from evenhand.reporting.phrases import headline
+from evenhand.reporting.reported import Reported, report_page
+from evenhand.reporting.tables import write_json
+
+
+def log_run(run: Reported, uri: str, experiment: str = "evenhand") -> str:
+    """Log a run to an MLflow server, database or folder, and give the id that it got there.
+
+    Every number of everyone is a metric (`metric.output`), the headline of every single group too
+    (`group/metric.output attribute=level`); the task, data and method are parameters; report and JSON are artifacts.
+    """
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # nothing leaves the machine but what was asked for
+    try:
+        from mlflow.tracking import MlflowClient
+    except ImportError:
+        raise MissingExtraError("Logging to MLflow needs mlflow", "mlflow") from None
+
+    client = MlflowClient(tracking_uri=_address(uri))
+    found = client.get_experiment_by_name(experiment)
+    number = found.experiment_id if found is not None else client.create_experiment(experiment)
+    results = run.results
+    tags = {"mlflow.runName": f"{results.task} {results.model}", "evenhand.version": results.version}
+    logged = client.create_run(number, tags=tags)
+    key = str(logged.info.run_id)
+    for name, value in _parameters(results).items():
+        client.log_param(key, name, value)
+    for name, number_logged in _metrics(results).items():
+        client.log_metric(key, name, number_logged)
+    with tempfile.TemporaryDirectory() as folder:
+        write_page(report_page([run]), Path(folder) / "report.html")
+        write_json([run], Path(folder) / "results.json")
+        for name in ("report.html", "results.json"):
+            client.log_artifact(key, str(Path(folder) / name))
+    client.set_terminated(key)
+    return key
+
+
+def _address(uri: str) -> str:
+    return uri if "://" in uri else Path(uri).resolve().as_uri()
+
+
+def _parameters(results: Results) -> dict[str, str]:
+    how = results.method
+    facts: dict[str, object] = {"task": results.task, "model": results.model, "dataset": results.dataset}
+    facts |= {"draws": how.draws, "seed": how.seed, "margin": how.margin, "correction": how.correction}
+    facts |= {f"option.{name}": value for name, value in results.options.items()}
+    return {_key(name): str(value)[:500] for name, value in facts.items()}
+
+
+def _metrics(results: Results) -> dict[str, float]:
+    first = headline(results)
+    found: dict[str, float] = {}
+    for estimate in results.estimates:
+        name = f"{estimate.metric}.{estimate.output}"
+        if estimate.number is None:
+            continue
+        if estimate.group == EVERYONE:
+            found[_key(name)] = estimate.number
+            for limit, value in (("low", estimate.low), ("high", estimate.high)):
+                if value is not None:
+                    found[_key(f"{name}.{limit}")] = value
+        elif (estimate.metric, estimate.output) == first and len(estimate.group.terms) == 1:
+            found[_key(f"group/{name} {estimate.group}")] = estimate.number
+    for summary in results.summaries:
+        gap = summary.values.get("max_gap")
+        if (summary.metric, summary.output) == first and isinstance(gap, float):
+            found[_key(f"gap/{' x '.join(summary.by)}")] = gap
+    return found
+
+
+def _key(name: str) -> str:
+    """A name with the letters that MLflow takes.
+
+    >>> _key("froc.DR@0.1/lighting=shade")
+    'froc.DR_0.1/lighting_shade'
+    """
+    return re.sub(r"[^\w\-. /]+", "_", name, flags=re.ASCII)[:240]
