@@ -18,7 +18,7 @@ from bench.hot import Hot
 
 HERE = Path(__file__).parent
 PEERS = HERE.parent / ".venv-bench" / "bin" / "python"
-HELPERS = {"__init__", "__main__", "hot", "calibrate"}
+HELPERS = {"__init__", "__main__", "hot", "calibrate", "document", "scaling", "failures"}
 
 
 def every() -> dict[str, Hot]:
@@ -67,6 +67,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="names or beginnings of names; all quick ones by default")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--all", action="store_true", help="the slow ones too")
+    parser.add_argument("--document", type=Path, help="write the page of measurements here, with figures beside it")
     parser.add_argument("--list", action="store_true", help="only list the names")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--side", help=argparse.SUPPRESS)
@@ -95,6 +96,11 @@ def main() -> int:
         rows.append(row)
         if not given.json:
             print(_line(hot, row), flush=True)
+    if given.document is not None:
+        from bench.document import SECTIONS, measure_section, write
+
+        whole = {} if given.names else {name: measure_section(name) for name in SECTIONS}
+        write(given.document, rows, whole)
     if given.json:
         machine = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count()}
         print(json.dumps({"machine": machine, "rows": rows}, indent=2))

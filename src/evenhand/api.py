@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand import registry
 from evenhand.core.engine import Engine
-from evenhand.core.errors import EvenhandError, OptionError
-from evenhand.core.page import Section
+from evenhand.core.errors import OptionError
 from evenhand.core.results import Results
 from evenhand.core.task import Demo, Model, Question, Task, ignore, no_progress
 from evenhand.store.runs import Run
@@ -91,7 +90,8 @@ def predict(
     resume: bool = False,
     ask_unanswered: bool = False,
     engine: str | Engine = "serial",
-    workers: int = 1,
+    workers: int = 0,
+    gpus_per_worker: float = 0.0,
     device: str = "cpu",
     settings: Mapping[str, Any] | None = None,
     progress: Callable[[int, int | None, str], None] = no_progress,
@@ -116,6 +116,7 @@ def predict(
         ask_unanswered=ask_unanswered,
         engine=engine_of(engine),
         workers=workers,
+        gpus_per_worker=gpus_per_worker,
         progress=progress,
         warn=warn,
     )
@@ -180,32 +181,15 @@ def compare(*runs: Run | PathLike, draws: int = 2000, seed: int = 0, depth: int 
 
 
 def report(*runs: Run | PathLike, path: PathLike, form: str = "html") -> Path:
-    """Write a report of one or several runs: html, csv, json, markdown or latex."""
-    from evenhand.reporting.html import write_report
-    from evenhand.reporting.tables import WRITERS
+    """Write a report of one or several runs: html, pdf, csv, json, markdown, latex or card.
 
-    results = [(run if isinstance(run, Run) else load(run)).results for run in runs]
-    if not results:
+    A stored run that is damaged or incomplete is reported as far as it can be read, and the page says what is missing.
+    """
+    from evenhand.reporting.forms import write_report
+
+    if not runs:
         raise OptionError("No run given: name one or several runs to report on.")
-    if form == "html":
-        return write_report(results, Path(path), family_sections(results))
-    if form not in WRITERS:
-        raise OptionError(f"The format {form!r} is not known: it is html, {', '.join(WRITERS)}.")
-    WRITERS[form](results, Path(path))
-    return Path(path)
-
-
-def family_sections(results: Sequence[Results]) -> tuple[tuple[Section, ...], ...]:
-    """The sections that each result's own family adds; none for a family that is not installed."""
-    found = []
-    for one in results:
-        try:
-            sections = registry.task(one.task).sections
-        except EvenhandError:
-            sections = ()
-        drawn = (section(one) for section in sections)
-        found.append(tuple(section for section in drawn if section is not None))
-    return tuple(found)
+    return write_report(runs, Path(path), form)
 
 
 def _two_names(first: Results, second: Results) -> tuple[str, str]:

@@ -91,3 +91,34 @@ def guarded(part: str, place: Workplace) -> list[str]:
 
     outcomes = parse("serial").map(troubled, [part, "hang"], time_limit=1.0)
     return [getattr(outcome, "value", None) or outcome.cause for outcome in outcomes]
+
+
+def slow_where(part: int, place: Workplace) -> int:
+    time.sleep(0.1)
+    return os.getpid()
+
+
+def waits_for_a_later_one(part: tuple[int, str], place: Workplace) -> int:
+    number, marker = part
+    if number == 3:
+        Path(marker).touch()
+    deadline = time.monotonic() + 20
+    while number == 0 and not Path(marker).exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return number
+
+
+def owns_its_data(part: int, place: Workplace) -> tuple[bool, bool]:
+    (array,) = place.shared
+    return bool(array.flags.owndata), bool(array.flags.writeable)
+
+
+def dies_the_first_time(part: str, place: Workplace) -> str:
+    if not Path(part).exists():
+        Path(part).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "done"
+
+
+def greedy(part: int, place: Workplace) -> int:
+    return len(np.empty(part, dtype=np.uint8))

@@ -69,7 +69,7 @@ def evaluate(
     if len(set(called)) < len(called):
         raise OptionError(f"Two systems have the same name: {', '.join(called)}. Write NAME=FILE.")
     if dry_run:
-        _dry_run(entry, found, data, given, names(by), depth, draws, runs, as_json)
+        _dry_run(entry, found, data, given, names(by), depth, draws, runs, engine, as_json)
         return
     done: list[Run] = []
     for name, path in found:
@@ -151,28 +151,47 @@ def _dry_run(
     depth: int,
     draws: int,
     runs: Path,
+    engine: str,
     as_json: bool,
 ) -> None:
-    """Say what would happen: what is read, how many groups, what is written, roughly how long."""
+    """Say what would happen: what is read, computed and written, and how long it takes on this machine or cluster."""
     import math
     from itertools import combinations
+    from time import perf_counter
 
-    dataset = entry.load(data, parse(entry.options, given))
+    from evenhand.run.estimate import cost_of, measured_rates
+
+    parsed = parse(entry.options, given)
+    begin = perf_counter()
+    dataset = entry.load(data, parsed)
+    loading = perf_counter() - begin
     chosen = entry.attributes if by is None else by
     counts = [len(dataset.levels[name]) for name in chosen if name in dataset.levels]
     groups = 1 + sum(math.prod(some) for k in range(1, depth + 1) for some in combinations(counts, k))
-    sizes = {str(path): path.stat().st_size for _, path in systems if path.is_file()}
-    read = sum(fact.size for fact in dataset.inputs) + sum(sizes.values())
-    # Rough, from the machine this was built on: 200 MB/s of parsing and 10 million cell-draws a second.
-    seconds = 0.5 + read / 200e6 + len(dataset.samples) * len(systems) * 2e-5 + draws * groups * len(systems) * 1e-6
+    cost = cost_of(
+        entry,
+        dataset,
+        [path for _, path in systems],
+        parsed,
+        draws=draws,
+        groups=groups,
+        seconds_loading=loading,
+    )
+    rates = measured_rates(api.engine_of(engine), runs)
+    seconds = cost.seconds(rates)
     document = {
         "task": entry.name,
         "samples": len(dataset.samples),
         "reads": [fact.path for fact in dataset.inputs] + [str(path) for _, path in systems],
-        "bytes_read": read,
+        "bytes_read": cost.bytes_read,
+        "multiply_adds": cost.multiply_adds,
+        "multiply_adds_of_draws": cost.drawn,
         "groups": groups,
         "draws": draws,
         "writes": [str(runs / entry.name / (name or path.stem or path.name)) for name, path in systems],
+        "engine": engine,
+        "workers": rates.workers,
+        "multiply_adds_per_second": round(rates.multiply_adds),
         "seconds_about": round(seconds, 1),
     }
     if as_json:
@@ -182,10 +201,44 @@ def _dry_run(
     console.print(
         f"would evaluate {len(systems)} system(s) on {len(dataset.samples):,} samples of {escape(entry.name)}"
     )
-    console.print(f"reads   {read / 1e6:,.1f} MB: {escape(', '.join(document['reads'][:6]))}", soft_wrap=True)
+    console.print(
+        f"reads   {cost.bytes_read / 1e6:,.1f} MB: {escape(', '.join(document['reads'][:6]))}", soft_wrap=True
+    )
     console.print(f"groups  {groups:,} (by {', '.join(chosen) or 'nothing'}, depth {depth}), {draws:,} draws")
     console.print(f"writes  below {escape(', '.join(document['writes']))}", soft_wrap=True)
-    console.print(f"takes   about {seconds:.0f} s, very roughly")
+    console.print(
+        f"forms   {counted(cost.multiply_adds)} of similarities, at most {counted(cost.drawn)} of draws", soft_wrap=True
+    )
+    console.print(
+        f"takes   about {duration(seconds)} on {escape(engine)}, which was measured at "
+        f"{counted(rates.multiply_adds)} a second; a factor of three is possible",
+        soft_wrap=True,
+    )
+
+
+def counted(multiply_adds: float) -> str:
+    """A number of multiply-adds in words.
+
+    >>> counted(0), counted(5.12e12)
+    ('no multiply-adds', '5.1 T multiply-adds')
+    """
+    if not multiply_adds:
+        return "no multiply-adds"
+    for unit, size in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6)):
+        if multiply_adds >= size:
+            return f"{multiply_adds / size:.1f} {unit} multiply-adds"
+    return f"{multiply_adds:,.0f} multiply-adds"
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it.
+
+    >>> duration(3.2), duration(600), duration(90_000)
+    ('3 s', '10 min', '25 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
 
 
 def rows(

@@ -33,8 +33,9 @@ def predict(
         bool, typer.Option("--ask-unanswered", help="with --resume: ask again what could not be answered")
     ] = False,
     engine: EngineName = "serial",
-    workers: Annotated[int, typer.Option(help="how many copies of the model work at once")] = 1,
-    device: Annotated[str, typer.Option(help="cpu or cuda:N")] = "cpu",
+    workers: Annotated[int, typer.Option(help="copies of the model that work at once; 0: as the engine has")] = 0,
+    gpus_per_worker: Annotated[float, typer.Option(help="GPUs that a worker of a cluster holds (--engine ray)")] = 0.0,
+    device: Annotated[str, typer.Option(help="cpu or cuda:N; a cluster's worker has its GPU as cuda:0")] = "cpu",
     runs: Runs = Path("runs"),
     as_json: Json = False,
 ) -> None:
@@ -56,6 +57,7 @@ def predict(
                 resume=resume,
                 ask_unanswered=ask_unanswered,
                 workers=workers,
+                gpus_per_worker=gpus_per_worker,
                 engine=engine,
                 device=device,
                 settings=provider,
@@ -66,6 +68,9 @@ def predict(
         if not as_json:
             console = out()
             console.print(f"{escape(task)}: {outcome.answered:,} answered, {len(outcome.unanswered):,} not")
+            if outcome.utilisation is not None:
+                waited = 1 - outcome.utilisation
+                console.print(f"the model worked {outcome.utilisation:.1%} of the time and waited {waited:.1%}")
             for sample, reason in list(outcome.unanswered.items())[:5]:
                 console.print(f"  {escape(str(sample))}: {escape(str(reason))}", style="dim", soft_wrap=True)
             console.print(f"predictions: {escape(str(outcome.file))}", soft_wrap=True)

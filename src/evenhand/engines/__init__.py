@@ -6,8 +6,8 @@ threads:N     N threads of this process
 processes:N   N spawned processes; a part that hangs or kills its worker harms no other
 ```
 
-Other engines (Ray) come by the entry-point group `evenhand.engines`: NAME → a callable that
-takes the text after the name (`ray://…`) and gives an engine.
+Other engines come by the entry-point group `evenhand.engines`, as ours for clusters does (`ray_cluster`): NAME → a
+callable that takes the whole text (`ray://…`) and gives an engine.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def parse(text: str) -> Engine:
     others = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name not in others:
         raise UnknownNameError("engine", name, (*_OURS, *sorted(others)))
-    found: Engine = others[name].load()(count)
+    found: Engine = others[name].load()(text)
     return found
 
 

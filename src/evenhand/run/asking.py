@@ -10,20 +10,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand import engines
-from evenhand.core.engine import Engine, Failed, Workplace
-from evenhand.core.errors import EvenhandError, ModelError, PredictionError, RunError
+from evenhand.core.engine import Done, Engine, Failed
+from evenhand.core.errors import EvenhandError, ModelError, OptionError, PredictionError, RunError
 from evenhand.core.options import as_plain
 from evenhand.core.options import parse as parse_options
 from evenhand.core.records import blocks
-from evenhand.core.task import Codec, Dataset, Model, Question, Sample, Unanswered, ignore, no_progress
+from evenhand.core.task import Adapt, Codec, Dataset, Model, Question, Sample, Unanswered, ignore, no_progress
+from evenhand.models.python import ModelFile
+from evenhand.run.inference import AT_ONCE, Stint, Timesheet, answer_chunk, meter_of, post, utilisation
 from evenhand.run.places import folder_of
+from evenhand.run.recording import told
+from evenhand.store.caches import FOLDER as CACHE
 from evenhand.store.journal import SHARD_ANSWERS, Journal, UnwritableError, asked_before, copy_answers, read_journal
 from evenhand.store.manifest import (
     FILENAME,
@@ -32,10 +36,12 @@ from evenhand.store.manifest import (
     fingerprint,
     input_facts,
     platform_facts,
+    read_manifest,
     versions,
 )
 from evenhand.store.plain import dumps, loads, to_plain
 from evenhand.store.runs import PREDICTIONS
+from evenhand.store.underway import forget_underway, note_underway
 from evenhand.store.writing import Claim, claim, lock_folder, storing, unfinished, write_whole
 
 if TYPE_CHECKING:
@@ -43,6 +49,7 @@ if TYPE_CHECKING:
 
 JOURNAL, UNANSWERED, ABOUT = "journal", "unanswered.json", "model.json"
 CHUNK = 16  # samples that a worker answers at a time
+CHUNK_OF_A_CLUSTER = 64
 NO_ANSWER = "the model gave no answer to it"
 
 Progress = Callable[[int, int | None, str], None]
@@ -60,6 +67,7 @@ class PredictOutcome:
     unanswered: Mapping[str, str] = field(default_factory=dict)  # sample → reason
     asked_now: int = 0
     asked_again: tuple[str, ...] = ()  # they were in flight when an earlier start ended
+    utilisation: float | None = None  # share of time in which the model did not wait, where it was measured
 
     @property
     def reasons(self) -> Mapping[str, int]:
@@ -77,7 +85,8 @@ def predict(
     resume: bool = False,
     ask_unanswered: bool = False,
     engine: Engine | None = None,
-    workers: int = 1,
+    workers: int = 0,
+    gpus_per_worker: float = 0.0,
     progress: Progress = no_progress,
     warn: Warn = ignore,
 ) -> PredictOutcome:
@@ -86,15 +95,17 @@ def predict(
     Predictions are never taken from an earlier run, unless `resume` says so: then an interrupted run goes
     on, and of a finished one nothing is asked. `ask_unanswered` (with `resume`) asks once more for the samples
     that the model could not answer. `model` is a model, or a function that makes one: each worker makes its own.
+    `workers` is how many of them work at once, by default as many as the engine has; on a cluster each of them may
+    hold `gpus_per_worker`.
     """
     data, runs = Path(data), Path(runs)
     chosen = parse_options(question.options, options or {})
     started = datetime.now(UTC)
-    dataset = question.load(data, chosen)
+    dataset = question.open(data, chosen, runs / CACHE)
     ids = [sample.id for sample in dataset.samples]
     if repeated := [sample for sample, count in Counter(ids).items() if count > 1]:
         raise RunError(f"{question.name}: the data name the sample {repeated[0]!r} twice; ids must be unique.")
-    job = _Job(question, model, data, chosen, dataset, progress, warn)
+    job = _Job(question, _understood(question, model), data, chosen, dataset, progress, warn)
     parent = folder_of(runs, question.name, job.name)
     place = _Place(parent, job.fingerprint)
     if resume and (finished := place.finished()) and not place.interrupted():
@@ -105,8 +116,11 @@ def predict(
     else:
         held = place.take(resume=resume)
     try:
-        asked_now, asked_again = job.ask(held.folder, engine, workers, ask_unanswered=ask_unanswered)
+        note_underway(held.folder, task=question.name, model=job.name, samples=len(ids))
+        staffed = _staffed(engine, workers, gpus_per_worker)
+        asked_now, asked_again = job.ask(held.folder, staffed, ask_unanswered=ask_unanswered)
         job.assemble(held.folder, started)
+        forget_underway(held.folder)
         final = parent / place.free_name()
         while not held.publish(final):  # another process took the name
             final = parent / place.free_name()
@@ -185,6 +199,7 @@ class _Job:
     ) -> None:
         self.question, self.data, self.options, self.dataset = question, data, options, dataset
         self.progress, self.warn = progress, warn
+        self.engine, self.seconds = "serial", dict[str, float]()
         self.model: Model[Any] | None = model if _is_model(model) else None
         self.make: Factory = model if not _is_model(model) else partial(_given, model)
         facts, name = getattr(model, "facts", None), getattr(model, "name", None)
@@ -201,9 +216,7 @@ class _Job:
             self.model = self.make()
         return self.model
 
-    def ask(
-        self, folder: Path, engine: Engine | None, workers: int, *, ask_unanswered: bool
-    ) -> tuple[int, tuple[str, ...]]:
+    def ask(self, folder: Path, engine: Engine | None, *, ask_unanswered: bool) -> tuple[int, tuple[str, ...]]:
         """Ask what is not in the journal; how many were asked, and which of them a second time."""
         place = folder / JOURNAL
         done = read_journal(place) if place.exists() else {}
@@ -216,8 +229,6 @@ class _Job:
         self.progress(len(done), len(self.dataset.samples), "answers")
         if not rest:
             return 0, ()
-        if engine is None and workers > 1:
-            engine = engines.parse(f"threads:{workers}")
         # A model whose answers cost money has each of them put on disk before the next one is taken in.
         every = int(getattr(self.model, "journal_every", SHARD_ANSWERS))
         with closing(Journal(place, most_answers=every)) as journal:
@@ -226,6 +237,8 @@ class _Job:
                 desk.ask_here(self._loaded())
             else:
                 desk.ask_workers(engine, self.make)
+        self.engine = "serial" if engine is None else engine.name
+        self.seconds = desk.timesheet.seconds()
         return len(rest), again
 
     def assemble(self, folder: Path, started: datetime) -> None:
@@ -258,7 +271,8 @@ class _Job:
             versions=versions(),
             platform=platform_facts(),
             stored={"predictions": True, "rows": False},
-            clock=Clock(started.isoformat(), datetime.now(UTC).isoformat()),
+            engine=self.engine,
+            clock=Clock(started.isoformat(), datetime.now(UTC).isoformat(), self.seconds),
         )
         write_whole(folder / FILENAME, manifest.to_json(), flush=False)
 
@@ -281,6 +295,7 @@ class _Desk:
         self.known = frozenset(sample.id for sample in job.dataset.samples)
         self.in_flight: dict[str, None] = {}
         self.answered: set[str] = set()
+        self.timesheet = Timesheet()
 
     def hand_out(self) -> Iterator[Sample]:
         for sample in self.rest:
@@ -321,25 +336,36 @@ class _Desk:
             raise
         except Exception as error:
             raise ModelError(self._stopped(f"{type(error).__name__}: {error}")) from error
+        if (meter := meter_of(model)) is not None:
+            self.timesheet.note(Stint("here", meter.busy, meter.span))
 
     def ask_workers(self, engine: Engine, make: Factory) -> None:
         """Chunks of samples to several models; a chunk that fails leaves the others."""
-        chunks = [self.rest[part] for part in blocks(len(self.rest), CHUNK)]
+        size = CHUNK_OF_A_CLUSTER if hasattr(engine, "staffed") else CHUNK
+        chunks = [self.rest[part] for part in blocks(len(self.rest), size)]
 
         def parts() -> Iterator[Sequence[Sample]]:
             handed = self.hand_out()
             for chunk in chunks:
                 yield [next(handed) for _ in chunk]
 
-        failures = []
-        work = partial(_answer_chunk, self.job.question.codec)
-        for outcome in engine.map(work, parts(), setup=make):
+        failures, heard = [], set[int]()
+
+        def hear(outcome: Done[Any] | Failed) -> None:
+            if outcome.part in heard:
+                return
+            heard.add(outcome.part)
             if isinstance(outcome, Failed):
                 failures.append(outcome)
-                continue
-            for sample, answer in outcome.value:
+                return
+            for sample, answer in outcome.value.answers:
                 self.take_in(sample, answer)
             self.journal.close_shard()
+            self.timesheet.note(outcome.value.stint)
+
+        work = partial(answer_chunk, self.job.question.codec, _plain)
+        for outcome in told(engine, hear).map(work, parts(), setup=partial(post, make)):
+            hear(outcome)
         if failures:
             raise ModelError(self._stopped(failures[0].cause, len(failures)))
 
@@ -354,8 +380,18 @@ class _Desk:
         )
 
 
-def _answer_chunk(codec: Codec[Any], samples: Sequence[Sample], place: Workplace) -> list[tuple[str, Any]]:
-    return [(sample, _plain(codec, answer)) for sample, answer in place.kept.predict(iter(samples))]
+def _staffed(engine: Engine | None, workers: int, gpus: float) -> Engine | None:
+    """The engine with so many workers: threads where it was one after the other, actors on a cluster."""
+    staffed: Callable[[int, float, int], Engine] | None = getattr(engine, "staffed", None)
+    if staffed is not None:
+        return staffed(workers, gpus, AT_ONCE)
+    if gpus:
+        raise OptionError(
+            "--gpus-per-worker needs a cluster that deals them out: --engine ray. Else use --device cuda:N."
+        )
+    if workers > 1 and (engine is None or engine.name == "serial"):
+        return engines.parse(f"threads:{workers}")
+    return engine
 
 
 def _plain(codec: Codec[Any], answer: Any) -> Any:
@@ -370,6 +406,26 @@ def _plain(codec: Codec[Any], answer: Any) -> Any:
     except (PredictionError, TypeError, ValueError, AttributeError, KeyError) as error:
         return Unanswered(f"the answer has another form than expected: {error}")
     return plain
+
+
+def _understood(question: Question[Any, Any], model: Model[Any] | Factory) -> Model[Any] | Factory:
+    """The model, or what makes one; an object written to the family's published contract is adapted first."""
+    if question.adapt is None:
+        return model
+    if isinstance(model, ModelFile):
+        return replace(model, adapt=question.adapt)
+    if isinstance(model, type):
+        return partial(_made_and_adapted, question.adapt, model)
+    return question.adapt(model, _name_of(model), "cpu") or model
+
+
+def _made_and_adapted(adapt: Adapt, kind: Callable[[], Any]) -> Model[Any]:
+    found: Any = kind()
+    return adapt(found, _name_of(found), "cpu") or found
+
+
+def _name_of(model: Any) -> str:
+    return str(getattr(model, "name", None) or type(model).__name__)
 
 
 def _is_model(given: Model[Any] | Factory) -> TypeIs[Model[Any]]:
@@ -390,4 +446,5 @@ def _outcome(
     unanswered = _read_unanswered(folder)
     answered = sum(not isinstance(answer, Unanswered) for answer in read_journal(folder / JOURNAL).values())
     file = folder / PREDICTIONS / question.codec.filename
-    return PredictOutcome(file, folder, answered, unanswered, asked_now, asked_again)
+    share = utilisation(read_manifest(folder).clock.seconds)
+    return PredictOutcome(file, folder, answered, unanswered, asked_now, asked_again, share)

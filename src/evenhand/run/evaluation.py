@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand import engines
-from evenhand.core.engine import Engine
+from evenhand.core.engine import Done, Engine, Failed
 from evenhand.core.errors import DataError, PartError, UnknownNameError
 from evenhand.core.metric import Metric
 from evenhand.core.options import as_plain
@@ -24,7 +24,7 @@ from evenhand.engines.blas import OneThread
 from evenhand.run.analysis import Tallied, in_metric_order, plain_estimates, tally_rows
 from evenhand.run.instruments import LazyInstruments
 from evenhand.run.places import folder_of, model_of, place_of
-from evenhand.run.recording import KEPT, Keeping, Recorder, share, stored_before
+from evenhand.run.recording import KEPT, Keeping, Recorder, kept_parts, share, stored_before, told
 from evenhand.store import inputs
 from evenhand.store.manifest import (
     FILENAME,
@@ -53,6 +53,7 @@ from evenhand.store.runs import (
     run_folders,
 )
 from evenhand.store.submission import store_submission
+from evenhand.store.underway import forget_underway, note_underway
 from evenhand.store.writing import claim, storing, write_whole
 
 if TYPE_CHECKING:
@@ -101,15 +102,16 @@ def evaluate(
     clock = _Stopwatch()
     engine = engine if engine is not None else engines.parse("serial")
     chosen = parse_options(task.options, options or {})
+    cache = None if runs is None else Path(runs) / CACHE
     with clock.time("load"):
-        dataset = task.load(data, chosen)
+        dataset = task.open(data, chosen, cache)
     groups = _groups(task, dataset, by)
     with clock.time("read"):
         answers = task.codec.read(predictions, dataset, chosen)
     tools = Tools(
-        engine=engine,
+        engine=told(engine, _counted(progress)),
         instruments=LazyInstruments(task.instruments(chosen), instruments or {}, device),
-        cache=None if runs is None else Path(runs) / CACHE,
+        cache=cache,
         device=device,
         progress=progress,
     )
@@ -146,6 +148,18 @@ def evaluate(
     return _stored(job, manifest, Path(runs), force=force)
 
 
+def _counted(progress: Progress) -> Callable[[Done[Any] | Failed], None]:
+    """Tells of parts that the workers of a cluster have finished, whatever their turn."""
+    count = 0
+
+    def heard(outcome: Done[Any] | Failed) -> None:
+        nonlocal count
+        count += 1
+        progress(count, None, "parts finished on the cluster")
+
+    return heard
+
+
 def _groups(task: Task[Any, Any], dataset: Dataset[Any], by: Sequence[str] | None) -> tuple[str, ...]:
     if by is None:
         return tuple(name for name in task.attributes if not dataset.levels or name in dataset.levels)
@@ -167,15 +181,17 @@ def _stored(job: _Job, manifest: Manifest, runs: Path, *, force: bool) -> Run:
         force = True  # the same numbers, but rows are asked for and were not kept
     held = claim(parent, manifest.fingerprint)
     try:
+        note_underway(held.folder, task=job.task.name, model=job.model, samples=len(job.dataset.samples))
         run = job.compute(manifest, held.folder, [] if force else _siblings(parent))
         with storing(final):
             shutil.rmtree(held.folder / KEPT, ignore_errors=True)
+            forget_underway(held.folder)
         if not held.publish(final, replace=force):
             held.discard()
             return replace(open_run(final), reused=True)
         return replace(run, folder=final)
     except BaseException as error:
-        kept = max(sum(1 for _ in held.folder.glob(f"{name}/*.parquet")) for name in (KEPT, RECORDS))
+        kept = kept_parts(held.folder)
         if kept:
             held.release()
         else:
@@ -284,7 +300,7 @@ class _Job:
             said: list[str] = []
             tools = replace(self.tools, warn=self._listen(said))
             keeping = None
-            if records is not None and folder is not None:
+            if folder is not None:
                 keeping = Keeping(self.tools.engine, folder / KEPT)
                 tools = replace(tools, engine=keeping)
             recorder = Recorder(self.task.name, records, keeping, hold=hold, progress=self.tools.progress)

@@ -18,20 +18,23 @@ from evenhand.core.engine import Done, Engine, Failed, In, Out, Workplace
 from evenhand.core.errors import PartError, RunError
 from evenhand.core.records import Array, Records
 from evenhand.core.task import no_progress
+from evenhand.run import outcomes
 from evenhand.store import inputs
 from evenhand.store.rows import from_parquet, to_parquet
-from evenhand.store.runs import RECORDED, Part, Recorded, read_recorded
+from evenhand.store.runs import RECORDED, RECORDS, Part, Recorded, read_recorded
 from evenhand.store.writing import storing, write_whole
 
 KEPT = "kept"  # outcomes of the engine, in the folder of an unfinished run
 _REQUIRED = ("item", "unit")
+_ROWS, _OTHER = ".parquet", ".outcome"
 
 
 class Keeping:
-    """An engine that keeps the rows of finished parts on disk, and does not compute them again.
+    """An engine that keeps the outcomes of finished parts on disk, and does not compute them again.
 
     A part is known by its number in the call and by the number of the call; both are fixed by the
     protocol, and the folder belongs to one fingerprint. Its content is checked by the hash in its name.
+    An engine that tells of parts before their turn has come is listened to, so that they are kept at once.
     """
 
     def __init__(self, engine: Engine, folder: Path) -> None:
@@ -58,42 +61,72 @@ class Keeping:
         call = self._calls
         self._calls += 1
         have = self._on_disk(call)
-        rest = (part for number, part in enumerate(parts) if number not in have)
-        outcomes = self.engine.map(fn, rest, setup=setup, shared=shared, time_limit=time_limit)
+        kept: dict[int, Path] = {}
+        numbers: list[int] = []  # of the parts that the engine is given
+
+        def rest() -> Iterator[In]:
+            for number, part in enumerate(parts):
+                if number not in have:
+                    numbers.append(number)
+                    yield part
+
+        def keep(outcome: Done[Any] | Failed) -> None:
+            if isinstance(outcome, Done) and (number := numbers[outcome.part]) not in kept:
+                path = self._keep(call, number, outcome.value)
+                if path is not None:
+                    kept[number] = path
+
+        engine = told(self.engine, keep)
+        coming = engine.map(fn, rest(), setup=setup, shared=shared, time_limit=time_limit)
         number = 0
         while True:
             if number in have:
-                path = have[number]
-                value: Any = from_parquet(path.read_bytes(), str(path))
-                self.latest = (value, path, _digest_in(path))
+                value: Any = _read(have[number])
+                self._hand_out(value, have[number])
                 yield Done(number, value)
             else:
-                outcome = next(outcomes, None)
+                outcome = next(coming, None)
                 if outcome is None:
                     return
+                keep(outcome)
                 if isinstance(outcome, Failed):
                     yield Failed(number, outcome.cause, outcome.detail)
                 else:
-                    self._keep(call, number, outcome.value)
+                    self._hand_out(outcome.value, kept.get(number))
                     yield Done(number, outcome.value)
             number += 1
 
-    def _keep(self, call: int, number: int, value: Any) -> None:
-        if not isinstance(value, Records):
-            self.latest = None
-            return
-        data = to_parquet(value)
-        digest = _hash(data)
-        path = self.folder / f"{call:03d}-{number:06d}-{digest}.parquet"
+    def _hand_out(self, value: Any, path: Path | None) -> None:
+        self.latest = (value, path, _digest_in(path)) if path is not None and isinstance(value, Records) else None
+
+    def _keep(self, call: int, number: int, value: Any) -> Path | None:
+        """The file in which an outcome is kept; None when it is not worth it."""
+        data = to_parquet(value) if isinstance(value, Records) else outcomes.to_bytes(value)
+        if data is None:
+            return None
+        suffix = _ROWS if isinstance(value, Records) else _OTHER
+        path = self.folder / f"{call:03d}-{number:06d}-{_hash(data)}{suffix}"
         write_whole(path, data, flush=False)
-        self.latest = (value, path, digest)
+        return path
 
     def _on_disk(self, call: int) -> dict[int, Path]:
         have = {}
-        for path in self.folder.glob(f"{call:03d}-*.parquet"):
-            if _hash(path.read_bytes()) == _digest_in(path):
+        for path in self.folder.glob(f"{call:03d}-*"):
+            if path.suffix in (_ROWS, _OTHER) and _hash(path.read_bytes()) == _digest_in(path):
                 have[int(path.stem.split("-")[1])] = path
         return have
+
+
+def told(engine: Engine, heard: Callable[[Done[Any] | Failed], None]) -> Engine:
+    """The same engine; one that can tell of outcomes before their turn has come does so."""
+    listening: Callable[[Callable[[Done[Any] | Failed], None]], Engine] | None = getattr(engine, "listening", None)
+    return engine if listening is None else listening(heard)
+
+
+def kept_parts(folder: Path) -> int:
+    """How many finished parts an unfinished run has on disk."""
+    rows = sum(1 for _ in (folder / RECORDS).glob(f"*{_ROWS}"))
+    return max(rows, sum(1 for path in (folder / KEPT).glob("*") if path.suffix in (_ROWS, _OTHER)))
 
 
 class Recorder:
@@ -167,6 +200,11 @@ def share(source: Path, target: Path) -> None:
                 os.link(path, target / path.name)
             except OSError:
                 shutil.copyfile(path, target / path.name)
+
+
+def _read(path: Path) -> Any:
+    data = path.read_bytes()
+    return from_parquet(data, str(path)) if path.suffix == _ROWS else outcomes.from_bytes(data)
 
 
 def _digest_in(path: Path) -> str:

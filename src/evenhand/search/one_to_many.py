@@ -8,22 +8,28 @@ No list is ever sorted and no more than a few tiles are held.
 Probes are sorted by the position of their mate and the gallery by person, so the first round
 meets about one tile per block, and every product is formed once. Where a tile has to be
 formed again it is formed with the same shape, so that a tie is a tie.
+
+Templates are arrays (`search`), or lie in files and are read tile by tile (`search_stores`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.engine import Engine, Serial, Workplace, finished
+from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.search.enrol import Templates
+from evenhand.search.stores import EmbeddingStore
 
 _PROBES = 1024  # in a block
 _TILE = 4096  # templates in a tile of the gallery
+_UNIT = 1e-5  # a length so near to one is one
 _TILES_KEPT = 32  # products of the first round that are kept for the second: half a gigabyte at most
 
 
@@ -90,6 +96,90 @@ def search(
     return _assembled(found, order, np.isin(probe_subject, gallery_subject), largest)
 
 
+def search_stores(
+    probes: EmbeddingStore,
+    probe_subject: Array,
+    gallery: EmbeddingStore,
+    gallery_subject: Array,
+    *,
+    engine: Engine | None = None,
+    largest: int = 0,
+) -> Searched:
+    """The same over embeddings on disk; a worker holds a block of probes and one tile of the gallery at a time.
+
+    Vectors are scaled to length one where they are not; one without length, or with a number that is none, is a
+    failure to enrol. The gallery stays in its order on disk: where a person has several templates, keep them together.
+    """
+    engine = Serial() if engine is None else engine
+    probe_subject, gallery_subject = np.asarray(probe_subject), np.asarray(gallery_subject)
+    for store, subject, side in ((probes, probe_subject, "probes"), (gallery, gallery_subject, "gallery")):
+        if len(store) != len(subject):
+            raise DataError(f"The {side} have {len(store):,} embeddings and {len(subject):,} subjects.")
+    if probes.dimensions != gallery.dimensions:
+        raise DataError(
+            f"The probes have {probes.dimensions} dimensions and the gallery {gallery.dimensions}: "
+            "both must come from one network."
+        )
+    probe_scale, gallery_scale = scales(probes, engine), scales(gallery, engine)
+    by_person = np.argsort(gallery_subject, kind="stable")
+    people = gallery_subject[by_person]
+    first = np.searchsorted(people, probe_subject, side="left")
+    last = np.searchsorted(people, probe_subject, side="right")
+    where = np.append(by_person, len(by_person))[
+        np.where(last > first, first, len(by_person))
+    ]  # the first mate on disk
+    usable = np.flatnonzero(probe_scale > 0)
+    order = usable[np.argsort(where[usable], kind="stable")]
+    shared = (order, first[order], last[order], by_person, probe_scale, gallery_scale)
+    blocks = [_Block(start, min(start + _PROBES, len(order)), largest) for start in range(0, len(order), _PROBES)]
+    outcomes = engine.map(partial(_search_block_on_disk, probes, gallery), blocks, shared=shared)
+    found = list(finished(outcomes, "block of probes"))
+    return _assembled(found, order, np.isin(probe_subject, gallery_subject), largest)
+
+
+def scales(store: EmbeddingStore, engine: Engine) -> NDArray[np.float32]:
+    """What every vector is multiplied with to have length one: 1 where it has it, 0 where it can't be compared."""
+    starts = range(0, len(store), _TILE * 8)
+    parts = finished(engine.map(partial(_scale_rows, store), starts), "part of a store")
+    return np.concatenate([np.zeros(0, np.float32), *parts])
+
+
+def _scale_rows(store: EmbeddingStore, start: int, place: Workplace) -> NDArray[np.float32]:
+    rows = store.rows(start, start + _TILE * 8)
+    length = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.where(np.abs(length - 1) < _UNIT, 1.0, 1.0 / length)
+    scale[~np.isfinite(length) | (length == 0)] = 0.0
+    return scale.astype(np.float32)
+
+
+def _search_block_on_disk(probes: EmbeddingStore, gallery: EmbeddingStore, block: _Block, place: Workplace) -> _Found:
+    order, first, last, by_person, probe_scale, gallery_scale = place.shared
+    mine = order[block.start : block.stop]
+    vectors = scaled(probes.take(mine), probe_scale[mine])
+    own = _Own.of(first[block.start : block.stop], last[block.start : block.stop], by_person)
+
+    def tile(start: int) -> Array:
+        return scaled(gallery.rows(start, start + _TILE), gallery_scale[start : start + _TILE])
+
+    def silence(product: Array, start: int) -> None:
+        failed = np.flatnonzero(gallery_scale[start : start + _TILE] == 0)
+        if len(failed):
+            product[:, failed] = -np.inf
+
+    return _search_tiles(vectors, own, tile, len(gallery), block, silence)
+
+
+def scaled(rows: NDArray[np.float32], scale: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Vectors of length one; not copied when they are."""
+    if bool((scale == 1).all()):
+        return rows
+    unusable = scale == 0
+    rows = rows * scale[:, None]
+    rows[unusable] = 0.0
+    return rows
+
+
 def _rows(vectors: NDArray[np.float32], order: Array) -> NDArray[np.float32]:
     """The vectors in an order; not copied when that is how they stand, as a sorted gallery of millions does."""
     as_is = len(order) == len(vectors) and bool((order == np.arange(len(vectors))).all())
@@ -117,32 +207,47 @@ def search_scores(scores: Array, probe_subject: Array, gallery_subject: Array, *
 
 def _search_block(block: _Block, place: Workplace) -> _Found:
     probes, gallery, first, last = place.shared
+    own = _Own.of(first[block.start : block.stop], last[block.start : block.stop])
     vectors = probes[block.start : block.stop]
-    first, last = first[block.start : block.stop], last[block.start : block.stop]
+    return _search_tiles(vectors, own, lambda start: gallery[start : start + _TILE], len(gallery), block)
+
+
+def _search_tiles(
+    vectors: Array,
+    own: _Own,
+    tile: Callable[[int], Array],
+    size: int,
+    block: _Block,
+    silence: Callable[[Array, int], None] | None = None,
+) -> _Found:
+    """A block of probes against all tiles of a gallery; `silence` takes failures to enrol out of a product."""
     count = len(vectors)
-    starts = range(0, len(gallery), _TILE)
-    with_mates = [start for start in starts if bool(((first < start + _TILE) & (last > start)).any())]
+    starts = range(0, size, _TILE)
+    with_mates = own.tiles()
     mate = np.full(count, -np.inf, dtype=np.float32)
+    buffer = np.empty((count, _TILE), dtype=np.float32)
+
+    def product_of(start: int, out: Array | None) -> Array:
+        columns = tile(start)
+        product = np.matmul(vectors, columns.T, out=out if out is not None and len(columns) == _TILE else None)
+        if silence is not None:
+            silence(product, start)
+        return product
+
     kept: dict[int, Array] = {}
     for start in with_mates:
-        product = vectors @ gallery[start : start + _TILE].T
-        rows, columns = _own_entries(first, last, start, product.shape[1])
+        product = product_of(start, None)
+        rows, columns = own.entries(start, product.shape[1])
         np.maximum.at(mate, rows, product[rows, columns])
         if len(kept) < _TILES_KEPT:
             kept[start] = product
     above, tied = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     top = np.full(count, -np.inf, dtype=np.float32)
     largest = _Largest(block.wanted)
-    buffer = np.empty((count, _TILE), dtype=np.float32)
     for start in starts:
-        if start in kept:
-            product = kept.pop(start)
-        elif start + _TILE <= len(gallery):
-            product = np.matmul(vectors, gallery[start : start + _TILE].T, out=buffer)
-        else:
-            product = vectors @ gallery[start:].T
+        product = kept.pop(start) if start in kept else product_of(start, buffer)
         if start in with_mates:
-            rows, columns = _own_entries(first, last, start, product.shape[1])
+            rows, columns = own.entries(start, product.shape[1])
             product[rows, columns] = -np.inf  # a person's own templates compete with nobody
         best = product.max(axis=1)
         np.maximum(top, best, out=top)
@@ -155,13 +260,32 @@ def _search_block(block: _Block, place: Workplace) -> _Found:
     return _Found(mate, above, tied, top, *largest.taken())
 
 
-def _own_entries(first: Array, last: Array, start: int, width: int) -> tuple[Array, Array]:
-    """Rows and columns, in a tile, of the templates that show the probe's own person."""
-    low, high = np.clip(first - start, 0, width), np.clip(last - start, 0, width)
-    lengths = high - low
-    rows = np.repeat(np.arange(len(first)), lengths)
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return rows, np.repeat(low, lengths) + within
+class _Own(NamedTuple):
+    """Which templates of the gallery show the probes' own people, in the order of the gallery."""
+
+    row: Array  # of the block
+    position: Array  # in the gallery, ascending
+
+    @classmethod
+    def of(cls, first: Array, last: Array, by_person: Array | None = None) -> _Own:
+        """From ranges of the gallery sorted by person; `by_person` says where each of these stands."""
+        lengths = last - first
+        row = np.repeat(np.arange(len(first)), lengths)
+        position = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(first, lengths)
+        if by_person is not None:
+            position = by_person[position]
+        order = np.argsort(position, kind="stable")
+        return cls(row[order], position[order])
+
+    def tiles(self) -> list[int]:
+        """Where the tiles start that hold any of them."""
+        starts: list[int] = (np.unique(self.position // _TILE) * _TILE).tolist()
+        return starts
+
+    def entries(self, start: int, width: int) -> tuple[Array, Array]:
+        """Rows and columns of them in one tile."""
+        low, high = np.searchsorted(self.position, [start, start + width])
+        return self.row[low:high], self.position[low:high] - start
 
 
 class _Largest:

@@ -1,0 +1,146 @@
+"""What an evaluation would cost, before it is started: bytes, multiply-adds, seconds.
+
+The seconds come from a probe of this machine, or of the cluster: about a second of products, parsing and plain
+Python, on as many workers as the work would have. Its answer is kept in RUNS/.cache, where a folder of runs is there
+already, and used for a day. An estimate is good to a factor of two or three, enough to tell minutes from days.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from evenhand.core.engine import Engine, Workplace, finished
+from evenhand.core.task import Dataset, Task
+from evenhand.store.caches import FOLDER as CACHE
+from evenhand.store.manifest import fingerprint, versions
+from evenhand.store.writing import storing, write_whole
+
+PROBE_SECONDS = 0.25  # of each kind of work
+KEPT_SECONDS = 86_400.0
+_SIDE = 1024
+_STEPS_PER_SAMPLE = 400  # of plain Python, from answer to row, over all families
+_SPARSE = 8.0  # drawing is made of thin and sparse products, slower than square ones by so much
+_START = 0.5  # seconds for imports, hashes and files
+
+
+class Rates(NamedTuple):
+    """What was measured: all workers together, but for parsing and plain Python, which run here."""
+
+    workers: int
+    multiply_adds: float  # a second, single precision
+    parsed_bytes: float
+    python_steps: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an evaluation reads, multiplies and writes down."""
+
+    bytes_read: int
+    multiply_adds: int  # of recording: similarities and distances
+    drawn: int  # multiply-adds of intervals and permutations, at most
+    samples: int
+    seconds_loading: float  # measured: the data were loaded to make the estimate
+
+    def seconds(self, rates: Rates) -> float:
+        """How long it takes, roughly."""
+        return (
+            _START
+            + self.seconds_loading
+            + self.bytes_read / rates.parsed_bytes
+            + self.samples * _STEPS_PER_SAMPLE / rates.python_steps
+            + self.multiply_adds / rates.multiply_adds
+            + self.drawn * rates.workers * _SPARSE / rates.multiply_adds
+        )
+
+
+def cost_of(
+    task: Task[Any, Any],
+    dataset: Dataset[Any],
+    predictions: Sequence[Path],
+    options: Any,
+    *,
+    draws: int,
+    groups: int,
+    seconds_loading: float,
+) -> Cost:
+    """What evaluating these files costs."""
+    read = sum(fact.size for fact in dataset.inputs) + sum(_size(path) for path in predictions)
+    recording = 0 if task.cost is None else sum(task.cost(dataset, path, options) for path in predictions)
+    metrics = len(task.metrics(options))
+    drawn = 2 * draws * metrics * min(len(dataset.samples) * groups, len(dataset.samples) + 1000 * groups)
+    samples = len(dataset.samples) * len(predictions)
+    return Cost(read, recording, drawn * len(predictions), samples, seconds_loading)
+
+
+def measured_rates(engine: Engine, runs: Path | None = None, now: float | None = None) -> Rates:
+    """The rates of this machine or cluster; from the cache when they were measured within a day."""
+    now = time.time() if now is None else now
+    kept = None
+    if runs is not None and runs.is_dir():
+        kept = runs / CACHE / "probe" / f"{fingerprint(engine.name, versions())[:16]}.json"
+        if kept.is_file() and 0 <= now - kept.stat().st_mtime < KEPT_SECONDS:
+            try:
+                return Rates(*json.loads(kept.read_bytes()))
+            except (ValueError, TypeError):  # damaged: it is measured again
+                pass
+    rates = probe(engine)
+    if kept is not None:
+        with storing(kept):
+            kept.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(kept, json.dumps(rates).encode(), flush=False)
+    return rates
+
+
+def probe(engine: Engine) -> Rates:
+    """Measure products on all workers of an engine, parsing and plain Python here."""
+    workers = _workers(engine)
+    list(finished(engine.map(_multiply, [0.0] * workers)))  # they are started, and libraries loaded
+    products = sum(finished(engine.map(_multiply, [PROBE_SECONDS] * workers)))
+    return Rates(workers, products, _parse(PROBE_SECONDS), _step(PROBE_SECONDS))
+
+
+def _workers(engine: Engine) -> int:
+    size: Any = getattr(engine, "size", None) or getattr(engine, "workers", None) or 1
+    return int(size() if callable(size) else size)
+
+
+def _multiply(seconds: float, place: Workplace) -> float:
+    left, right = np.ones((_SIDE, 512), np.float32), np.ones((512, _SIDE), np.float32)
+    out = left @ right
+    begin, count = time.perf_counter(), 0
+    while (spent := time.perf_counter() - begin) < seconds or not count:
+        np.matmul(left, right, out=out)
+        count += 1
+    return count * _SIDE * _SIDE * 512 / max(spent, 1e-9)
+
+
+def _parse(seconds: float) -> float:
+    text = json.dumps([{"id": f"{number}.jpg", "box": [1.5, 2.5, 3.5, number]} for number in range(5_000)]).encode()
+    begin, count = time.perf_counter(), 0
+    while (spent := time.perf_counter() - begin) < seconds or not count:
+        msgspec.json.decode(text)
+        count += 1
+    return count * len(text) / max(spent, 1e-9)
+
+
+def _step(seconds: float) -> float:
+    begin, count = time.perf_counter(), 0
+    while (spent := time.perf_counter() - begin) < seconds or not count:
+        for number in range(10_000):
+            count += number >= 0
+    return count / max(spent, 1e-9)
+
+
+def _size(path: Path) -> int:
+    if path.is_file():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else 0

@@ -1,0 +1,110 @@
+"""A model in a worker: loaded once, asked chunk by chunk, with the time in which it had to wait.
+
+On a cluster a worker is in two chunks at once: while the model answers one, the pictures of the next are decoded
+(`models.batched`) or at least read from the disk, so that the model finds them in memory.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evenhand.core.engine import Workplace
+from evenhand.core.task import Codec, Model, Sample
+from evenhand.models.batched import Batched, Meter
+
+AT_ONCE = 2  # chunks that a worker of a cluster is in
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Posted:
+    """A model at its place of work."""
+
+    model: Model[Any]
+    meter: Meter
+    name: str = field(default_factory=lambda: secrets.token_hex(4))
+
+
+class Stint(NamedTuple):
+    """What one worker has done so far: seconds of work, and seconds since it began."""
+
+    worker: str
+    busy: float
+    span: float
+
+
+class Answered(NamedTuple):
+    """The answers to a chunk of samples, in plain values."""
+
+    answers: list[tuple[str, Any]]
+    stint: Stint
+
+
+@dataclass
+class Timesheet:
+    """How long all workers worked and waited."""
+
+    stints: dict[str, Stint] = field(default_factory=dict)
+
+    def note(self, stint: Stint) -> None:
+        """Take in what a worker says; the longest span counts, for chunks of one worker may come in any order."""
+        known = self.stints.get(stint.worker)
+        if known is None or stint.span > known.span:
+            self.stints[stint.worker] = stint
+
+    def seconds(self) -> dict[str, float]:
+        """For the clock of the run; empty when nothing was measured.
+
+        >>> sheet = Timesheet()
+        >>> sheet.note(Stint("a", 9.0, 10.0))
+        >>> sheet.seconds(), round(utilisation(sheet.seconds()), 3)
+        ({'model working': 9.0, 'model waiting': 1.0}, 0.9)
+        """
+        busy = sum(stint.busy for stint in self.stints.values())
+        span = sum(stint.span for stint in self.stints.values())
+        return {"model working": busy, "model waiting": max(0.0, span - busy)} if span else {}
+
+
+def utilisation(seconds: Any) -> float | None:
+    """The share of time in which the models worked, from the clock of a run; None when it was not measured."""
+    busy, idle = seconds.get("model working"), seconds.get("model waiting")
+    return None if busy is None or idle is None or busy + idle <= 0 else float(busy / (busy + idle))
+
+
+def post(make: Callable[[], Model[Any]]) -> Posted:
+    """The model, loaded where it will work."""
+    model = make()
+    return Posted(model, meter_of(model) or Meter())
+
+
+def meter_of(model: Any) -> Meter | None:
+    """The meter of a model that has one of its own."""
+    return model.meter if isinstance(model, Batched) else None
+
+
+def answer_chunk(
+    codec: Codec[Any], plain: Callable[[Codec[Any], Any], Any], samples: Sequence[Sample], place: Workplace
+) -> Answered:
+    """The answers of the worker's model to some samples."""
+    posted: Posted = place.kept
+    if isinstance(posted.model, Batched):
+        answers = list(posted.model.predict(iter(samples)))
+    else:
+        read_ahead(path for sample in samples for path in sample.media)
+        with posted.meter.working():
+            answers = list(posted.model.predict(iter(samples)))
+    given = [(sample, plain(codec, answer)) for sample, answer in answers]
+    return Answered(given, Stint(posted.name, posted.meter.busy, posted.meter.span))
+
+
+def read_ahead(paths: Iterable[Path]) -> None:
+    """Read files once, so that whoever opens them next finds them in memory."""
+    for path in paths:
+        with suppress(OSError), path.open("rb") as file:  # who opens it to use it says what is wrong
+            while file.read(_BLOCK):
+                pass

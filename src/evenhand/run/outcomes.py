@@ -1,0 +1,126 @@
+"""What a part gave, as bytes on disk: arrays, numbers, texts, and the records and tuples that hold them.
+
+Rows have their own format (Parquet). Other outcomes, such as the ranks of a block of probes, are kept so that a
+driver that was killed does not compute them again. Reading runs no code: a class is named by a module that is
+loaded already, and must be a plain tuple or dataclass.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+MOST_BYTES = 4 << 20  # what is larger is as quick to compute again as to write, check and read
+_ARRAY, _SCALAR = 1, 2  # codes in the file
+_KINDS = "biufcUS"
+
+
+class UnkeepableError(ValueError):
+    """An outcome that holds something else than values."""
+
+
+def to_bytes(value: Any) -> bytes | None:
+    """An outcome as bytes; None when it is too large or holds something that is no value.
+
+    >>> from_bytes(to_bytes((1, "two", [3.0])))
+    (1, 'two', [3.0])
+    >>> to_bytes(print) is None
+    True
+    """
+    try:
+        if _size(value) > MOST_BYTES:
+            return None
+        return msgspec.msgpack.encode(_taken_apart(value))
+    except (UnkeepableError, OverflowError):
+        return None
+
+
+def from_bytes(data: bytes) -> Any:
+    """The outcome; raises ValueError when the bytes hold none."""
+    return _put_together(msgspec.msgpack.decode(data, ext_hook=_array))
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, Mapping):
+        return sum(_size(entry) for entry in value.values())
+    if isinstance(value, (tuple, list)):
+        return sum(_size(entry) for entry in value)
+    if _is_data(type(value)):
+        return sum(_size(getattr(value, field.name)) for field in dataclasses.fields(value))
+    return 8
+
+
+def _taken_apart(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, str, bytes)) or type(value) in (int, float):
+        return value
+    if isinstance(value, np.ndarray):
+        # Sums over another layout in memory may have other last bits, so only the usual one is kept.
+        if value.dtype.kind not in _KINDS or not value.flags.c_contiguous:
+            raise UnkeepableError
+        return _extension(_ARRAY, value)
+    if isinstance(value, np.generic) and value.dtype.kind in _KINDS:
+        return _extension(_SCALAR, np.asarray(value))
+    kind = type(value)
+    if kind is list:
+        return ["list", [_taken_apart(entry) for entry in value]]
+    if kind is tuple:
+        return ["tuple", [_taken_apart(entry) for entry in value]]
+    if kind is dict:
+        return ["dict", [[_taken_apart(key), _taken_apart(entry)] for key, entry in value.items()]]
+    if _is_named_tuple(kind):
+        return [f"{kind.__module__}:{kind.__qualname__}", [_taken_apart(entry) for entry in value]]
+    if _is_data(kind) and all(field.init for field in dataclasses.fields(value)):
+        entries = [_taken_apart(getattr(value, field.name)) for field in dataclasses.fields(value)]
+        return [f"{kind.__module__}:{kind.__qualname__}", entries]
+    raise UnkeepableError
+
+
+def _put_together(plain: Any) -> Any:
+    if not isinstance(plain, list):
+        return plain
+    name, entries = plain
+    if name == "dict":
+        return {_put_together(key): _put_together(entry) for key, entry in entries}
+    values = [_put_together(entry) for entry in entries]
+    if name == "list":
+        return values
+    if name == "tuple":
+        return tuple(values)
+    module, _, path = str(name).partition(":")
+    found: Any = sys.modules.get(module)
+    for step in path.split("."):
+        found = getattr(found, step, None)
+    if not (isinstance(found, type) and (_is_named_tuple(found) or _is_data(found))):
+        raise ValueError(f"{name} is not a plain class of a module that is loaded")
+    return found(*values)
+
+
+def _is_named_tuple(kind: type) -> bool:
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def _is_data(kind: type) -> bool:
+    return dataclasses.is_dataclass(kind)
+
+
+def _extension(code: int, array: np.ndarray[Any, Any]) -> msgspec.msgpack.Ext:
+    head = msgspec.msgpack.encode((array.dtype.str, list(array.shape)))
+    return msgspec.msgpack.Ext(code, len(head).to_bytes(4, "little") + head + array.tobytes())
+
+
+def _array(code: int, data: memoryview) -> Any:
+    length = int.from_bytes(data[:4], "little")
+    dtype, shape = msgspec.msgpack.decode(data[4 : 4 + length])
+    array = np.frombuffer(bytearray(data[4 + length :]), dtype=np.dtype(dtype)).reshape(shape)
+    if code == _SCALAR:
+        return array[()]
+    if code != _ARRAY:
+        raise ValueError(f"unknown kind {code}")
+    return array
