@@ -1,6 +1,7 @@
 """How long a large report takes to build, how large it is, and how soon it is painted.
 
-    python bench/report.py [--systems 50] [--groups 1800] [--points 1000000] [--page FILE]
+    python -m bench report/large
+    python -m bench.report [--systems 50] [--groups 1800] [--points 1000000] [--page FILE]
 
 The results are made up in memory: so many systems, each with a value and an interval for so many groups and
 one curve of so many points. Building is measured in this process, as seconds of the clock and of the processor;
@@ -17,10 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.hot import Hot
 from evenhand.core.metric import Curve
 from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Contrast, Coverage, Estimate, MetricFact, Reference, Results, Status, Summary, Verdict
-from evenhand.reporting.html import Page, page_html
+from evenhand.reporting.html import page_html
 from evenhand.reporting.reported import Reported, report_page
 
 
@@ -55,11 +57,6 @@ def groups_of(count: int) -> list[Group]:
     ages = [Group.of(age=f"age {age}") for age in range(10)]
     pairs = [Group.of(age=f"age {at % 10}", place=f"place {at // 10}") for at in range(count - len(ages))]
     return [*ages, *pairs]
-
-
-def page_of(systems: int, groups: int, points: int) -> Page:
-    """The page of so many made-up systems."""
-    return report_page([Reported(made_up(number, groups, points)) for number in range(systems)])
 
 
 def first_paint(path: Path) -> float | None:
@@ -99,6 +96,17 @@ def main() -> None:
     painted = first_paint(path)
     print("first paint: no Chromium" if painted is None else f"first paint after {painted:.0f} ms; at most 1000")
 
+
+HOT = [
+    Hot(
+        name="report/large",
+        what="the page of 50 systems with 1,800 groups and a curve of 1 M points each",
+        prepare=lambda: [Reported(made_up(number, 1800, 1_000_000)) for number in range(50)],
+        ours=lambda runs: page_html(report_page(runs)),
+        goal="under 5 s, under 8 MB",
+        repeat=2,
+    )
+]
 
 if __name__ == "__main__":
     main()

@@ -90,7 +90,8 @@ def test_a_form_that_is_not_known_is_refused_with_those_that_are(tmp_path):
 def test_a_run_is_logged_to_a_local_mlflow_folder(results, tmp_path, monkeypatch):
     from evenhand.reporting.tracking import log_run
 
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    for name in ("MLFLOW_ALLOW_FILE_STORE", "MLFLOW_DISABLE_TELEMETRY"):
+        monkeypatch.setenv(name, "true")
     key = log_run(Reported(results), str(tmp_path / "mlruns"))
     run = next((tmp_path / "mlruns").glob(f"*/{key}"))
     assert (run / "metrics" / "match.rate").read_text().split()[1] == "0.8125"
@@ -98,3 +99,11 @@ def test_a_run_is_logged_to_a_local_mlflow_folder(results, tmp_path, monkeypatch
     assert float((run / "metrics" / "gap" / "tone").read_text().split()[1]) == 0.175
     assert (run / "params" / "task").read_text() == "made/up"
     assert {path.name for path in (run / "artifacts").iterdir()} == {"report.html", "results.json"}
+
+
+def test_an_mlflow_that_does_not_take_a_run_is_an_error_of_ours_with_its_reason(results):
+    from evenhand.core.errors import StorageError
+    from evenhand.reporting.tracking import log_run
+
+    with pytest.raises(StorageError, match="nowhere://"):
+        log_run(Reported(results), "nowhere://x")

@@ -51,6 +51,13 @@ def test_2_the_share_of_unknown_answers_stands_in_the_table_where_it_is_measured
     assert "unknown share" in table["match: rate by tone"].columns
 
 
+def test_2_pooled_values_stand_beside_raw_ones_where_they_were_asked_for(results):
+    pooled = replace(results.summaries[0], shrunken={results.estimates[1].group: 0.88})
+    table = tables(section(replace(results, summaries=(pooled,)), "groups"))["match: rate by tone"]
+    place = table.columns.index("pooled")
+    assert [row[place] for row in table.rows] == [0.88, None, None, None]
+
+
 def test_3_the_gap_is_never_without_what_an_even_model_would_show(results):
     told = texts(section(results, "summary"))
     assert "worst for dark, best for light, a gap of 0.175" in told

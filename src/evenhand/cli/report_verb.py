@@ -27,12 +27,9 @@ def report(
 
     A run that is damaged or incomplete is reported as far as it can be read; the page says what is missing.
     """
-    from evenhand.reporting.forms import SUFFIXES, WRITERS, opened
+    from evenhand.reporting.forms import SUFFIXES, opened, writer_of
 
-    if form not in WRITERS:
-        from evenhand.core.errors import OptionError
-
-        raise OptionError(f"The format {form!r} is not known: it is {', '.join(WRITERS)}.")
+    write = writer_of(form)
     found = [opened(path) for path in runs]
     for path, run in zip(runs, found, strict=True):
         for problem in run.problems:
@@ -45,5 +42,5 @@ def report(
             out().print(f"logged: {escape(run.results.task)} {escape(run.results.model)} as {escape(key)}")
         return
     target = output if output is not None else runs[0] / "report" / f"report.{SUFFIXES[form]}"
-    WRITERS[form](found, target)
+    write(found, target)
     out().print(f"report: {escape(str(target))}", soft_wrap=True)

@@ -10,6 +10,7 @@ from evenhand.core.page import Block, Cell, Figure, Interval, Section, Table, Te
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results, Status, Verdict
 from evenhand.reporting import vega
+from evenhand.reporting.contrasts import minus
 from evenhand.reporting.curves import curves_together
 from evenhand.reporting.html import Article, Link, Page
 from evenhand.reporting.phrases import headline, levels, listed, value_name, words
@@ -199,7 +200,7 @@ def _difference_figure(found: Comparison, contrasts: Sequence[ModelContrast]) ->
     for c in contrasts:
         sure = c.verdict in (Verdict.LARGE, Verdict.DIFFERENT) and c.better is not None
         tone = "neither" if not sure else "better" if c.better == found.second else "worse"
-        turned = Interval(_minus(c.difference), _minus(c.high), _minus(c.low))
+        turned = Interval(minus(c.difference), minus(c.high), minus(c.low))
         name = str(c.group) if c.group == EVERYONE else levels(c.group)
         values = (number(c.value_first), number(c.value_second), turned, p_value(c.adjusted))
         rows.append((name, c.rows, *values, c.verdict.value if c.verdict else "–", tone))
@@ -230,7 +231,3 @@ def _how(found: Comparison) -> Section:
     blocks: list[Block] = [Table("How it was computed", ("what", "value"), rows)]
     blocks += [Text(text) for text in CAUTIONS]
     return Section("Method", blocks, name="method")
-
-
-def _minus(value: float | None) -> float | None:
-    return None if value is None else -value

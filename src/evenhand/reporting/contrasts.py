@@ -13,6 +13,7 @@ from evenhand.reporting.rounding import number, p_value
 
 MOST_PAIRS = 50
 MOST_DRAWN = 24
+FEW_PAIRS = 20  # more are drawn in steps
 
 VERDICTS: Mapping[Verdict, str] = {
     Verdict.LARGE: "the interval lies beyond the margin, and chance does not explain it",
@@ -68,7 +69,8 @@ def pairs(results: Results) -> Section:
     if len(found) > len(shown):
         caption += f" The {len(shown)} most telling are shown, all are in the JSON."
     columns = ("first", "second", "difference", "p adjusted", "verdict", "detectable", "worse off")
-    table = Table("Pairs of groups", columns, tuple(pair_row(contrast) for contrast in shown), caption)
+    form = "lookup" if len(shown) > FEW_PAIRS else "table"
+    table = Table("Pairs of groups", columns, tuple(pair_row(contrast) for contrast in shown), caption, form=form)
     meaning = tuple((verdict.value, text) for verdict, text in VERDICTS.items())
     drawn = [_difference_figure(shown[:MOST_DRAWN], words(first[1]) if first else "value")] if first else []
     return Section(
@@ -90,20 +92,29 @@ def pair_row(contrast: Contrast) -> tuple[Cell, ...]:
 
 
 def _difference_figure(shown: list[Contrast], label: str) -> Figure:
-    """The most telling pairs: worse group first, so that every line points the same way."""
+    """The most telling pairs, the worse group first, so that sure differences point the same way."""
     rows = []
     for contrast in shown:
         sure = contrast.verdict in (Verdict.LARGE, Verdict.DIFFERENT)
         tone = "worse" if sure and contrast.worse is not None else "neither"
+        turned = tone == "worse" and contrast.worse == contrast.second
+        first, second = (contrast.second, contrast.first) if turned else (contrast.first, contrast.second)
         cell = Interval(contrast.difference, contrast.low, contrast.high)
+        if turned:
+            cell = Interval(minus(contrast.difference), minus(contrast.high), minus(contrast.low))
         verdict = contrast.verdict.value if contrast.verdict else "–"
-        rows.append((levels(contrast.first), levels(contrast.second), cell, verdict, tone))
+        rows.append((levels(first), levels(second), cell, verdict, tone))
     title = "The most telling pairs: first minus second"
     table = Table(title, ("first", "second", "difference", "verdict", "tone"), tuple(rows))
     margin = shown[0].margin
     spec = vega.differences(table, names=(0, 1), value=2, label=f"difference of {label}", margin=margin)
     caption = "Filled: different beyond chance. Hollow: not. " + (f"Shaded: ±{margin:g}." if margin is not None else "")
     return Figure(title, spec, table, caption, name="pairs")
+
+
+def minus(value: float | None) -> float | None:
+    """The number with the other sign; None stays None."""
+    return None if value is None else -value
 
 
 def _gap_row(summary: Summary, gap: float) -> tuple[Cell, ...]:

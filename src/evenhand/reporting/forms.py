@@ -28,10 +28,15 @@ SUFFIXES: Mapping[str, str] = {
 
 def write_report(runs: Sequence[Run | Path | str], path: Path, form: str = "html") -> Path:
     """Write a report of runs in one of the forms, and give its path."""
+    writer_of(form)([opened(run) for run in runs], path)
+    return path
+
+
+def writer_of(form: str) -> Writer:
+    """What writes a form; raises OptionError when there is no such form."""
     if form not in WRITERS:
         raise OptionError(f"The format {form!r} is not known: it is {', '.join(WRITERS)}.")
-    WRITERS[form]([opened(run) for run in runs], path)
-    return path
+    return WRITERS[form]
 
 
 def opened(run: Run | Path | str) -> Reported:

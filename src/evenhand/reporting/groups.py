@@ -26,7 +26,8 @@ def group_figures(results: Results, outputs: Sequence[tuple[str, str]] | None = 
         whole = next((e for e in results.of(metric, output) if e.group == EVERYONE), None)
         unknown = _unknown_shares(results, metric)
         for names, found in by_attributes(results, metric, output).items():
-            figure = group_figure(metric, output, names, found, whole=whole, unknown=unknown)
+            pooled = _pooled(results, metric, output, names)
+            figure = group_figure(metric, output, names, found, whole=whole, unknown=unknown, pooled=pooled)
             (blocks if len(names) == 1 else deeper).append(figure)
     if blocks or deeper:
         blocks.insert(0, Text(_EXPLAINED, "small"))
@@ -60,9 +61,10 @@ def group_figure(
     *,
     whole: Estimate | None = None,
     unknown: Mapping[Group, Cell] | None = None,
+    pooled: Mapping[Group, float] | None = None,
 ) -> Figure:
     """The groups of one attribute or intersection as a figure."""
-    table = group_table(metric, output, by, found, whole=whole, unknown=unknown)
+    table = group_table(metric, output, by, found, whole=whole, unknown=unknown, pooled=pooled)
     spec = vega.points_with_intervals(
         table, value=VALUE, rows=1, label=words(output), whole=whole.number if whole is not None else None
     )
@@ -78,18 +80,25 @@ def group_table(
     *,
     whole: Estimate | None = None,
     unknown: Mapping[Group, Cell] | None = None,
+    pooled: Mapping[Group, float] | None = None,
 ) -> Table:
-    """The groups of one attribute or intersection; those left out of comparisons are greyed and listed."""
+    """The groups of one attribute or intersection; those left out of comparisons are greyed and listed.
+
+    `unknown` is the share of answers that could not be used, `pooled` the value drawn towards the others where
+    many small groups are ranked; each gets a column where there is any.
+    """
     muted = frozenset(i for i, e in enumerate(found) if e.status is not Status.OK or e.group.is_missing)
     columns = ["group", "rows", "units", "value"]
     lost = any(e.missing for e in found)
     columns += ["not measured"] if lost else []
     columns += ["unknown share"] if unknown else []
+    columns += ["pooled"] if pooled else []
     rows: list[tuple[Cell, ...]] = []
     for estimate in found:
         row: list[Cell] = [levels(estimate.group), estimate.rows, estimate.units, as_cell(estimate)]
         row += [estimate.missing] if lost else []
         row += [unknown.get(estimate.group)] if unknown else []
+        row += [pooled.get(estimate.group)] if pooled else []
         row += [status_word(estimate, whole)]
         rows.append(tuple(row))
     if not any(row[-1] for row in rows):
@@ -100,6 +109,12 @@ def group_table(
     caption = f"Left out of comparisons ({len(left_out)}): {listed(left_out)}." if left_out else ""
     title = f"{value_name(metric, output)} by {' × '.join(by)}"
     return Table(title, tuple(columns), tuple(rows), caption, muted)
+
+
+def _pooled(results: Results, metric: str, output: str, by: tuple[str, ...]) -> Mapping[Group, float]:
+    """By group, the value after partial pooling, where it was asked for."""
+    found = (s.shrunken for s in results.summaries if (s.metric, s.output, s.by) == (metric, output, by))
+    return next(found, {})
 
 
 def _unknown_shares(results: Results, metric: str) -> Mapping[Group, Cell]:

@@ -6,7 +6,6 @@ elsewhere is not the same twice. Long tables are cut, with a line that says wher
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from evenhand.core.errors import MissingExtraError
@@ -138,12 +137,3 @@ def quoted(text: str, *, keep_lines: bool = False) -> str:
 
 def _is_number(value: Cell) -> bool:
     return value is None or (isinstance(value, int | float | Interval) and not isinstance(value, bool))
-
-
-def figures_of(sections: Sequence[Section]) -> list[Figure]:
-    """Every figure of the sections, in order."""
-    found: list[Figure] = []
-    for section in sections:
-        found.extend(block for block in section.blocks if isinstance(block, Figure))
-        found.extend(figures_of(section.sections))
-    return found

@@ -78,10 +78,12 @@ def report_page(runs: Sequence[Reported], links: Sequence[Link] = ()) -> Page:
     tasks = list(dict.fromkeys(run.results.task for run in runs))
     together = Article("Side by side", _together([run.results for run in runs]))
     many = len(runs) > MANY
-    each = [
-        Article(run.results.model or "model", run.brief if many else run.sections, kicker=run.results.task)
-        for run in runs
-    ]
+    each = []
+    for run in runs:
+        title, kicker = run.results.model or "model", run.results.task
+        if len(tasks) > 1:
+            title, kicker = kicker, title
+        each.append(Article(title, run.brief if many else run.sections, kicker=kicker))
     title = f"{len(runs)} runs of {tasks[0]}" if len(tasks) == 1 else f"{len(runs)} runs, {len(tasks)} tasks"
     return Page(title, [together, *each], kicker="evenhand report", links=links)
 
@@ -98,7 +100,7 @@ def names_of(results: Sequence[Results]) -> list[str]:
 
 def _together(results: Sequence[Results]) -> tuple[Section, ...]:
     rows = tuple(_line(one) for one in results)
-    columns = ("task", "model", "value of", "value", "worst group", "worst value", "gap", "an even model", "worse off")
+    columns = ("task", "model", "value of", "value", "worst group", "gap", "an even model", "worse off")
     caption = "«worse off»: groups that do worse beyond chance in some pair of one attribute."
     blocks: list[Block] = [Table("Every run", columns, rows, caption)]
     sections = [Section("Overview", blocks, name="overview")]
@@ -113,7 +115,7 @@ def _together(results: Sequence[Results]) -> tuple[Section, ...]:
 def _line(results: Results) -> tuple[Cell, ...]:
     first = headline(results)
     if first is None:
-        return (results.task, results.model, "–", None, "–", None, None, None, "no value")
+        return (results.task, results.model, "–", None, "–", None, None, "no value")
     summary = widest(results, first)
     pairs = [c for c in results.contrasts if (c.metric, c.output) == first and len(c.first.terms) == 1]
     worse = certainly_worse(pairs)
@@ -121,7 +123,7 @@ def _line(results: Results) -> tuple[Cell, ...]:
     told = listed(sure, 4) if sure else ("nobody for certain" if pairs else how_even(pairs))
     whole = as_cell(results.get(*first))
     if summary is None or summary.worst is None:
-        return (results.task, results.model, value_name(*first), whole, "–", None, None, None, told)
+        return (results.task, results.model, value_name(*first), whole, "–", None, None, told)
     gap = summary.values["max_gap"]
     return (
         results.task,
@@ -129,7 +131,6 @@ def _line(results: Results) -> tuple[Cell, ...]:
         value_name(*first),
         whole,
         levels(summary.worst),
-        as_cell(results.get(*first, summary.worst)),
         gap if isinstance(gap, float) else None,
         summary.reference.mean if summary.reference else None,
         told,

@@ -40,7 +40,7 @@ def overview(results: Results, question: str = "") -> Section:
     how_well += f" of {whole.units:,} units. " if whole.units != whole.rows else ". "
     blocks.insert(0, Text(how_well + how_even(single or pairs), "lead"))
     meaning = next((fact.definition for fact in results.metrics if fact.name == metric), "")
-    if meaning:
+    if meaning and "column" not in meaning:  # a general metric, whose words say nothing of this task
         blocks.append(Text(f"{value_name(*first)}: {meaning[:1].lower()}{meaning[1:]}"))
     blocks.append(_facts(results, first))
     summaries = [s for s in results.summaries if (s.metric, s.output) == first and len(s.by) == 1]

@@ -26,32 +26,42 @@ def visible(curve: Curve, columns: int = COLUMNS) -> Array:
     if size <= 2 * columns:
         return np.arange(size)
     x, y = np.asarray(curve.x, dtype=np.float64), np.asarray(curve.y, dtype=np.float64)
+    low, high = float(x.min()), float(x.max())
     kept = np.zeros(size, dtype=np.bool_)
     kept[[0, -1]] = True
-    positive = x > 0
-    _mark(kept, x, y, columns // 4 if curve.log_x else columns)
-    if curve.log_x and positive.any():
-        smallest = max(float(x[positive].min()), float(x.max()) * 1e-8)
-        _mark(kept, np.log(np.maximum(x, smallest)), y, columns)
+    if not (np.isfinite(high - low) and high > low):
+        return np.flatnonzero(kept)
+    edges = [np.linspace(low, high, (columns // 4 if curve.log_x else columns) + 1)]
+    if curve.log_x and high > 0:
+        smallest = max(float(x[x > 0].min()), high * 1e-8)
+        edges.append(np.geomspace(smallest, high, columns + 1))
+    ordered = _is_sorted(y)
+    for lines in edges:
+        starts = _runs(x, lines[1:-1])
+        ends = np.concatenate([starts[1:], [size]]) - 1
+        kept[starts] = kept[ends] = True
+        if not ordered:  # else the lowest and the highest are the first and the last
+            _mark_extremes(kept, y, starts, ends)
     return np.flatnonzero(kept)
 
 
-def _mark(kept: Array, x: Array, y: Array, columns: int) -> None:
-    """Mark the first, last, lowest and highest point of every run of points in one column of pixels."""
-    span = float(x.max() - x.min())
-    if not np.isfinite(span) or span == 0:
-        return
-    column = ((x - x.min()) * (columns / span)).astype(np.int32)
-    starts = np.flatnonzero(np.diff(column)) + 1
-    starts = np.concatenate([[0], starts])
-    ends = np.concatenate([starts[1:], [len(x)]]) - 1
-    kept[starts] = kept[ends] = True
-    steps = np.diff(y)
-    if (steps >= 0).all() or (steps <= 0).all():
-        return  # the lowest and the highest are the first and the last
+def _runs(x: Array, edges: Array) -> Array:
+    """Where each run of points in one column of pixels begins; by bisection when the points are in order."""
+    if _is_sorted(x):
+        found = np.searchsorted(x, edges) if x[0] <= x[-1] else len(x) - np.searchsorted(x[::-1], edges)
+        return np.unique(np.concatenate([[0], found[found < len(x)]]))
+    column = np.searchsorted(edges, x, side="right")
+    return np.concatenate([[0], np.flatnonzero(np.diff(column)) + 1])
+
+
+def _mark_extremes(kept: Array, y: Array, starts: Array, ends: Array) -> None:
+    """Mark the lowest and the highest point of every run."""
+    run = np.repeat(np.arange(len(starts)), ends - starts + 1)
     for extreme in (np.minimum, np.maximum):
-        best = extreme.reduceat(y, starts)
-        run = np.repeat(np.arange(len(starts)), ends - starts + 1)
-        hits = np.flatnonzero(y == best[run])
+        hits = np.flatnonzero(y == extreme.reduceat(y, starts)[run])
         _, first = np.unique(run[hits], return_index=True)
         kept[hits[first]] = True
+
+
+def _is_sorted(values: Array) -> bool:
+    return bool((values[1:] >= values[:-1]).all() or (values[1:] <= values[:-1]).all())

@@ -6,8 +6,9 @@ import os
 import re
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from evenhand.core.errors import MissingExtraError
+from evenhand.core.errors import MissingExtraError, StorageError
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
 from evenhand.reporting.html import write_page
@@ -23,12 +24,20 @@ def log_run(run: Reported, uri: str, experiment: str = "evenhand") -> str:
     (`group/metric.output attribute=level`); the task, data and method are parameters; report and JSON are artifacts.
     """
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # nothing leaves the machine but what was asked for
+    if "://" not in uri:
+        os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # MLflow asks for it where a folder was named
     try:
+        from mlflow.exceptions import MlflowException
         from mlflow.tracking import MlflowClient
     except ImportError:
         raise MissingExtraError("Logging to MLflow needs mlflow", "mlflow") from None
+    try:
+        return _logged(MlflowClient(tracking_uri=_address(uri)), run, experiment)
+    except MlflowException as error:
+        raise StorageError(f"MLflow at {uri} did not take the run: {error}") from error
 
-    client = MlflowClient(tracking_uri=_address(uri))
+
+def _logged(client: Any, run: Reported, experiment: str) -> str:
     found = client.get_experiment_by_name(experiment)
     number = found.experiment_id if found is not None else client.create_experiment(experiment)
     results = run.results

@@ -243,14 +243,6 @@ def svg(figure: Figure, width: int | None = None) -> str:
     return _renumbered(str(drawn))
 
 
-def png(figure: Figure, width: int | None = None, scale: float = 2.0) -> bytes:
-    """The figure as PNG on light paper, drawn without a browser."""
-    import vl_convert
-
-    drawn = vl_convert.vegalite_to_png(complete(figure, width), config=_printable(figure.spec), scale=scale)
-    return bytes(drawn)
-
-
 def _on_axes(row: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
     """Whether a point of a curve has a place on its axes: a logarithmic one has none for 0."""
     for channel, name in (("x", "c1"), ("y", "c2")):

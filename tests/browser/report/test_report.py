@@ -25,7 +25,7 @@ DRAWN = "document.querySelectorAll('.drawing[data-drawn] svg').length"
 
 def draw_all(page: Any) -> int:
     """Draw every figure and long table, and say how many figures there are."""
-    page.wait_for_function("window.evenhand !== undefined")
+    page.wait_for_function("() => window.evenhand !== undefined")
     return int(page.evaluate("window.evenhand.drawAll()"))
 
 
@@ -170,12 +170,12 @@ def test_a_long_table_is_filtered_sorted_and_shown_in_steps(open_page, reports):
     draw_all(page)
     table = page.locator("#part0-values .packed")
     rows = table.locator("tbody tr")
-    assert rows.count() == 50
+    assert rows.count() == 20
     table.get_by_role("button", name="Show more rows").click()
-    assert rows.count() == 100
+    assert rows.count() == 70
     table.get_by_role("searchbox").fill("She/her")
     page.wait_for_function(
-        "document.querySelector('#part0-values .packed [role=status]').textContent.includes('match')"
+        "() => document.querySelector('#part0-values .packed [role=status]').textContent.includes('match')"
     )
     assert "She/her" in rows.first.inner_text()
     table.get_by_role("searchbox").fill("")
@@ -186,7 +186,8 @@ def test_a_long_table_is_filtered_sorted_and_shown_in_steps(open_page, reports):
 
 def test_numbers_drawn_by_the_page_are_rounded_as_everywhere_else(open_page, tmp_path):
     rng = np.random.default_rng(0)
-    values = [*(rng.normal(0, 1, 60) * 10.0 ** rng.integers(-6, 5, 60)).tolist(), 0.0, -0.0004, 1e-9, 999.9996, 1000.5]
+    values = [*(rng.normal(0, 1, 60) * 10.0 ** rng.integers(-6, 5, 60)).tolist(), 0.0, -0.0004, 1e-9]
+    values += [999.9996, 1000.5, 1001.5, 0.0625, 0.1875, -0.0625, 2.5]
     rows: list[tuple[Any, ...]] = []
     for at in range(240):
         value = values[at % len(values)]
@@ -197,7 +198,7 @@ def test_numbers_drawn_by_the_page_are_rounded_as_everywhere_else(open_page, tmp
     path = write_page(Page("t", [Article("t", [Section("s", [table])])]), tmp_path / "page.html")
     page = open_page(path)
     page.evaluate("window.evenhand.drawAll()")
-    for _ in range(4):
+    for _ in range(5):
         page.get_by_role("button", name="Show more rows").click()
     drawn = page.evaluate(
         "[...document.querySelectorAll('tbody tr')].map(r => [...r.children].map(c => c.textContent))"
@@ -265,5 +266,5 @@ def test_a_printed_page_has_every_figure(open_page, reports):
     page = open_page(reports["synthesis/self_imitation"])
     page.emulate_media(media="print")
     assert page.pdf()[:4] == b"%PDF"
-    page.wait_for_function(f"{READY} === {DRAWN}")
+    page.wait_for_function(f"() => {READY} === {DRAWN}")
     assert not page.locator(".contents").is_visible()

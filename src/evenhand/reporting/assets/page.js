@@ -5,7 +5,8 @@
   const data = JSON.parse(document.getElementById("evenhand-data").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const readout = document.getElementById("readout");
-  const PAGE = 50; // rows of a long table that are drawn at a time
+  const FIRST = 20; // rows of a long table that are drawn at once
+  const MORE = 50; // and at every asking for more
   const phone = () => window.innerWidth < 600;
 
   /* ---- elements ---- */
@@ -64,15 +65,22 @@
 
   /* ---- numbers, rounded by their uncertainty ---- */
 
+  /* A number that lies exactly between two goes to the even one, as everywhere else in evenhand. */
+  const rounded = (value, digits) => {
+    const scaled = Math.abs(value) * 10 ** digits;
+    const lower = Math.floor(scaled);
+    if (scaled - lower !== 0.5 || !Number.isInteger(value * 2 ** (digits + 1))) return value;
+    return (Math.sign(value) * (lower % 2 === 0 ? lower : lower + 1)) / 10 ** digits;
+  };
   const fixed = (value, digits) => {
     if (!Number.isFinite(value) || Math.abs(value) >= 1000) return number(value);
-    const text = value.toFixed(digits);
+    const text = rounded(value, digits).toFixed(digits);
     return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
   };
   const number = (value, digits = 3) => {
     if (Number.isNaN(value)) return "–";
     if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
-    if (Math.abs(value) >= 1000) return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
+    if (Math.abs(value) >= 1000) return rounded(value, 0).toLocaleString("en-US", { maximumFractionDigits: 0 });
     if (value !== 0 && Math.abs(value) < 0.5 * 10 ** -digits) {
       const [digit, power] = value.toExponential(1).split("e");
       const two = String(Math.abs(Number(power))).padStart(2, "0");
@@ -158,7 +166,8 @@
     const keep = make("button", { type: "button", onclick: () => save(csv(found), "text/csv", stem(found.title) + ".csv") }, "CSV");
 
     const draw = () => {
-      for (const row of shown.slice(drawn, drawn + PAGE)) {
+      const next = drawn + (drawn ? MORE : FIRST);
+      for (const row of shown.slice(drawn, next)) {
         const line = make("tr", found.muted.has(row) ? { class: "muted" } : {});
         found.columns.forEach((column, at) => {
           const text = told(column, row);
@@ -169,7 +178,7 @@
         });
         body.append(line);
       }
-      drawn = Math.min(drawn + PAGE, shown.length);
+      drawn = Math.min(next, shown.length);
       more.hidden = drawn >= shown.length;
       const of = shown.length === found.rows ? "" : ` that match, of ${found.rows.toLocaleString("en-US")}`;
       said.textContent = `${drawn.toLocaleString("en-US")} of ${shown.length.toLocaleString("en-US")} rows${of}`;
@@ -298,11 +307,13 @@
 
     async draw() {
       const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip, logLevel: 1, mode: "vega-lite", config: theme(dark.matches) };
+      const paper = dark.matches ? "dark" : "light";
       this.view?.finalize();
       const made = await window.vegaEmbed(this.place, this.spec(), options);
       this.view = made.view;
       this.place.querySelector("svg")?.setAttribute("aria-hidden", "true");
       this.place.dataset.drawn = "yes";
+      this.place.dataset.paper = paper;
       if (this.isCurves) this.listen();
     }
 
@@ -550,7 +561,7 @@
       const holder = make("div", { class: "unseen" });
       document.body.append(holder);
       const config = { ...data.light, background: "white" };
-      const options = { ast: true, actions: false, renderer: form === "svg" ? "svg" : "none", defaultStyle: false, logLevel: 1, mode: "vega-lite", config };
+      const options = { ast: true, actions: false, renderer: form === "svg" ? "svg" : "none", tooltip: false, defaultStyle: false, logLevel: 1, mode: "vega-lite", config };
       const made = await window.vegaEmbed(holder, this.spec(true), options);
       if (form === "svg") save(new XMLSerializer().serializeToString(holder.querySelector("svg")), "image/svg+xml", stem(this.about.name) + ".svg");
       else {
