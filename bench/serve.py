@@ -35,10 +35,9 @@ class Load:
         """The outcome in a line."""
         ordered = sorted(self.seconds) or [0.0]
         at = [ordered[min(int(share * len(ordered)), len(ordered) - 1)] for share in (0.5, 0.95, 0.99)]
-        times = ", ".join(
-            f"{name} {one * 1000:.0f} ms" for name, one in zip(("median", "95 %", "99 %"), at, strict=True)
-        )
-        return f"{len(ordered):,} answers in {took:.1f} s ({len(ordered) / took:.0f}/s; {times}), {len(self.errors)} errors"
+        times = f"median {at[0] * 1000:.0f} ms, 95 % {at[1] * 1000:.0f} ms, 99 % {at[2] * 1000:.0f} ms"
+        rate = f"{len(ordered):,} answers in {took:.1f} s, {len(ordered) / took:.0f} a second"
+        return f"{rate} ({times}); {len(self.errors)} errors"
 
 
 async def read(address: str, readers: int, seconds: float) -> Load:

@@ -33,7 +33,8 @@ ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 
 TUTORIALS = ("tutorials/researcher", "tutorials/team", "tutorials/engineer")
 TOOLS = ("fhibe", "uccs", "fairface", "ijb", "his_evaluators")
-GUIDES = ("runs", "serve", "statistics", "calibration", "instruments", "adding-a-family")
+GUIDES = ("runs", "report", "serve", "statistics", "calibration", "instruments", "adding-a-family")  # these first
+PICTURES = (".png", ".svg", ".jpg")
 
 
 @dataclass(frozen=True)
@@ -107,12 +108,19 @@ def build() -> Site:
     site.add("Families", [from_markdown(f"families/{name}") for name in families])
     site.add("Tasks", [tasks_page(), *task_pages()])
     site.add("Reference", [metrics_page(), conventions_page()])
-    site.add("Guides", [from_markdown(name) for name in GUIDES])
+    others = sorted(path.stem for path in DOCS.glob("*.md") if path.stem not in ("index", *GUIDES))
+    guides = [name for name in (*GUIDES, *others) if (DOCS / f"{name}.md").exists()]
+    site.add("Guides", [from_markdown(name) for name in guides])
     deviations = [(name, BENCHMARKS / name / "DEVIATIONS.md") for name in families]
     site.add(
         "Differences from published code",
         [from_markdown(f"deviations/{name}", path) for name, path in deviations if path.exists()],
     )
+    known = {page.source for page in site.pages.values()}
+    rest = [path.relative_to(DOCS).with_suffix("").as_posix() for path in sorted(DOCS.rglob("*.md"))]
+    rest = [name for name in rest if f"docs/{name}.md" not in known and not name.startswith("design/")]
+    if rest:
+        site.add("More", [from_markdown(name) for name in rest])
     design = sorted(path.stem for path in (DOCS / "design").glob("*.md"))
     site.add("Why it is built so", [from_markdown(f"design/{name}") for name in design])
     return site
@@ -137,8 +145,11 @@ def write(site: Site, out: Path) -> None:
     (out / "search.js").write_text(f"window.pages={json.dumps(index, ensure_ascii=False)};\n", encoding="utf-8")
     for name in ("site.css", "site.js", "icon.svg"):
         shutil.copyfile(DOCS / "templates" / name, out / name)
-    if (DOCS / "images").is_dir():
-        shutil.copytree(DOCS / "images", out / "images")
+    for path in sorted(DOCS.rglob("*")):
+        if path.suffix in PICTURES and path.parent.name != "templates":
+            target = out / path.relative_to(DOCS)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
 
 
 def from_markdown(name: str, path: Path | None = None) -> Page:

@@ -7,7 +7,6 @@ empty folder. Lines below a command must occur in what it prints, but for spaces
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import shlex
@@ -76,10 +75,15 @@ def said_by(command: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> tu
     words = shlex.split(command)
     if words[0] != "evenhand" or any(sign in command for sign in "|<>;&$`"):
         return run(["sh", "-c", command], folder)
-    arguments = [name for word in words[1:] for name in (sorted(glob.glob(word)) if "*" in word else [word])]
+    arguments = [name for word in words[1:] for name in (expanded(word) if "*" in word else [word])]
     capfd.readouterr()
     code = main(arguments)
     return code, "".join(capfd.readouterr())
+
+
+def expanded(pattern: str) -> list[str]:
+    """What a shell makes of a pattern in the working folder."""
+    return sorted(str(path) for path in Path().glob(pattern))
 
 
 def squeezed(text: str) -> str:

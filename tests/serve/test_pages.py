@@ -85,6 +85,7 @@ def test_two_runs_are_compared_and_told_apart(client: Any, made: Path, key: Keys
     assert "paired on the same units" in compared or "60 units" in compared
     differing = client.get(f"/diff/found?{query}").text
     assert "What they were made of" in differing
+    assert "nonce-" in client.get(f"/diff/page?{query}").headers["content-security-policy"]
     page = client.get(f"/compare/page?{query}")
     assert "nonce-" in page.headers["content-security-policy"]
 

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from evenhand.core.errors import EvenhandError, OptionError
 from evenhand.core.page import Section, Text
 from evenhand.core.records import EVERYONE
+from evenhand.reporting.comparison import comparison_sections, difference_sections
 from evenhand.serve.choosing import MOST, Choosing
 from evenhand.serve.drill import (
     Cut,
@@ -48,6 +49,7 @@ _STATIC: Mapping[str, str] = {
 _NO_PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M3 4h2" stroke="#888"/></svg>'
 _WIDTHS = (160, 640)  # of small pictures
 _MOST_COMPARED = 8
+_MOST_ROWS = 50  # changed rows of a difference
 _CACHED = {"Cache-Control": "private, max-age=300"}
 
 
@@ -140,7 +142,8 @@ class _Desk:
         every: Any = ()
         if found.results is not None:
             every = choices(found.results)
-            choice = chosen(found.results, query.get("metric", ""), query.get("output", ""))
+            number = _whole_number(query.get("value", "0"))
+            choice = every[number] if number < len(every) else None
             spreads = spreads_of(found.results, choice) if choice is not None else ()
         whole = None
         if found.results is not None and choice is not None:
@@ -238,12 +241,15 @@ class _Desk:
 
     def compared(self, request: Request) -> Response:
         """The comparison itself, which may take a moment."""
-        return self._sections(lambda: self.library.comparison(self._ticked(request, at_least=2)))
+        lines = self._ticked(request, at_least=2)
+        return self._sections(
+            lambda: tuple(part for one in self.library.comparison(lines) for part in comparison_sections(one))
+        )
 
     def compared_page(self, request: Request) -> Response:
         """The comparison as one page with its figures."""
-        lines = self._ticked(request, at_least=2)
-        return self._own_page(" and ".join(line.model for line in lines), self.library.comparison(lines))
+        nonce = secrets.token_urlsafe(16)
+        return _nonced(self.library.comparison_page(self._ticked(request, at_least=2), nonce), nonce)
 
     def diff(self, request: Request) -> Response:
         """Why two runs differ."""
@@ -256,12 +262,13 @@ class _Desk:
     def differing(self, request: Request) -> Response:
         """The difference itself."""
         first, second = self._ticked(request, at_least=2)[:2]
-        return self._sections(lambda: self.library.difference(first, second))
+        return self._sections(lambda: difference_sections(self.library.difference(first, second), _MOST_ROWS))
 
     def differing_page(self, request: Request) -> Response:
         """The difference as one page with its figures."""
+        nonce = secrets.token_urlsafe(16)
         first, second = self._ticked(request, at_least=2)[:2]
-        return self._own_page(f"{first.model} and {second.model}", self.library.difference(first, second))
+        return _nonced(self.library.difference_page(first, second, nonce), nonce)
 
     # Files and problems
 
@@ -311,10 +318,6 @@ class _Desk:
         except EvenhandError as error:
             sections = (Section("This can't be compared", [Text(str(error), "caution")]),)
         return self._page("sections.html.j2", sections=sections)
-
-    def _own_page(self, title: str, sections: tuple[Section, ...]) -> Response:
-        nonce = secrets.token_urlsafe(16)
-        return _nonced(self.library.sections_page(title, sections, nonce), nonce)
 
     def _page(self, template: str, *, code: int = 200, **values: Any) -> HTMLResponse:
         text = self.templates.get_template(template).render(**values)

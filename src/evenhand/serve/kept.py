@@ -43,11 +43,11 @@ class Kept(Generic[V]):
                     return self._values[key]
             try:
                 value = make()
+                with self._lock:
+                    self._values[key] = value
+                    while len(self._values) > self.most:
+                        self._values.popitem(last=False)
             finally:
                 with self._lock:
                     self._making.pop(key, None)
-            with self._lock:
-                self._values[key] = value
-                while len(self._values) > self.most:
-                    self._values.popitem(last=False)
         return value

@@ -12,10 +12,9 @@ from typing import Any
 from evenhand import api
 from evenhand.core.errors import InputError, RunError
 from evenhand.core.metric import Metric
-from evenhand.core.page import Section
 from evenhand.core.records import Records
-from evenhand.reporting.comparison import comparison_sections, difference_sections
-from evenhand.reporting.html import Article, Link, Page, page_html
+from evenhand.reporting.comparison import comparison_page, difference_page
+from evenhand.reporting.html import Link, page_html
 from evenhand.reporting.reported import report_page, reported
 from evenhand.serve.drill import item_of, metrics_of
 from evenhand.serve.examine import Examined, examine, readable_rows
@@ -25,10 +24,11 @@ from evenhand.serve.listing import Line, Listing, Shelf
 from evenhand.serve.pictures import Media, NoPictureError, load_media, pictures_of
 from evenhand.serve.progress import Watch
 from evenhand.serve.settings import Settings
-from evenhand.store.differences import diff
+from evenhand.stats.comparison import Comparison
+from evenhand.store.differences import Difference, diff
 from evenhand.store.runs import Run
 
-_MOST_ROWS = 50  # changed rows of a difference
+_BACK = (Link("Runs", "/"),)
 
 
 class NotHereError(InputError):
@@ -55,7 +55,8 @@ class Library:
         self._metrics = Kept[tuple[Metric[Any], ...]](most=16)
         self._rows = Kept[Rows](most=3)
         self._media = Kept[Media](most=8)
-        self._sections = Kept[tuple[Section, ...]](most=16)
+        self._compared = Kept[tuple[Comparison, ...]](most=8)
+        self._differences = Kept[Difference](most=8)
         self._reports = Kept[str](most=8)
         self._placeholder = secrets.token_urlsafe(24)  # stands for the nonce in a report that is kept
         self._costly = Semaphore(2)  # comparisons and reports that are made at the same time
@@ -112,38 +113,42 @@ class Library:
         run = self.whole(line)
 
         def made() -> str:
-            links = (Link("Runs", "/"), Link("Groups and rows", f"/run/{line.key}"))
+            links = (*_BACK, Link("Groups and rows", f"/run/{line.key}"))
             with self._costly:
                 return page_html(report_page([reported(run)], links), nonce=self._placeholder)
 
         return self._reports.get(self._stamped(line), made).replace(self._placeholder, nonce)
 
-    def sections_page(self, title: str, sections: Sequence[Section], nonce: str) -> str:
-        """Sections as a page with figures; its style and scripts carry the nonce."""
-        return page_html(Page(title, [Article(title, sections)], links=(Link("Runs", "/"),)), nonce=nonce)
-
-    def comparison(self, lines: Sequence[Line]) -> tuple[Section, ...]:
+    def comparison(self, lines: Sequence[Line]) -> tuple[Comparison, ...]:
         """The first of some runs compared with each of the others."""
         for line in lines:
             self._check_rows(line)
         runs = [self.whole(line) for line in lines]
 
-        def made() -> tuple[Section, ...]:
+        def made() -> tuple[Comparison, ...]:
             with self._costly:
-                found = api.compare(*runs, draws=self.settings.draws)
-            return tuple(section for one in found for section in comparison_sections(one))
+                return api.compare(*runs, draws=self.settings.draws)
 
-        return self._sections.get(("compare", *map(self._stamped, lines)), made)
+        return self._compared.get(tuple(map(self._stamped, lines)), made)
 
-    def difference(self, first: Line, second: Line) -> tuple[Section, ...]:
+    def comparison_page(self, lines: Sequence[Line], nonce: str) -> str:
+        """The comparison as one page with its figures; its style and scripts carry the nonce."""
+        results = [self.whole(line).results for line in lines]
+        return page_html(comparison_page(self.comparison(lines), results, _BACK), nonce=nonce)
+
+    def difference(self, first: Line, second: Line) -> Difference:
         """Why two runs differ."""
         runs = (self.whole(first), self.whole(second))
 
-        def made() -> tuple[Section, ...]:
+        def made() -> Difference:
             with self._costly:
-                return difference_sections(diff(*runs), _MOST_ROWS)
+                return diff(*runs)
 
-        return self._sections.get(("diff", self._stamped(first), self._stamped(second)), made)
+        return self._differences.get((self._stamped(first), self._stamped(second)), made)
+
+    def difference_page(self, first: Line, second: Line, nonce: str) -> str:
+        """The difference as one page; its style and scripts carry the nonce."""
+        return page_html(difference_page(self.difference(first, second), _BACK), nonce=nonce)
 
     def _check_rows(self, line: Line) -> None:
         """Raises RunError when not all rows of a run can be read: half of them would compare something else."""

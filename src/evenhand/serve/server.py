@@ -62,6 +62,7 @@ def serve(settings: Settings, listening: Listening) -> None:
         access_log=False,
         server_header=False,
         lifespan="off",
+        ws="none",
         timeout_keep_alive=30,
         proxy_headers=False,
     )

@@ -17,7 +17,7 @@ function ticked() {
 
 document.addEventListener("change", (event) => {
   if (event.target.matches("input.tick")) ticked();
-  if (event.target.matches("select[data-go]")) window.location.assign(event.target.value);
+  if (event.target.matches("select[data-go]")) event.target.form.submit();
 });
 
 // A column's button says how it sorts; comparing leaves the list instead of filtering it.
