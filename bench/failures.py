@@ -33,7 +33,9 @@ class Setting:
     hours_between_losses: float = 720.0  # of one machine
     minutes_away: float = 10.0  # until a lost machine is back; negative: never
     slow: float = 0.01  # share of parts that are slow
-    times_slower: float = 5.0
+    times_slower: float = 5.0  # because of the core that they are on, not of what is in them
+    ahead: int = AHEAD
+    copies: bool = False  # a part that takes twice as long as usual is given to an idle core as well
     driver_hours_between_losses: float = 2000.0
     driver_minutes_away: float = 5.0
 
@@ -52,7 +54,8 @@ class Finished(NamedTuple):
 def simulate(setting: Setting, seed: int) -> Finished:
     """One run; the same seed gives the same losses.
 
-    >>> calm = Setting(64, 10.0, machines=2, cores=4, hours_between_losses=1e9, slow=0.0, driver_hours_between_losses=1e9)
+    >>> never = {"hours_between_losses": 1e9, "driver_hours_between_losses": 1e9, "slow": 0.0}
+    >>> calm = Setting(64, 10.0, machines=2, cores=4, **never)
     >>> simulate(calm, 0).hours * 3600, simulate(calm, 0).parts_done_again
     (80.0, 0)
     """
@@ -72,6 +75,7 @@ def simulate(setting: Setting, seed: int) -> Finished:
     running: list[set[int]] = [set() for _ in range(setting.machines)]
     done = np.zeros(setting.parts, dtype=np.bool_)
     again: list[int] = []
+    begun: dict[int, float] = {}  # parts in work, in the order in which they were begun
     following = taken = lost = lost_drivers = repeated = 0
     busy = now = 0.0
     driver = True
@@ -85,11 +89,21 @@ def simulate(setting: Setting, seed: int) -> Finished:
             while driver and alive[machine] and free[machine]:
                 if again:
                     part = again.pop()
-                elif following < setting.parts and following - taken < workers * AHEAD:
+                elif following < setting.parts and following - taken < workers * setting.ahead:
                     part = following
                     following += 1
+                elif setting.copies and (overdue := _overdue(begun, now - 2 * setting.seconds)) is not None:
+                    part = overdue
+                    duration[part] = setting.seconds  # another core
+                    del begun[part]
+                    if part in running[machine]:
+                        continue
                 else:
                     return
+                if duration[part] > setting.seconds:
+                    begun[part] = now
+                    if setting.copies:
+                        later(now + 2 * setting.seconds, "look", 0)
                 free[machine] -= 1
                 running[machine].add(part)
                 later(now + float(duration[part]), "done", machine * setting.parts + part, life[machine])
@@ -105,6 +119,7 @@ def simulate(setting: Setting, seed: int) -> Finished:
             free[machine] += 1
             busy += float(duration[part])
             done[part] = True
+            begun.pop(part, None)
             while taken < setting.parts and done[taken]:
                 taken += 1
         elif kind == "lose" and alive[who]:
@@ -138,27 +153,38 @@ def simulate(setting: Setting, seed: int) -> Finished:
     return Finished(now / 3600, ideal / 3600, lost, lost_drivers, repeated, 1 - busy / (now * workers))
 
 
+def _overdue(begun: dict[int, float], since: float) -> int | None:
+    """The part that has been in work longest, when that is since before a time."""
+    part = next(iter(begun), None)
+    return part if part is not None and begun[part] <= since else None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.failures", description=__doc__.splitlines()[0])
     parser.add_argument("--gallery", type=int, default=12_000_000)
     parser.add_argument("--probes", type=int, default=12_000_000)
+    parser.add_argument("--probes-per-part", type=int, default=1024)
     parser.add_argument("--rate", type=float, default=25e9, help="multiply-adds a second and core")
     parser.add_argument("--machines", type=int, default=32)
     parser.add_argument("--cores", type=int, default=32)
     parser.add_argument("--hours-between-losses", type=float, default=720.0, help="of one machine")
     parser.add_argument("--minutes-away", type=float, default=10.0, help="until it is back; negative: never")
     parser.add_argument("--slow", type=float, default=0.01, help="share of parts that are five times slower")
+    parser.add_argument("--copies", action="store_true", help="give an overdue part to an idle core as well")
+    parser.add_argument("--ahead", type=int, default=AHEAD, help="parts per worker that may be on their way")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     setting = Setting(
-        parts=-(-given.probes // 1024),
-        seconds=1024 * given.gallery * 512 / given.rate,
+        parts=-(-given.probes // given.probes_per_part),
+        seconds=given.probes_per_part * given.gallery * 512 / given.rate,
         machines=given.machines,
         cores=given.cores,
         hours_between_losses=given.hours_between_losses,
         minutes_away=given.minutes_away,
         slow=given.slow,
+        ahead=given.ahead,
+        copies=given.copies,
     )
     found = [simulate(setting, seed) for seed in range(given.runs)]
     hours = np.array([run.hours for run in found])

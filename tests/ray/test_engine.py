@@ -78,7 +78,17 @@ def test_a_bounded_number_of_parts_is_on_its_way(engine):
 
 
 def test_both_nodes_work(engine):
-    assert len(set(finished(engine.map(parts.slow_where, range(12))))) == 2
+    seen = set()
+
+    def until_both_were_seen():
+        for part in range(300):
+            if len(seen) == 2:
+                return
+            yield part
+
+    for process in finished(engine.map(parts.slow_where, until_both_were_seen())):
+        seen.add(process)
+    assert len(seen) == 2
 
 
 def test_a_part_that_hangs_is_stopped_and_the_others_go_on(engine):

@@ -52,7 +52,7 @@ def test_a_disk_that_fills_up_while_a_model_is_asked_keeps_the_answers(tmp_path:
     )
     said = in_own_mounts(
         """
-        mount -t tmpfs -o size=16k evenhand "$4"
+        mount -t tmpfs -o size=20k evenhand "$4"
         ASKED="$5" "$0" "$1" predict "$2" "$3" "$4" 2>&1 || echo "exit code $?"
         mount -o remount,size=32m "$4"
         ASKED="$6" "$0" "$1" predict "$2" "$3" "$4" 2>&1 || echo "exit code $?"

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.engine import Engine, Serial, Workplace, finished
-from evenhand.core.records import Array
+from evenhand.core.records import Array, blocks
 from evenhand.search.enrol import Templates
 
 _TILE = 2048  # templates on each side of a tile
 _WORTH_A_PRODUCT = 1 / 64  # listed share of a tile above which the whole product is cheaper
 _PAIRS_AT_ONCE = 4096
+_PICKED_AT_ONCE = 1 << 17
 _ENTRIES_HELD = 1 << 26  # of a whole matrix of products: a quarter of a gigabyte
 
 
@@ -49,7 +50,7 @@ def pair_scores(
     rows, columns = templates.vectors[used_first], templates.vectors[used_second]
     area = len(rows) * len(columns)
     if _WORTH_A_PRODUCT * area <= len(left) and area <= _ENTRIES_HELD:
-        scores = _all_products(rows, columns, engine).ravel()[left.astype(np.int64) * len(columns) + right]
+        scores = _picked(_all_products(rows, columns, engine), left, right)
     else:
         scores = np.empty(len(left), dtype=np.float32)
         tiles = list(_tiles(left, right, len(rows), len(columns)))
@@ -70,6 +71,18 @@ def _all_products(rows: Array, columns: Array, engine: Engine) -> NDArray[np.flo
     for (a, b), product in zip(corners, products, strict=True):
         whole[a : a + _TILE, b : b + _TILE] = product
     return whole
+
+
+def _picked(products: NDArray[np.float32], left: Array, right: Array) -> NDArray[np.float32]:
+    """The listed entries of a matrix, block by block: places of all of them would take more memory than the scores."""
+    flat, width = products.reshape(-1), products.shape[1]
+    scores = np.empty(len(left), dtype=np.float32)
+    for block in blocks(len(left), _PICKED_AT_ONCE):
+        place = left[block].astype(np.int64)
+        place *= width
+        place += right[block]
+        scores[block] = flat[place]
+    return scores
 
 
 def _product(corner: tuple[int, int], place: Workplace) -> NDArray[np.float32]:

@@ -140,32 +140,36 @@ class _Bench:
     """Where workers wait for the next map, for they are costly to start; after a while the cluster has them back."""
 
     def __init__(self) -> None:
-        self._hands: list[_Hand] = []
+        self._hands: list[tuple[_Hand, Callable[[_Hand], None]]] = []  # and how each is ended
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
-    def sit(self, hand: _Hand) -> None:
+    def sit(self, hand: _Hand, end: Callable[[_Hand], None]) -> None:
         with self._lock:
-            self._hands.append(hand)
-            self._stop_clock()
-            self._timer = threading.Timer(_REST, self._leave)
-            self._timer.daemon = True
-            self._timer.start()
+            self._hands.append((hand, end))
+            self._wind_up()
 
     def call(self) -> _Hand | None:
         """A worker that waits here, if there is one."""
         with self._lock:
-            self._stop_clock()
-            return self._hands.pop() if self._hands else None
+            if not self._hands:
+                return None
+            hand, _ = self._hands.pop()
+            self._wind_up()
+            return hand
 
     def _leave(self) -> None:
         with self._lock:
-            self._hands.clear()  # Ray ends an actor that nobody can call any more
+            for hand, end in self._hands:
+                end(hand)
+            self._hands.clear()
 
-    def _stop_clock(self) -> None:
+    def _wind_up(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+        self._timer = threading.Timer(_REST, self._leave)
+        self._timer.daemon = True
+        self._timer.start()
 
 
 class _Crew:
@@ -200,9 +204,9 @@ class _Crew:
     def dismiss(self) -> None:
         """Let the workers rest, for they are costly to start; end those that are still at work."""
         for hand in self.hands:
-            if not hand.tasks:
+            if hand.where is None and not hand.tasks:
                 hand.actor.rest.remote()
-                self.engine.resting.sit(hand)
+                self.engine.resting.sit(hand, self._end)
             else:
                 self._end(hand)
         self.hands.clear()

@@ -1,0 +1,247 @@
+"""The measurements as a page: a table, figures, and the machine that they were made on.
+
+    python -m bench --all --document docs/measured.md       hot paths, then this page
+    python -m bench.document docs/measured.md               the page again, from the numbers beside it
+
+Beside the page lie `measured.json` (all numbers) and the figures. Rows that were not measured this time stay from the
+last time, with its date. `--scaling`, `--search` and `--scores` measure those sections anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent.parent
+SECTIONS = {
+    "scaling": ("bench.scaling", "--json"),
+    "search": ("bench.search_scale", "--json"),
+    "scores": ("bench.scores", "--json"),
+}
+
+
+def machine() -> dict[str, Any]:
+    """The processor, memory, system and the libraries that times depend on."""
+    import numpy as np
+    from threadpoolctl import threadpool_info
+
+    cpu, memory = platform.processor() or platform.machine(), 0.0
+    cpuinfo, meminfo = Path("/proc/cpuinfo"), Path("/proc/meminfo")
+    if cpuinfo.exists():
+        named = [line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        cpu = named[0] if named else cpu
+    if meminfo.exists():
+        memory = int(meminfo.read_text().split()[1]) / 1e6
+    blas = sorted({f"{pool['internal_api']} {pool.get('version') or ''}".strip() for pool in threadpool_info()})
+    return {
+        "processor": cpu,
+        "cores": os.cpu_count(),
+        "memory_gb": round(memory, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "blas": ", ".join(blas),
+    }
+
+
+def keep(folder: Path, rows: list[dict[str, Any]], sections: dict[str, Any]) -> dict[str, Any]:
+    """All numbers: what was measured now, and of the rest what was measured before."""
+    path = folder / "measured.json"
+    known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"rows": {}, "sections": {}}
+    today = datetime.now(UTC).date().isoformat()
+    for row in rows:
+        known["rows"][row["name"]] = {**row, "date": today}
+    for name, found in sections.items():
+        known["sections"][name] = {"date": today, "found": found}
+    known["machine"] = machine()
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return known
+
+
+def write(page: Path, rows: list[dict[str, Any]], sections: dict[str, Any]) -> None:
+    """The page, its figures and its numbers."""
+    folder = page.with_suffix("")
+    known = keep(folder, rows, sections)
+    found = [known["rows"][name] for name in sorted(known["rows"])]
+    text = [
+        "# Measured",
+        "",
+        "Written by `make bench`. Each side runs in a process of its own, over the same data, and the best of some "
+        "repetitions counts. *Bound* is what no implementation can beat: a copy, a sort, the bare products. Memory is "
+        "the peak of the whole process, data included. Read a factor below two as noise.",
+        "",
+        _machine_line(known["machine"]),
+        "",
+    ]
+    if found:
+        text += ["## Hot paths", "", *_table(found), ""]
+        if _figure(folder / "peers.svg", _ratios(found, "peer"), "times as long as ours", "What people use today"):
+            text += [f"![What people use today, as a multiple of our time]({folder.name}/peers.svg)", ""]
+        if _figure(folder / "bounds.svg", _ratios(found, "bound"), "ours as a multiple of the bound", "The bound"):
+            text += [f"![Our time as a multiple of the bound]({folder.name}/bounds.svg)", ""]
+    for name, draw in (("search", _search), ("scores", _scores), ("scaling", _scaling)):
+        if name in known["sections"]:
+            text += [*draw(known["sections"][name]["found"], folder), f"*{known['sections'][name]['date']}*", ""]
+    page.write_text("\n".join(text).rstrip() + "\n", encoding="utf-8")
+
+
+def measure_section(name: str, *arguments: str) -> Any:
+    """What a program of the bench says in JSON."""
+    module, *given = SECTIONS[name]
+    command = [sys.executable, "-m", module, *given, *arguments]
+    return json.loads(subprocess.run(command, cwd=HERE, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def _machine_line(found: dict[str, Any]) -> str:
+    return (
+        f"Machine: {found['processor']}, {found['cores']} cores, {found['memory_gb']:g} GB, {found['system']}, "
+        f"Python {found['python']}, NumPy {found['numpy']} ({found['blas']})."
+    )
+
+
+def _table(rows: list[dict[str, Any]]) -> list[str]:
+    lines = ["| path | work | ours | peer | times | bound | promise |", "|---|---|---|---|---|---|---|"]
+    for row in rows:
+        peer = f"{row['peer_name']}: {_side(row['peer'])}" if "peer" in row else ""
+        ratio = f"{row['ratio']:.1f}" if "ratio" in row else ""
+        bound = _side(row["bound"]) if "bound" in row else ""
+        lines.append(
+            f"| {row['name']} | {row['what']} | {_side(row['ours'])} | {peer} | {ratio} | {bound} | {row['goal']} |"
+        )
+    return lines
+
+
+def _side(entry: dict[str, Any]) -> str:
+    return entry.get("error") or f"{_seconds(entry['seconds'])}, {entry['peak_mb']:,.0f} MB"
+
+
+def _seconds(value: float) -> str:
+    return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s"
+
+
+def _ratios(rows: list[dict[str, Any]], side: str) -> list[dict[str, Any]]:
+    found = []
+    for row in rows:
+        if "seconds" in row.get(side, {}) and "seconds" in row["ours"]:
+            ours, other = row["ours"]["seconds"], row[side]["seconds"]
+            found.append({"name": row["name"], "value": other / ours if side == "peer" else ours / other})
+    return found
+
+
+def _figure(path: Path, values: list[dict[str, Any]], axis: str, title: str) -> bool:
+    """A bar chart on a logarithmic axis; False when there is nothing to draw."""
+    if not values:
+        return False
+    spec = {
+        "title": title,
+        "data": {"values": [{**value, "from": 1} for value in values]},
+        "mark": {"type": "bar", "height": 10},
+        "width": 420,
+        "encoding": {
+            "y": {"field": "name", "type": "nominal", "title": None, "sort": "-x", "axis": {"labelLimit": 260}},
+            "x": {"field": "value", "type": "quantitative", "scale": {"type": "log"}, "title": axis},
+            "x2": {"field": "from"},
+        },
+    }
+    _draw(path, spec)
+    return True
+
+
+def _draw(path: Path, spec: dict[str, Any]) -> None:
+    import vl_convert
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(vl_convert.vegalite_to_svg(json.dumps(spec)), encoding="utf-8")
+
+
+def _search(found: dict[str, Any], folder: Path) -> list[str]:
+    lines = [
+        "## Search 1:N on disk",
+        "",
+        f"{found['probes']:,} probes in {found['gallery']:,} templates of 512 numbers, {found['workers']} workers; "
+        "the promise is 1.5 times the bare GEMM, and 6 GB in every process, for 20,000 in a million.",
+        "",
+        "| side | time | G multiply-adds a second | times the GEMM | largest process |",
+        "|---|---|---|---|---|",
+    ]
+    for side, entry in found["sides"].items():
+        lines.append(
+            f"| {side} | {_seconds(entry['seconds'])} | {entry['gigamacs']:.1f} | {entry['times_gemm']:.2f} | "
+            f"{entry['peak_mb']:,.0f} MB |"
+        )
+    return [*lines, ""]
+
+
+def _scores(found: dict[str, Any], folder: Path) -> list[str]:
+    return [
+        "## Scores from disk to operating points by group",
+        "",
+        f"{found['scores']:,} scores with whole-number ids, three groups, six rates: {_seconds(found['seconds'])}, "
+        f"{found['peak_mb']:,.0f} MB. The promise is 60 s and 1 GB for 10⁸.",
+        "",
+    ]
+
+
+def _scaling(found: list[dict[str, Any]], folder: Path) -> list[str]:
+    sizes = found[0]["sizes"]
+    lines = [
+        "## Cost against size",
+        "",
+        "CPU seconds by number of faces (templates of a gallery searched by 1,000 probes; tenths of it with all pairs; "
+        "hundred times as many streamed scores). The exponent is the slope of log cost over log size; the last column "
+        "has it between the two largest sizes, where start-up no longer hides it. 1 is linear.",
+        "",
+        "| verb | " + " | ".join(f"{size:,}" for size in sizes) + " | exponent | at the end |",
+        "|---|" + "---|" * (len(sizes) + 2),
+    ]
+    points = []
+    for row in found:
+        times = " | ".join(_seconds(taken) for taken in row["seconds"])
+        lines.append(f"| {row['verb']} | {times} | {row['exponent']:.2f} | {row['at_the_end']:.2f} |")
+        points += [
+            {"verb": row["verb"], "size": size, "seconds": max(taken, 1e-4)}
+            for size, taken in zip(sizes, row["seconds"], strict=True)
+        ]
+    logarithmic = {"type": "log"}
+    spec = {
+        "data": {"values": points},
+        "mark": {"type": "line", "point": True},
+        "width": 420,
+        "height": 280,
+        "encoding": {
+            "x": {"field": "size", "type": "quantitative", "scale": logarithmic, "title": "faces"},
+            "y": {"field": "seconds", "type": "quantitative", "scale": logarithmic, "title": "CPU seconds"},
+            "color": {"field": "verb", "type": "nominal", "title": None},
+        },
+    }
+    _draw(folder / "scaling.svg", spec)
+    return [*lines, "", f"![Cost against size, both logarithmic]({folder.name}/scaling.svg)", ""]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.document", description=__doc__.splitlines()[0])
+    parser.add_argument("page", type=Path, nargs="?", default=HERE / "docs" / "measured.md")
+    for name in SECTIONS:
+        parser.add_argument(f"--{name}", action="store_true", help=f"measure the section on {name} first")
+    parser.add_argument("--rows", type=Path, help="rows that `python -m bench --json` wrote")
+    parser.add_argument("--section", action="append", default=[], metavar="NAME=FILE", help="what a program wrote")
+    given = parser.parse_args()
+    sections = {name: measure_section(name) for name in SECTIONS if getattr(given, name)}
+    for text in given.section:
+        name, _, file = text.partition("=")
+        sections[name] = json.loads(Path(file).read_text())
+    rows = json.loads(given.rows.read_text())["rows"] if given.rows is not None else []
+    write(given.page, rows, sections)
+    print(f"wrote {given.page}")
+
+
+if __name__ == "__main__":
+    main()
