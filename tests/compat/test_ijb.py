@@ -77,6 +77,44 @@ def test_a_stream_of_shards_gives_exact_operating_points(tmp_path: Path, capsys:
     assert "labels" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("convention", ["exact", "at_impostor", "nearest", "nearest_full_curve", "linear"])
+def test_a_stream_is_read_under_every_convention(
+    convention: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "scores.npy", np.array([0.9, 0.4, 0.5, 0.2, 0.1], dtype=np.float32))
+    np.save(tmp_path / "labels.npy", np.array([1, 1, 0, 0, 0]))
+    files = [str(tmp_path / "scores.npy"), str(tmp_path / "labels.npy")]
+    assert command.main(["stream", *files, "--far", "0.3", "--convention", convention]) == 0
+    line = capsys.readouterr().out.splitlines()[1]
+    assert line.startswith("TAR@FAR=0.3: ")
+    assert f"({convention};" in line
+
+
+def test_detections_are_clustered_by_the_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "protocol" / "cluster" / "test8"
+    place.mkdir(parents=True)
+    (place / "tiny_detection_clustering_hint_100000.csv").write_text("FILENAME\na\nb\n")
+    rows = "".join(f"{name},1,2,30,40,0.9\n" for name in "aabb")
+    (tmp_path / "detections.csv").write_text(f"FILENAME,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT,CONFIDENCE\n{rows}")
+    np.save(tmp_path / "detection_embeddings.npy", np.array([[1, 0], [0, 1], [1, 0], [0, 0]], dtype=np.float32))
+    arguments = [
+        "cluster",
+        str(tmp_path),
+        "--data",
+        str(tmp_path),
+        "--output",
+        str(tmp_path / "out.csv"),
+        "--test",
+        "8",
+    ]
+    assert command.main([*arguments, "--threshold", "0.5"]) == 0
+    assert "4 faces in 2 clusters" in capsys.readouterr().out
+    assert (tmp_path / "out.csv").read_text().splitlines()[4] == "4,b,-1,0.9,1.0,2.0,30.0,40.0"
+    assert command.main([*arguments, "--threshold", "2"]) == 2
+    assert command.main([*arguments, "--subjects", "32"]) == 2
+    assert "test 7" in capsys.readouterr().err
+
+
 def test_help_and_unknown_arguments_behave_as_argparse_does() -> None:
     with pytest.raises(SystemExit) as helped:
         command.main(["modified_bcubed", "-h"])

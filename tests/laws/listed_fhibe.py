@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from laws import Listed
 
-from evenhand.benchmarks.fhibe.metrics import AverageRecall, PartMeans, TarAtFar, ValidationRate
+from evenhand.benchmarks.fhibe.metrics import AverageRecall, PartMeans, TarAtFar, TarAtOwnFar, ValidationRate
 from evenhand.core.records import Records
 
 PARTS = ("Face", "Hand", "Leg")
@@ -36,4 +36,5 @@ LISTED = [
     # Pairs are drawn from the images that are there; an image that counts twice is no second image.
     Listed("VAL", ValidationRate(), faces, repeats=False),
     Listed("TAR at FAR", TarAtFar(far=0.1), faces, repeats=False),
+    Listed("TAR at own FAR", TarAtOwnFar(far=0.1), faces, repeats=False),
 ]

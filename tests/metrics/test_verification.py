@@ -8,7 +8,7 @@ from scipy import sparse
 
 from evenhand.core.metric import Curve, Numbers, Undefined
 from evenhand.core.records import Attribute, Group, Records
-from evenhand.metrics import verification
+from evenhand.metrics import verification_scores
 from evenhand.metrics.operating_points import (
     Convention,
     Side,
@@ -187,9 +187,9 @@ def test_products_that_are_not_multiplied_out_give_the_same_draws(monkeypatch: p
     metric = Verification("1:1", far=(0.01, 0.1, 0.5))
     found = []
     for limit in (10**9, 0):
-        monkeypatch.setattr(verification, "_WORTH_WAITING", limit)
+        monkeypatch.setattr(verification_scores, "_WORTH_WAITING", limit)
         drawn = metric.measure(table, cells, 40).weigh(spread)
         values = metric.result(drawn.weigh(groups), drawn.weigh(everyone))
         found.append(np.array([column.values for column in values.values() if isinstance(column, Numbers)]))
-    assert isinstance(drawn.weigh(groups).impostor.mixture, verification.Product)
+    assert isinstance(drawn.weigh(groups).impostor.mixture, verification_scores.Product)
     np.testing.assert_array_equal(*found)

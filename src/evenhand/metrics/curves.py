@@ -20,6 +20,7 @@ from evenhand.core.metric import (
     Column,
     Curve,
     Direction,
+    Grid,
     Metric,
     Numbers,
     OperatingPoint,
@@ -358,20 +359,20 @@ class _SortedRows:
         return np.where(fine, self._scores[ends[place]], np.nan), np.where(fine, reached[place], np.nan)
 
 
-class Lazily(Sequence[Curve | Undefined]):
-    """Curves that are made when they are asked for; a thousand draws ask for none."""
+class Lazily(Sequence[Curve | Grid | Undefined]):
+    """Curves and tables that are made when they are asked for; a thousand draws ask for none."""
 
-    def __init__(self, size: int, make: Callable[[int], Curve | Undefined]) -> None:
+    def __init__(self, size: int, make: Callable[[int], Curve | Grid | Undefined]) -> None:
         self._size, self._make = size, make
 
     def __len__(self) -> int:
         return self._size
 
     @overload
-    def __getitem__(self, cell: int) -> Curve | Undefined: ...
+    def __getitem__(self, cell: int) -> Curve | Grid | Undefined: ...
     @overload
-    def __getitem__(self, cell: slice) -> Sequence[Curve | Undefined]: ...
-    def __getitem__(self, cell: int | slice) -> Curve | Undefined | Sequence[Curve | Undefined]:
+    def __getitem__(self, cell: slice) -> Sequence[Curve | Grid | Undefined]: ...
+    def __getitem__(self, cell: int | slice) -> Curve | Grid | Undefined | Sequence[Curve | Grid | Undefined]:
         if isinstance(cell, slice):
             return [self._make(one) for one in range(*cell.indices(self._size))]
         if not -self._size <= cell < self._size:

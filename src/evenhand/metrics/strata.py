@@ -6,14 +6,15 @@ A macro average over body parts, over galleries, over splits is no new metric: i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from evenhand.core.metric import Column, Direction, Matrix, Metric, Numbers
+from evenhand.core.metric import Column, Direction, Matrix, Metric, Numbers, Undefined
 from evenhand.core.records import Array, Records
+from evenhand.metrics.curves import Lazily
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,11 @@ class Stratified(Metric[Layered]):
     def columns(self) -> tuple[str, ...]:
         return (*self.of.columns, self.by)
 
+    @property
+    def keeps(self) -> Hashable:
+        inner = self.of.keeps
+        return None if inner is None else (Stratified, inner, self.by, self.strata)
+
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Layered:
         layers = len(self.strata)
         stratum = np.asarray(rows[self.by], dtype=np.intp)
@@ -97,7 +103,7 @@ class Stratified(Metric[Layered]):
                 )
                 found[output] = Numbers(mean, f"fewer than {self.minimum} of {self.by} have a value")
             else:
-                found[output] = tuple(column[cell * part.strata] for cell in range(part.size))
+                found[output] = [Undefined(f"a curve of each {self.by} stands beside; they have no mean")] * part.size
         return {output: found[output] for output in self.outputs}
 
 
@@ -105,4 +111,4 @@ def _every(column: Column, position: int, step: int) -> Column:
     if isinstance(column, Numbers):
         reason = column.reason if isinstance(column.reason, str) else list(column.reason)[position::step]
         return Numbers(column.values[position::step], reason)
-    return tuple(column)[position::step]
+    return Lazily(len(column) // step, lambda cell: column[position + cell * step])

@@ -159,10 +159,11 @@ class Tail:
         rows = slice(first, None) if self._inside is None else self._inside[first:]
         codes = self._source.codes[rows][::-1]
         self.rising = np.ascontiguousarray(self._source.score[rows])
-        padding = -self.length % _BIN
-        nobody = np.full(padding, self._people.units, dtype=np.int32)
-        self.first = np.concatenate([self._people.first[codes], nobody])
-        self.second = np.concatenate([self._people.second[codes], nobody])
+        nobody = np.full(-self.length % _BIN, self._people.units, dtype=np.int32)
+        self.first, self.second = (
+            np.concatenate([ends[codes], nobody]).astype(np.intp) for ends in (self._people.first, self._people.second)
+        )
+        self._values, self._others = np.empty((2, len(self.first)), dtype=np.float32)
 
     @property
     def is_whole(self) -> bool:
@@ -174,9 +175,11 @@ class Tail:
         self._take(2 * self.length)
 
     def drawn(self, weight: NDArray[np.float32], total: float) -> DrawnTail:
-        """The weights of one draw."""
-        values = weight[self.first]
-        values *= weight[self.second]
+        """The weights of one draw; they are overwritten by the next."""
+        values = self._values
+        np.take(weight, self.first, out=values, mode="clip")  # unlike `raise`, `clip` writes where it shall
+        np.take(weight, self.second, out=self._others, mode="clip")
+        values *= self._others
         values[self.length :] = 0.0
         bins = values.reshape(-1, _BIN).sum(axis=1, dtype=np.float32)
         return DrawnTail(self, values, np.concatenate([[0.0], np.cumsum(bins, dtype=np.float64)]), total)
@@ -212,13 +215,11 @@ class DrawnTail:
         bin_ = place // _BIN
         return float(self.bins[bin_]) + float(self.values[bin_ * _BIN : place].sum(dtype=np.float64))
 
-    def before(self, places: Array) -> Floats:
-        """The weight of the first so many scores, for ascending numbers of them."""
-        cuts, at = np.unique(np.concatenate([[0], places]), return_inverse=True)
+    def before(self, cuts: Array) -> Floats:
+        """The weight of the first so many scores, for ascending distinct numbers of them that begin with 0."""
         inner = cuts[cuts < self.tail.length]
         sums = np.add.reduceat(self.values[: self.tail.length], inner, dtype=np.float64) if len(inner) else np.zeros(0)
-        reached = np.concatenate([[0.0], np.cumsum(sums)])[: len(cuts)]
-        return np.asarray(reached[at.reshape(-1)[1:]])
+        return np.concatenate([[0.0], np.cumsum(sums)])[: len(cuts)]
 
     def _like(self, value: float) -> Array:
         return np.asarray(value, dtype=self.tail.rising.dtype)
@@ -362,8 +363,8 @@ class _Meeting:
         reached = genuine.tail[self._starts] / genuine.total
         y = np.column_stack([np.concatenate([[0.0], reached[:-1]]), reached]).reshape(-1)
         while True:
-            x = np.concatenate([[0.0], self._tail.drawn(weight, total).before(self._places) / total])
-            own = np.concatenate([[0.0], y[: len(self._places)]])
+            x = (self._tail.drawn(weight, total).before(self._cuts) / total)[self._at]
+            own = np.concatenate([[0.0], y[: len(self._at) - 1]])
             if self._tail.is_whole:
                 x, own = np.append(x, 1.0), np.append(own, 1.0)
             gap = x + own - 1.0  # FMR − FNMR, never falling
@@ -383,7 +384,7 @@ class _Meeting:
         counts = [tail.length - np.searchsorted(tail.rising, self._values, side=side) for side in reversed(SIDES)]
         places = np.column_stack(counts).reshape(-1)
         known = len(places) if tail.is_whole else int(np.searchsorted(places, tail.length, side="left"))
-        self._places = places[:known]
+        self._cuts, self._at = np.unique(np.concatenate([[0], places[:known]]), return_inverse=True)
 
 
 def _blocks(

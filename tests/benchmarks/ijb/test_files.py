@@ -10,6 +10,7 @@ import pytest
 from evenhand.benchmarks.ijb.covariates import AGE_WITH_UNKNOWN, GENDER, read_codes
 from evenhand.benchmarks.ijb.files import read_matrix, read_pairs, read_table, scores_of
 from evenhand.benchmarks.ijb.layout import CLUSTERING, CLUSTERING_TRUTH, GALLERY, MATCHES, Layout
+from evenhand.benchmarks.ijb.templates import Faces, TemplateSet
 from evenhand.core.errors import DataError
 
 
@@ -108,3 +109,27 @@ def test_a_folder_without_protocol_says_what_was_expected(tmp_path: Path) -> Non
         Layout.of(tmp_path).one(MATCHES, "match list")
     with pytest.raises(DataError, match="not a folder"):
         Layout.of(tmp_path / "nowhere")
+
+
+def test_ids_that_need_more_than_32_bits_are_read_as_they_are(tmp_path: Path) -> None:
+    first, second, _ = read_pairs(written(tmp_path, "3000000001,7\n3000000002,8\n"))
+    assert first.tolist() == [3000000001, 3000000002]
+    assert second.tolist() == [7, 8]
+
+
+def test_small_ids_are_looked_up_among_large_ones() -> None:
+    known = np.array([3000000001, 3000000002])
+    faces = Faces(known, known, np.array(["a", "b"], dtype=object), known, known, *[np.zeros((2, 4))] * 2, known, known)
+    templates = TemplateSet.of(faces, Path("files"))
+    assert templates.positions(np.array([3000000002]), Path("pairs")).tolist() == [1]
+    with pytest.raises(DataError, match="template 7"):
+        templates.positions(np.array([7], dtype=np.int32), Path("pairs"))
+
+
+def test_several_columns_of_numbers_are_read_together(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path, "FACE_X,FACE_Y,NOSE_X\n1, 2,NaN\n3,4,\n"))
+    found = table.matrix(("FACE_X", "FACE_Y", "NOSE_X", "NOSE_Y"))
+    np.testing.assert_array_equal(found, [[1, 2, np.nan, np.nan], [3, 4, np.nan, np.nan]])
+    broken = read_table(written(tmp_path, "FACE_X,FACE_Y\n1,2\n3,wide\n"))
+    with pytest.raises(DataError, match="line 3, column FACE_Y: 'wide' found"):
+        broken.matrix(("FACE_X", "FACE_Y"))

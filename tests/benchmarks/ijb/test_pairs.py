@@ -12,6 +12,7 @@ from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.convert import to_lists, to_official
 from evenhand.benchmarks.ijb.covariates import GENDER, pair_attribute
 from evenhand.core.errors import DataError, InputError, OptionError, PredictionError
+from evenhand.core.metric import Undefined
 from evenhand.core.records import Group
 from evenhand.metrics.verification import tar_name
 from evenhand.run import evaluate
@@ -246,3 +247,19 @@ def test_a_pair_of_values_is_missing_when_either_side_is() -> None:
     levels = [[level for level in attribute.levels if attribute.belongs(level)[row]] for row in range(9)]
     expected = [[], [], [], [], ["both female"], ["female | male"], [], ["female | male"], ["both male"]]
     assert levels == expected
+
+
+def test_labels_of_scores_are_zero_or_one(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("LABEL,SCORE\n1,0.9\n2,0.1\n")
+    with pytest.raises(DataError, match=r"line 3, column LABEL: 2 found, but 0 or 1 expected"):
+        run("ijb/test1", tmp_path / "scores.csv", tmp_path)
+
+
+@pytest.mark.parametrize(("label", "reason"), [("1", "no impostor comparisons"), ("0", "no genuine comparisons")])
+def test_rates_of_one_class_alone_are_undefined_with_a_reason(tmp_path: Path, label: str, reason: str) -> None:
+    (tmp_path / "scores.csv").write_text(f"LABEL,SCORE\n{label},0.9\n{label},0.1\n")
+    results = run("ijb/test1", tmp_path / "scores.csv", tmp_path, far="0.1").results
+    for metric, output in (("verification", tar_name(0.1)), ("separation", "AUC"), ("separation", "EER")):
+        value = results.get(metric, output).value
+        assert isinstance(value, Undefined)
+        assert reason in value.reason

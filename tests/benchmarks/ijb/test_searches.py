@@ -208,3 +208,17 @@ def test_splits_of_ijb_a_have_a_mean_and_a_standard_deviation(folder: Path, tmp_
     section = splits_section(results)
     assert section is not None
     assert splits_section(run(folder, folder).results) is None
+
+
+def test_rates_without_non_mated_probes_are_undefined_but_ranks_are_not(folder: Path) -> None:
+    protocol = folder / "protocol"
+    first, *rest = (protocol / "tiny_1N_gallery_A.csv").read_text().splitlines()
+    more = (protocol / "tiny_1N_gallery_B.csv").read_text().splitlines()[1:]
+    (protocol / "tiny_1N_gallery_A.csv").write_text("\n".join([first, *rest, *more]) + "\n")
+    (protocol / "tiny_1N_gallery_B.csv").unlink()
+    results = run(folder, folder).results
+    for output in (tpir_name(0.5, 1), "IET", "FPIR@overall FPIR=0.5"):
+        value = results.get("search", output).value
+        assert isinstance(value, Undefined)
+        assert "no non-mated probe" in value.reason
+    assert results.get("CMC", "rank 1").value == 1.0

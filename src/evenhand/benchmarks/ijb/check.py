@@ -12,8 +12,15 @@ from evenhand.core.task import CheckReport, Finding
 
 # Counts of the published releases, by prefix of the files and test.
 PUBLISHED: Mapping[tuple[str, int], Mapping[str, Any]] = {
-    ("IJBB", 1): {"templates": 12115, "subjects": 1845, "comparisons": 8010270, "genuine": 10270, "impostor": 8000000},
-    ("IJBC", 1): {"templates": 23124, "subjects": 3531, "comparisons": 15658489},
+    ("IJBB", 1): {
+        "templates": 12115,
+        "faces": 227630,
+        "subjects": 1845,
+        "comparisons": 8010270,
+        "genuine": 10270,
+        "impostor": 8000000,
+    },
+    ("IJBC", 1): {"templates": 23124, "faces": 469375, "subjects": 3531, "comparisons": 15658489},
     ("IJBC", 2): {"templates": 140739, "comparisons": 47404001},
     ("IJBB", 3): {"galleries": {"S1": 931, "S2": 914}, "probes": {"S1": 8104, "S2": 8104}},
     ("IJBB", 4): {"galleries": {"S1": 931, "S2": 914}, "probes": {"S1": 10270, "S2": 10270}},

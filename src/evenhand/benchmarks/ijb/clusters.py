@@ -313,10 +313,11 @@ def associate(truth: FacesOfInterest, found: ClusteredDetections, iou: float) ->
     Ties go to the earlier face, then to the earlier detection. What is left over is background:
     surplus detections of a face, other faces, detections in files without a face of interest.
     """
-    files, numbers = np.unique(
-        np.concatenate([truth.filename.astype(str), found.filename.astype(str)]), return_inverse=True
+    files: dict[str, int] = {}
+    of_face, of_detection = (
+        np.array([files.setdefault(name, len(files)) for name in names_.tolist()], dtype=np.int64)
+        for names_ in (truth.filename, found.filename)
     )
-    of_face, of_detection = numbers[: len(truth.subject)], numbers[len(truth.subject) :]
     faces, detections = np.argsort(of_face, kind="stable"), np.argsort(of_detection, kind="stable")
     pairs = overlaps_by_image(
         corners(truth.boxes_xywh[faces]),

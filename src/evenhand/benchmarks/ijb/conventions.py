@@ -165,8 +165,8 @@ def conventions_section(results: Results) -> Section | None:
         ("quantity", "convention", "value", "realised", "false", ""),
         rows,
         "Everyone. «realised» is the false accept or false positive rate that was really reached, «false» how many "
-        f"there were; «few» marks values behind which are fewer than {RULE_OF_THIRTY}. A number without the name of its "
-        "convention can't be compared.",
+        f"there were; «few» marks values behind which are fewer than {RULE_OF_THIRTY}. A number without the name of "
+        "its convention can't be compared.",
     )
     sources = dict.fromkeys((entry["convention"], entry["source"]) for entry in listed)
     belongs = Table("Which code a convention belongs to", ("convention", "belongs to"), tuple(sources))

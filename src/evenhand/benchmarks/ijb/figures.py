@@ -6,7 +6,7 @@ They are computed once, over all rows, and stored with the results; the report d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def histogram(sides: Mapping[str, Array], unscored: str = "failures to enrol") -
 
     Failures (−∞) are in no bin, but in the denominator, and counted.
     """
-    finite = {name: scores[np.searchsorted(scores, -np.inf, side="right") :] for name, scores in sides.items()}
+    finite = {name: scores[_place(scores, -np.inf, "right") :] for name, scores in sides.items()}
     some = [scores for scores in finite.values() if len(scores)]
     if not some:
         return {}
@@ -33,11 +33,16 @@ def histogram(sides: Mapping[str, Array], unscored: str = "failures to enrol") -
     edges = np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
     shares = {}
     for name, scores in finite.items():
-        place = np.searchsorted(scores, edges, side="left")
+        place = _place(scores, edges, "left")
         place[-1] = len(scores)
         shares[name] = (np.diff(place) / max(len(sides[name]), 1)).tolist()
     counts = {name: len(sides[name]) - len(scores) for name, scores in finite.items()}
     return {HISTOGRAM: {"edges": edges.tolist(), "shares": shares, "unscored": counts, "called": unscored}}
+
+
+def _place(scores: Array, values: Array | float, side: Literal["left", "right"]) -> Array:
+    # Values of the scores' own precision spare the search a converted copy of all scores.
+    return np.asarray(np.searchsorted(scores, np.asarray(values, dtype=scores.dtype), side=side))
 
 
 def confidence_curve(rows: Records, options: Any) -> Mapping[str, Any]:

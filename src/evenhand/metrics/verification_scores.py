@@ -1,0 +1,250 @@
+"""The scores of comparisons, sorted once, with the cell of each; groups and draws are weights on cells.
+
+Genuine and impostor scores are kept apart. What is weighed anew shares the sorted scores with what it came from, and
+large products of weights are not multiplied out: only some of their rows are ever read.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import numpy as np
+
+from evenhand.core.metric import Collected, Matrix, tally
+from evenhand.core.records import Array, Records, blocks
+from evenhand.metrics.operating_points import Side
+
+FailurePolicy = Literal["penalise", "exclude"]
+_AT_ONCE = 1 << 17  # scores whose halves stay in a core's cache
+_HALVES = (0, 1) if sys.byteorder == "little" else (1, 0)  # of a word: where the lower and the upper one lie
+
+
+class Product:
+    """A product of two large sparse matrices of which only some rows are ever read, so it is not multiplied out."""
+
+    def __init__(self, left: Matrix, right: Matrix) -> None:
+        self.left, self.right = left, right
+        self.shape = (int(left.shape[0]), int(right.shape[1]))
+        self._latest: tuple[int, Array] | None = None  # both classes ask for the same row
+
+    def row(self, place: int) -> Array:
+        """One row as single-precision numbers: whole weights stay exact."""
+        if self._latest is None or self._latest[0] != place:
+            self._latest = (place, self._row(place))
+        return self._latest[1]
+
+    def _row(self, place: int) -> Array:
+        out = np.zeros(self.shape[1], dtype=np.float32)
+        first, last = self.left.indptr[place], self.left.indptr[place + 1]
+        for factor, inner in zip(self.left.data[first:last], self.left.indices[first:last], strict=True):
+            part = slice(self.right.indptr[inner], self.right.indptr[inner + 1])
+            out[self.right.indices[part]] += factor * self.right.data[part]
+        return out
+
+    def toarray(self) -> Array:
+        """The whole product."""
+        return np.asarray((self.left @ self.right).toarray())
+
+
+_WORTH_WAITING = 1 << 19  # entries of a sparse matrix from which on products are not multiplied out
+
+
+def _multiplied(weights: Matrix, mixture: Matrix | Product | None) -> Matrix | Product:
+    """New cells from old: `weights @ mixture`, at once or when a row is asked for."""
+    if mixture is None:
+        return weights
+    if isinstance(mixture, Product):
+        return Product((weights @ mixture.left).tocsr(), mixture.right)
+    both_rows = getattr(weights, "format", "") == getattr(mixture, "format", "") == "csr"
+    if both_rows and mixture.nnz > _WORTH_WAITING and mixture.has_canonical_format:
+        return Product(weights, mixture)
+    return weights @ mixture
+
+
+@dataclass(frozen=True, eq=False)
+class Scores(Collected):
+    """The scores of one class, with the cell of each; sorted once, when they are first looked at."""
+
+    score: Array  # (rows,)
+
+    def place(self, index: Array, size: int) -> Self:
+        moved = super().place(index, size)
+        if self.mixture is None:
+            moved.__dict__["_moved_from"] = (self, np.asarray(index))  # sorted once for both
+        return moved
+
+    def weigh(self, weights: Matrix) -> Self:
+        return self.mixed(_multiplied(weights, self.mixture))
+
+    def mixed(self, mixture: Matrix) -> Self:
+        """The same scores under another mixture of their basis cells."""
+        ordered = self.ordered()
+        made = type(self)(ordered.codes, ordered.basis, mixture, ordered.score)._mark()
+        made.__dict__["_counts"] = ordered.per_basis()
+        return made
+
+    def ordered(self) -> Self:
+        """The same with ascending scores; what was sorted is kept for the next time."""
+        found: Self | None = self.__dict__.get("_ordered")
+        if found is None:
+            found = self._sorted()._mark()
+            self.__dict__["_ordered"] = found
+            self.__dict__.pop("_moved_from", None)
+        return found
+
+    def per_basis(self) -> Array:
+        """(basis,): how many scores each basis cell has; counted once, in double precision."""
+        found: Array | None = self.__dict__.get("_counts")
+        if found is None:
+            found = self.__dict__["_counts"] = np.bincount(self.codes, minlength=self.basis).astype(np.float64)
+        return found
+
+    def _mark(self) -> Self:
+        self.__dict__["_ordered"] = self
+        return self
+
+    def _sorted(self) -> Self:
+        moved: tuple[Self, Array] | None = self.__dict__.get("_moved_from")
+        if moved is not None:
+            source, index = moved[0].ordered(), moved[1].astype(_codes_of(self.basis), copy=False)
+            codes = index[source.codes] if self.basis > 1 else self.codes  # in one cell there is nothing to tell apart
+            return type(self)(codes, self.basis, self.mixture, source.score)
+        if self.basis == 1:
+            return type(self)(self.codes, 1, self.mixture, np.sort(self.score))
+        if self.score.dtype == np.float32 and self.basis < 2**32:
+            return self._sorted_packed()
+        order = np.argsort(self.score, kind="stable")
+        return type(self)(self.codes[order], self.basis, self.mixture, self.score[order])
+
+    def _sorted_packed(self) -> Self:
+        # Score and cell travel in one word, so that a single sort moves both; block by block, to spare memory.
+        words = np.empty(len(self.score), dtype=np.uint64)
+        lower, upper = (words.view(np.uint32)[place::2] for place in _HALVES)
+        for block in blocks(len(words), _AT_ONCE):
+            bits = np.ascontiguousarray(self.score[block]).view(np.uint32)
+            upper[block] = np.where(bits >> np.uint32(31), ~bits, bits | np.uint32(0x80000000))
+            lower[block] = self.codes[block]
+        words.sort()
+        codes, score = np.empty(len(words), dtype=_codes_of(self.basis)), np.empty(len(words), dtype=np.float32)
+        for block in blocks(len(words), _AT_ONCE):
+            high = upper[block]
+            codes[block] = lower[block]
+            score.view(np.uint32)[block] = np.where(high >> np.uint32(31), high & np.uint32(0x7FFFFFFF), ~high)
+        return type(self)(codes, self.basis, self.mixture, score)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """Genuine and impostor scores, and how many comparisons had a failure to enrol."""
+
+    genuine: Scores
+    impostor: Scores
+    failed: Array  # (cells,)
+
+    @property
+    def size(self) -> int:
+        return self.genuine.size
+
+    def __add__(self, other: Self, /) -> Self:
+        return type(self)(self.genuine + other.genuine, self.impostor + other.impostor, self.failed + other.failed)
+
+    def place(self, index: Array, size: int) -> Self:
+        failed = tally(self.failed, np.asarray(index), size)
+        return type(self)(self.genuine.place(index, size), self.impostor.place(index, size), failed)
+
+    def weigh(self, weights: Matrix) -> Self:
+        failed = np.asarray(weights @ self.failed)
+        mixture = _multiplied(weights, self.genuine.mixture)  # both sides have the same cells
+        return type(self)(self.genuine.mixed(mixture), self.impostor.mixed(mixture), failed)
+
+    @classmethod
+    def measured(cls, rows: Records, cells: Array | None, size: int, failures: FailurePolicy) -> Self:
+        """The sorted scores of the rows; failures to enrol are kept at −∞, or left out and counted."""
+        score, same = np.asarray(rows["score"]), np.asarray(rows["same"], dtype=np.bool_)
+        if score.dtype.kind != "f":
+            score = score.astype(np.float64)
+        if np.isnan(score).any():
+            raise ValueError("a score is not a number")
+        failed = score == -np.inf
+
+        def side(inside: Array) -> Scores:
+            kept = inside & ~failed if failures == "exclude" else inside
+            return _scores(score[kept], None if cells is None else np.asarray(cells)[kept], size)
+
+        return cls(side(same), side(~same), tally(failed, cells, size))
+
+    def side(self, cell: int) -> tuple[Side, Side]:
+        """Genuine and impostor scores of a cell."""
+        return Cells(self.genuine).whole(cell), Cells(self.impostor).whole(cell)
+
+    def sides(self) -> Iterator[tuple[Side, Side]]:
+        """Genuine and impostor scores of every cell."""
+        readers = [Cells(self.genuine), Cells(self.impostor)]
+        for cell in range(self.size):
+            yield readers[0].whole(cell), readers[1].whole(cell)
+
+
+class Cells:
+    """Reads the sorted scores of one cell after the other."""
+
+    def __init__(self, scores: Scores) -> None:
+        self.scores = scores.ordered()
+        self.plain = scores.mixture is None and scores.basis == 1
+        self.counts = np.zeros(1) if self.plain else self.scores.per_basis()
+
+    def whole(self, cell: int) -> Side:
+        """All scores of a cell."""
+        state = self.scores
+        if self.plain:
+            return Side(state.score, None, len(state.score))
+        weights = self._weights(cell)
+        if (weights == 1).all():  # everyone, each once
+            return Side(state.score, None, len(state.score))
+        if ((weights == 0) | (weights == 1)).all():  # some, each once
+            inside = state.score[(weights == 1)[state.codes]]
+            return Side(inside, None, len(inside))
+        return Side.weighted(state.score, weights[state.codes])
+
+    def top(self, cell: int, share: float, floor: float) -> Side:
+        """So many of the highest scores that more than `share` of the cell's weight is among them, and all ≥ floor."""
+        state = self.scores
+        if self.plain:
+            return Side(state.score, None, len(state.score))
+        weights = self._weights(cell)
+        if (weights == 1).all():
+            return Side(state.score, None, len(state.score))
+        total = float(np.dot(self.counts, weights))
+        n = len(state.score)
+        reach = n - int(np.searchsorted(state.score, state.score.dtype.type(floor), side="left"))
+        taken = min(n, max(reach, int(1.1 * share * n) + 1024))
+        while True:
+            part = Side.weighted(
+                state.score[n - taken :], weights[state.codes[n - taken :]], total, complete=taken == n
+            )
+            if part.complete or (part.tail is not None and part.tail[0] / max(total, 1.0) > share):
+                return part
+            taken = min(n, 4 * taken)
+
+    def _weights(self, cell: int) -> Array:
+        state = self.scores
+        if state.mixture is None:
+            weights = np.zeros(state.basis)
+            weights[cell] = 1.0
+            return weights
+        if isinstance(state.mixture, Product):
+            return state.mixture.row(cell)
+        row = state.mixture[[cell]]
+        dense = row.toarray() if hasattr(row, "toarray") else np.asarray(row)
+        return np.asarray(dense.reshape(-1))
+
+
+def _scores(score: Array, cells: Array | None, size: int) -> Scores:
+    codes = np.zeros(len(score), dtype=np.int32) if cells is None else cells.astype(_codes_of(size), copy=False)
+    return Scores(codes, size, None, score)
+
+
+def _codes_of(size: int) -> type[np.signedinteger]:
+    return np.int32 if size < 2**31 else np.int64
