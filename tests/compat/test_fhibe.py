@@ -239,6 +239,43 @@ def test_the_report_of_a_mini_data_set_has_intervals_too(task: str, root: Path, 
     assert report.generate_pdf_report(["pronoun"]).read_bytes().startswith(b"%PDF")
 
 
+def test_a_mini_data_set_of_verification_is_judged_when_it_has_the_usual_size(tmp_path: Path) -> None:
+    write_faces(tmp_path, make_subjects(30, "many"), images=2, size=16, pixels=True)
+    for size, known in ((50, True), (40, False)):
+        results = tmp_path / f"results{size}"
+        call(
+            tmp_path, "face_verification", results, model=EXAMPLES["face_verification"](), use_mini_dataset=True,
+            mini_dataset_size=size,
+        )  # fmt: skip
+        made = report(tmp_path, results, "face_verification", use_mini_dataset=True)
+        assert (made.judged(("pronoun",), ("VAL",)) is not None) == known
+
+
+def test_the_figures_of_body_parts_show_every_part_with_its_own_interval(root: Path, tmp_path: Path) -> None:
+    call(root, "body_parts_detection", tmp_path, model=EXAMPLES["body_parts_detection"]())
+    made = report(root, tmp_path, "body_parts_detection")
+    judged = made.judged(("pronoun",), ("AR_DET",))
+    assert judged is not None
+    values = made.pages("AR_DET", ("pronoun",), True, judged).figures["pronoun"]["data"]["values"]
+    assert {entry["part"] for entry in values} == {"Face", "Hand"}
+    for entry in values:
+        if entry["low"] is not None:
+            assert entry["low"] <= entry["value"] <= entry["high"]
+
+
+def test_the_figures_of_verification_show_the_spread_over_folds_and_judge_by_the_unbiased_rate(
+    root: Path, tmp_path: Path
+) -> None:
+    call(root, "face_verification", tmp_path, model=EXAMPLES["face_verification"]())
+    made = report(root, tmp_path, "face_verification")
+    judged = made.judged(("pronoun",), ("VAL",))
+    page = made.pages("VAL", ("pronoun",), True, judged)
+    values = page.figures["pronoun"]["data"]["values"]
+    assert all(entry["low"] <= entry["value"] <= entry["high"] for entry in values if entry["low"] is not None)
+    assert page.honest["pronoun"]
+    assert page.table is None
+
+
 def test_the_report_without_data_shows_the_published_numbers_alone(root: Path, tmp_path: Path) -> None:
     call(root, "person_localization", tmp_path, model=Boxes([0.0, 0.0, 60.0, 150.0]))
     report = BiasReport("example", "person_localization", tmp_path / "nowhere", "1", tmp_path, "fhibe")

@@ -182,13 +182,13 @@ class Bars:
     pairs: tuple[Pair, ...]  # the pairs that the stars belong to
 
 
-def bars(scored: Grouped, attribute: str, *, largest_regions: bool = True) -> Bars:
-    """The bars that the report draws for one attribute.
+def bars(scored: Grouped, attribute: str, *, largest_regions: bool = True, part: str | None = None) -> Bars:
+    """The bars that the report draws for one attribute; of body parts those of one part, by default the first.
 
     The number of asterisks divides by the number of *significant* pairs, though the text beside the
     plot says pairs tested (Q5).
     """
-    part = None if scored.parts is None else scored.parts[0]
+    part = None if scored.parts is None else part or scored.parts[0]
     every = scored.groups((attribute,), part)
     groups = _eligible(every, (attribute,), largest_regions=largest_regions, min_group=None)
     pairs = disparities(scored, (attribute,), largest_regions=largest_regions, size=1) if part is None else ()
@@ -199,7 +199,7 @@ def bars(scored: Grouped, attribute: str, *, largest_regions: bool = True) -> Ba
     )
     return Bars(
         labels,
-        tuple(float(np.mean(members)) for members in groups.values()),
+        tuple(float(np.mean(members)) if len(members) else float("nan") for members in groups.values()),
         tuple(len(members) for members in groups.values()),
         tuple(values),
         tuple(_stars(pair, len(pairs)) for pair in pairs),

@@ -1,8 +1,8 @@
 """An example of a wrapped model for each task that really looks at pixels, and needs no network.
 
 They show the published wrapper contract, and find procedural people by classical vision: what differs
-from the background is a person, what is skin at the top of it is a face. They are examples to copy
-from, not models to compare with.
+from the background is a person, what is skin at the top of it is a face. Networks that look at photographs
+are wrapped in `examples/fhibe_networks.py`. All are examples to copy from, not models to compare with.
 """
 
 from __future__ import annotations

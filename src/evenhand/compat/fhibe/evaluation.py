@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand import engines
 from evenhand.benchmarks.fhibe import grouping, scores, vocabulary
 from evenhand.benchmarks.fhibe.codec import OUTPUTS
 from evenhand.benchmarks.fhibe.disparity import Scored
@@ -86,7 +87,8 @@ def evaluate_task(
         raise ColumnMissingError(f"The table has no column {lacking[0]!r}, which was asked for as an attribute.")
     _say_cost(dataset, asked)
     obtain_outputs(task, dataset, options, asked, model, model_name, reuse=reuse_model_outputs, cuda=cuda)
-    tools = Tools(device="cuda" if cuda and _has_cuda() else "cpu", warn=_LOG.warning)
+    device = "cuda" if cuda and _has_cuda() else "cpu"
+    tools = Tools(engine=engines.parse("serial"), device=device, warn=_LOG.warning)
     score_outputs(task, dataset, options, asked, tools)
 
 

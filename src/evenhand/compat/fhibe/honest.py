@@ -18,6 +18,7 @@ from evenhand.benchmarks.fhibe.options import ACCURACY_GRID, PCK_GRID, RECALL_GR
 from evenhand.benchmarks.fhibe.record import person_rows
 from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.compat.fhibe.stored import custom_keypoints, threshold_curve
+from evenhand.core.errors import RunError
 from evenhand.core.measure import tally
 from evenhand.core.options import parse as parse_options
 from evenhand.core.results import Contrast, Estimate
@@ -40,9 +41,14 @@ class Honest:
         found = [estimate for estimate in self.estimates if estimate.metric == metric]
         return [estimate for estimate in found if estimate.output == found[0].output]
 
-    def of(self, metric: str, attribute: str) -> list[Estimate]:
-        """The groups of one attribute, by the metric's first output."""
-        return [estimate for estimate in self.first(metric) if estimate.group.by == (attribute,)]
+    def of(self, metric: str, attribute: str, output: str | None = None) -> list[Estimate]:
+        """The groups of one attribute, by an output of the metric, the first unless it is named."""
+        found = (
+            self.first(metric)
+            if output is None
+            else [one for one in self.estimates if (one.metric, one.output) == (metric, output)]
+        )
+        return [estimate for estimate in found if estimate.group.by == (attribute,)]
 
 
 def from_outputs(
@@ -59,6 +65,8 @@ def from_outputs(
         options["custom_keypoints"] = names
     entry = task_named(task)
     results = evaluate(entry, folder, data, options=options, by=list(asked), depth=1).results
+    if mini is not None and (results.coverage.missing or results.coverage.extra):
+        raise RunError(f"{folder} holds the outputs of another mini data set than one of {mini} rows.")
     return Honest(results.estimates, results.contrasts, entry.margin)
 
 

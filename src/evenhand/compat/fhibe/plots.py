@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.disparity import Bars
 
@@ -92,6 +94,37 @@ def groups(
                     "color": {"field": "fill", "type": "nominal", "scale": None},
                 },
             },
+        ],
+    }
+
+
+def parts(found: Mapping[str, tuple[Bars, Limits]], metric: str) -> dict[str, Any]:
+    """One attribute of a metric of body parts: the mean of each group and part, a colour for each part."""
+    values = [
+        {
+            "group": label.replace("\n", " ").rpartition(" (")[0],
+            "part": part,
+            "value": height if np.isfinite(height) else None,
+            "low": limits.get(group, (None, None))[0],
+            "high": limits.get(group, (None, None))[1],
+        }
+        for part, (shown, limits) in found.items()
+        for label, height, group in zip(shown.labels, shown.heights, shown.groups, strict=True)
+    ]
+    x = {"type": "quantitative", "title": metric, "scale": {"domain": [0, 1]}}
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "width": 300,
+        "height": {"step": 10 if len(found) > 4 else 14},
+        "data": {"values": values},
+        "encoding": {
+            "y": {"field": "group", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 260}},
+            "yOffset": {"field": "part", "type": "nominal", "sort": list(found)},
+            "color": {"field": "part", "type": "nominal", "sort": list(found), "title": "part"},
+        },
+        "layer": [
+            {"mark": {"type": "rule"}, "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
+            {"mark": {"type": "point", "filled": True, "size": 45}, "encoding": {"x": {**x, "field": "value"}}},
         ],
     }
 

@@ -16,11 +16,13 @@ from typing import Any
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary, words
 from evenhand.benchmarks.fhibe.disparity import MIN_GROUP, Bars, bars, disparities, disparity_table
+from evenhand.benchmarks.fhibe.table import MINI_ROWS
 from evenhand.compat.fhibe import plots, told, typeset
 from evenhand.compat.fhibe.arguments import dataset_folder, results_folder
 from evenhand.compat.fhibe.errors import ArgumentValueError
 from evenhand.compat.fhibe.honest import Honest, from_outputs, from_picture_scores
 from evenhand.compat.fhibe.stored import (
+    StoredScores,
     custom_keypoints,
     from_content,
     open_scores,
@@ -137,29 +139,40 @@ class BiasReport:
             for attribute in asked
         }
         heights = [height for shown in found.values() for height in shown.heights]
+        if metric == "VAL":
+            folds = [_over_folds(stored.entries((attribute,))) for attribute in asked]
+            heights += [end for spread in folds for ends in spread.values() for end in ends]
         judged = evaluated or Honest((), ())
         whole, domain = told.everyone(judged, metric), told.domain(judged, metric, asked, heights)
-        figures = {
-            attribute: plots.groups(
-                shown,
-                metric,
-                attribute,
-                told.limits(judged, metric, attribute),
-                everyone=None if whole is None else whole.number,
-                domain=domain,
-            )
-            for attribute, shown in found.items()
-        }
+        figures = {}
+        for attribute, shown in found.items():
+            if stored.parts is not None:
+                figures[attribute] = self._part_figure(stored, attribute, regions, judged)
+                continue
+            over = None if metric != "VAL" else _over_folds(stored.entries((attribute,)))
+            limits = told.limits(judged, metric, attribute) if over is None else over
+            middle = None if whole is None else whole.number
+            figures[attribute] = plots.groups(shown, metric, attribute, limits, everyone=middle, domain=domain)
         by = _beside(metric)
         honest = {attribute: rows for attribute in asked if (rows := told.group_rows(judged, by, attribute))}
         table = None if metric == "VAL" else disparity_table(stored, asked, largest_regions=regions)
         return MetricPages(metric, threshold_curve(self.results_dir, metric), figures, found, table, honest)
 
+    def _part_figure(self, stored: StoredScores, attribute: str, regions: bool, judged: Honest) -> dict[str, Any]:
+        """Every part's means by group, with its intervals."""
+        shown = {
+            part: (
+                bars(stored, attribute, largest_regions=regions, part=part),
+                told.limits(judged, stored.metric, attribute, f"mean:{part}"),
+            )
+            for part in stored.parts or ()
+        }
+        return plots.parts(shown, stored.metric)
+
     def judged(self, asked: Sequence[str], metrics: Sequence[str]) -> Honest | None:
         """The same outputs through the house's statistics; None when data or outputs are not at hand."""
-        mini = scored_rows(self.results_dir) if self.use_mini_dataset else None
-        if self.use_mini_dataset and mini is None:
-            return None  # verification keeps no scores, so the size of its mini data set is not known
+        # Verification keeps no scores to count: the usual size is tried, and given up when the outputs are of another.
+        mini = (scored_rows(self.results_dir) or MINI_ROWS) if self.use_mini_dataset else None
         judge = from_picture_scores if self.task_name in _PICTURE_TASKS else from_outputs
         try:
             return judge(self.task_name, self.results_dir, self.data_rootdir, asked, metrics, mini=mini)
@@ -239,7 +252,7 @@ class BiasReport:
             out.line("Thresholds: " + ", ".join(f"{level:.2f}" for level in page.curve[0]) + ".")
             plots.save(plots.curve(*page.curve, page.metric), folder / f"{page.metric}-curve.svg")
             out.image(f"{page.metric}-curve.svg")
-        out.line(_FIGURES)
+        out.line(_FOLDS if page.metric == "VAL" else _PARTS if page.metric in _PART_METRICS else _FIGURES)
         for attribute, spec in page.figures.items():
             out.together()
             out.subheading(names.display_name(attribute))
@@ -263,7 +276,8 @@ class BiasReport:
             out.line("The published report does not test verification results.")
         else:
             out.line("No pair of groups was significant by the published procedure.")
-        out.line(_PUBLISHED)
+        if page.metric != "VAL":
+            out.line(_PUBLISHED)
         if evaluated is not None and (rows := told.pair_rows(evaluated, _beside(page.metric))):
             out.heading(f"Pairs of groups by {_beside(page.metric)}, with subjects as units", level=2)
             out.table(told.PAIR_HEADER, rows)
@@ -275,13 +289,22 @@ _FIGURES = (
     "In the figures a point is a group's mean, the line through it the 95 % interval by subjects, the dashed "
     "line everyone's mean; behind a group's name stands its number of rows. All attributes have the same scale."
 )
+_FOLDS = (
+    "In the figures a point is a group's VAL, the line through it VAL ± its spread over ten folds, no interval: "
+    "folds share people and pairs. The dashed line is everyone's VAL; behind a group's name stands its number of rows."
+)
+_PARTS = (
+    "In the figures a point is a group's mean for one part, the line through it the 95 % interval by subjects. The "
+    "tables and the pairs of groups are about the plain mean over the parts."
+)
+_PART_METRICS = ("AR_DET", "ACC_DET")
 _UNBIASED = (
     "Beside VAL: the share of all genuine pairs accepted at a false accept rate of 0.001 that was set on everyone's "
     "impostor pairs; unlike VAL it does not shrink with the number of pairs."
 )
 _NOT_JUDGED = (
-    "The model's stored outputs or the data could not be read, so there are no intervals: the figures and tables below "
-    "are the published numbers alone."
+    "The model's stored outputs, the data or the size of a mini data set are not known, so there are no intervals: the "
+    "figures and tables below are the published numbers alone."
 )
 _PUBLISHED = (
     "By the published procedure, pictures of one subject count as independent, each attribute is corrected for its own "
@@ -312,6 +335,15 @@ def _rates(entries: Mapping[str, Any], attribute: str) -> Bars:
     )
     heights = tuple(float(entry["VAL"] or 0.0) for entry in entries.values())
     return Bars(labels, heights, sizes, tuple(values), (), ())
+
+
+def _over_folds(entries: Mapping[str, Any]) -> plots.Limits:
+    """VAL ± VAL_Error of every group that has both, as the published report draws them."""
+    return {
+        names.parse_key(key)[0]: (entry["VAL"] - entry["VAL_Error"], entry["VAL"] + entry["VAL_Error"])
+        for key, entry in entries.items()
+        if entry["VAL"] is not None and entry["VAL_Error"] is not None
+    }
 
 
 def _marked(found: Bars, attribute: str) -> list[str]:

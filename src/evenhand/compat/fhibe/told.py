@@ -26,11 +26,11 @@ def everyone(found: Honest, metric: str) -> Estimate | None:
     return next((one for one in found.first(metric) if one.group == EVERYONE), None)
 
 
-def limits(found: Honest, metric: str, attribute: str) -> Limits:
-    """Group → interval, for the groups that have one."""
+def limits(found: Honest, metric: str, attribute: str, output: str | None = None) -> Limits:
+    """Group → interval, for the groups that have one; of the metric's first output, unless another is named."""
     return {
         one.group.terms[0][1]: (one.low, one.high)
-        for one in found.of(metric, attribute)
+        for one in found.of(metric, attribute, output)
         if one.low is not None and one.high is not None
     }
 
