@@ -256,11 +256,15 @@ def test_lpips_is_another_name_of_lps(data: Path, tmp_path: Path) -> None:
     assert own["lps"] > 0
 
 
-def test_metrics_that_have_no_place_are_refused_before_the_model_is_built(data: Path, tmp_path: Path) -> None:
+def test_metrics_that_have_no_place_and_absent_devices_are_refused_before_the_model_is_built(
+    data: Path, tmp_path: Path
+) -> None:
     evaluator = IPERMotionImitationEvaluator("iPER", data, quiet=True)
     model = DegradingModel(tmp_path)
     with pytest.raises(OptionError, match="compares two sets of frames"):
         evaluator.evaluate(model, pair_types=("ssim", "fid"), start="here")
+    with pytest.raises(OptionError, match="Device cuda:63 was asked for"):
+        evaluator.evaluate(model, pair_types=("ssim",), device="cuda:63", start="here")
     assert not model.ready
 
 

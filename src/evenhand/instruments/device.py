@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenhand.core.errors import OptionError
+from evenhand.core.errors import MissingExtraError, OptionError
 
 
 def choose_device(name: str = "cpu") -> str:
@@ -19,7 +19,10 @@ def choose_device(name: str = "cpu") -> str:
         raise OptionError(f"There is no device {name!r}. Use cpu, cuda or cuda:N.")
     if kind == "cpu":
         return "cpu"
-    import torch
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtraError(f"Device {name} needs torch", "torch") from error
 
     here = torch.cuda.device_count() if torch.cuda.is_available() else 0
     wanted = int(number or 0)

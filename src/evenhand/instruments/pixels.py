@@ -286,12 +286,12 @@ def _sum_of_ssim(picture: Pixels, reference: Pixels, setting: SsimSetting) -> fl
 
     def sums(values: Any) -> NDArray[np.int32]:
         boxes = cv2.boxFilter(values, cv2.CV_32S, (setting.width, setting.width), normalize=False)
-        return np.asarray(boxes[inside, inside], dtype=np.int32)
+        return np.ascontiguousarray(boxes[inside, inside], dtype=np.int32)
 
     apart = cv2.absdiff(picture, reference)
     sum_1, sum_2 = sums(picture), sums(reference)
-    covariance = sums(cv2.multiply(picture, reference, dtype=cv2.CV_16U))
-    differing = sums(cv2.multiply(apart, apart, dtype=cv2.CV_16U))
+    covariance = sums(np.multiply(picture, reference, dtype=np.uint16))
+    differing = sums(np.multiply(apart, apart, dtype=np.uint16))
     product = sum_1 * sum_2
     shift = sum_1 - sum_2
     shift *= shift

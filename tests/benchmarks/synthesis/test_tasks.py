@@ -24,7 +24,7 @@ from evenhand.core.metric import Undefined
 from evenhand.core.options import parse
 from evenhand.core.page import Table
 from evenhand.core.records import Group
-from evenhand.core.results import Results
+from evenhand.core.results import Results, Verdict
 from evenhand.instruments.pixels import psnr, ssim
 from evenhand.metrics.distances import frechet_distance, kernel_distance
 from evenhand.run.asking import predict
@@ -257,6 +257,14 @@ def test_every_number_is_printed_with_the_share_it_was_measured_on_and_its_polic
     assert "looked at whole" in str(row[5])
 
 
+def test_a_device_that_is_not_here_stops_the_run_in_one_line(real: Path) -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(OptionError, match=r"^Device cuda:63 was asked for, but torch sees .* Use --device cpu\.$"):
+        evaluate(
+            benchmark.find("synthesis/paired"), real, real, options={"metrics": "lps"}, device="cuda:63", by=(), **QUICK
+        )
+
+
 def test_a_checkpoint_of_another_architecture_is_named(real: Path, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     weights = tmp_path / "weights"
@@ -449,3 +457,38 @@ def test_other_detectors_and_embeddings_measure_faces_under_names_of_their_own(t
     assert "yunet" in used["sface"]
     assert "dlib" in used["dlib"]
     assert "mtcnn" in used["face"]
+
+
+def test_groups_of_unequal_size_are_compared_at_equal_size_and_the_unbiased_distance_needs_no_such_care(
+    tmp_path: Path,
+) -> None:
+    """Twelve and forty-eight videos of the same making: the smaller group's distance is larger by bias alone."""
+    rng = np.random.default_rng(11)
+    groups = ["few"] * 12 + ["many"] * 48
+    ids = [f"v{n:02d}/{frame}" for n in range(60) for frame in range(3)]
+    for side in ("real", "made"):
+        (tmp_path / side).mkdir()
+        np.savez(tmp_path / side / "features.npz", ids=ids, mine=rng.normal(size=(len(ids), 12)))
+    lines = ["video,group", *(f"v{n:02d},{group}" for n, group in enumerate(groups))]
+    (tmp_path / "real" / "attributes.csv").write_text("\n".join(lines))
+    found = results(
+        "synthesis/unpaired",
+        tmp_path / "made",
+        tmp_path / "real",
+        ("group",),
+        metrics="fid:mine,kid:mine",
+        pairing="name",
+    )
+    few, many = (found.get("fid:mine", group=Group.of(group=name)) for name in ("few", "many"))
+    assert few.number is not None
+    assert many.number is not None
+    assert few.number > 2 * many.number
+    (contrast,) = (one for one in found.contrasts if one.metric == "fid:mine")
+    assert contrast.interval == "subsample_at_equal_size"
+    assert contrast.difference is not None
+    assert abs(contrast.difference) < 0.5 * (few.number - many.number)
+    assert contrast.verdict is Verdict.UNDECIDED
+    assert contrast.margin is None
+    for name in ("few", "many"):
+        unbiased = found.get("kid:mine", group=Group.of(group=name))
+        assert unbiased.low < 0 < unbiased.high  # nothing is there, and the interval says so

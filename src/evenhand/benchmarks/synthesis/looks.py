@@ -80,6 +80,11 @@ class Networks:
     fingerprints: dict[str, str] = field(default_factory=dict)  # of what was used, filled as it is built
     built: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        from evenhand.instruments.device import choose_device
+
+        choose_device(self.device)  # one that is not here stops the run; it is no reason to leave a metric out
+
     def instrument(self, feature: str) -> Any:
         """The reader or comparer of a feature; raises an InputError that says what is missing."""
         if feature not in self.built:

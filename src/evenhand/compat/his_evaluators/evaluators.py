@@ -25,6 +25,7 @@ from evenhand.benchmarks.synthesis.published_text import CROSS, SELF, quality, r
 from evenhand.benchmarks.synthesis.record import Asked
 from evenhand.benchmarks.synthesis.runners import RunnerResults, all_metrics, run_paired, run_unpaired
 from evenhand.core.errors import OptionError, PartError
+from evenhand.instruments.device import choose_device
 
 OnMissing = Literal["error", "skip", "worst"]
 """What becomes of items that the model did not finish: an error, left out and counted, or counted as the worst."""
@@ -192,9 +193,11 @@ class MotionImitationEvaluator(_Evaluator):
     ) -> tuple[dict[str, float], dict[str, float]]:
         """The results of self-imitation and of cross-imitation, by metric name.
 
-        A metric that has no place in its runner is refused before the model is started.
+        A metric that has no place in its runner, and a device that is not here, are refused before the model is
+        started.
         """
         all_metrics(pair_types, unpair_types, self.reading)
+        choose_device(str(device))
         lists = self._synthesise(
             model, num_sources, start=start, resume=resume, on_missing=on_missing, time_limit=time_limit
         )
@@ -229,6 +232,7 @@ class _PairedEvaluator(_Evaluator):
     ) -> dict[str, float]:
         """The results by metric name."""
         all_metrics(pair_types, (), self.reading)
+        choose_device(str(device))
         lists = self._synthesise(
             model, num_sources, start=start, resume=resume, on_missing=on_missing, time_limit=time_limit
         )
