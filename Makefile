@@ -67,8 +67,8 @@ slow: $(READY) ## what takes long or needs many rows
 	.venv-bench/bin/python -m pip install --quiet --requirement bench/requirements.txt
 	touch $@
 
-bench: $(READY) .venv-bench/.ready ## every hot path beside what people use today
-	$(BIN)/python -m bench
+bench: $(READY) .venv-bench/.ready ## every hot path beside what people use today; writes docs/measured.md
+	$(BIN)/python -m bench --all --document docs/measured.md
 
 calibrate: $(READY) ## coverage of intervals and error rates of tests, by simulation
 	$(BIN)/python -m bench.calibrate

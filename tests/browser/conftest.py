@@ -103,7 +103,7 @@ def open_page(chromium: Any, complaints: list[str]) -> Iterator[OpenPage]:
         page.set_default_timeout(20_000)
         page.on("console", lambda message: _heard(message, complaints))
         page.on("pageerror", lambda error: complaints.append(f"exception: {error}"))
-        page.on("requestfailed", lambda request: complaints.append(f"not loaded: {request.url[:200]}"))
+        page.on("requestfailed", lambda request: _failed(request, complaints))
         page.goto(where.resolve().as_uri() if isinstance(where, Path) else where)
         if expect:
             page.wait_for_selector(expect, state="attached")
@@ -131,6 +131,11 @@ def serious_findings() -> Callable[[Any], list[str]]:
         ]
 
     return scan
+
+
+def _failed(request: Any, complaints: list[str]) -> None:
+    if "ERR_ABORTED" not in (request.failure or ""):  # the page was left while it still loaded something
+        complaints.append(f"not loaded: {request.url[:200]}")
 
 
 def _heard(message: Any, complaints: list[str]) -> None:

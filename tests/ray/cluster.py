@@ -40,7 +40,9 @@ class Cluster:
             "RAY_health_check_failure_threshold": "4",
             "PYTHONPATH": os.pathsep.join(str(path) for path in WORK),
         }
-        self.host, self.port, self.client_port = "127.0.0.2", free_port(), free_port()
+        # Addresses of its own, so that two clusters on one machine do not meet at a fixed port.
+        self.net = f"127.{1 + os.getpid() % 200}.{1 + os.getpid() // 200 % 200}"
+        self.host, self.port, self.client_port = f"{self.net}.2", free_port(), free_port()
         self.nodes: dict[str, subprocess.Popen[bytes]] = {}
         self.started = 0
         self._start(self.host, "--head", "--port", str(self.port), "--num-cpus", "0", "--include-dashboard", "false",
@@ -53,7 +55,7 @@ class Cluster:
 
     def add_nodes(self, count: int) -> list[str]:
         """The addresses of new nodes, once they have joined."""
-        made = [f"127.0.0.{10 + self.started + number}" for number in range(count)]
+        made = [f"{self.net}.{10 + self.started + number}" for number in range(count)]
         self.started += count
         for host in made:
             self._start(host, "--address", self.address, "--num-cpus", "1")
@@ -111,7 +113,7 @@ def free_port() -> int:
     """A port that nobody has, outside of the range in which Ray's workers listen."""
     while True:
         with socket.socket() as probe:
-            probe.bind(("127.0.0.2", 0))
+            probe.bind(("", 0))
             port = int(probe.getsockname()[1])
         if not 10002 <= port <= 19999:
             return port

@@ -45,6 +45,9 @@ def evaluate(
     engine: EngineName = "serial",
     draws: Annotated[int, typer.Option(help="bootstrap draws; 0: no intervals that need them")] = 2000,
     permutations: Annotated[int, typer.Option(help="permutations for gaps; 0: none")] = 2000,
+    set_permutations: Annotated[
+        int, typer.Option(help="permutations for pairs of distances between sets, such as FID; 0: spread of draws")
+    ] = 0,
     margin: Annotated[float | None, typer.Option(help="a difference that matters, for verdicts")] = None,
     seed: Annotated[int, typer.Option(help="seed of all random streams")] = 0,
     kept_rows: Annotated[str, typer.Option("--rows", help="store the rows: auto, none, all")] = "auto",
@@ -60,8 +63,8 @@ def evaluate(
     """Evaluate predictions, by group, with intervals."""
     if kept_rows not in ("auto", "none", "all"):
         raise OptionError(f"--rows {kept_rows!r} is not known: it takes auto, none or all.")
-    if depth < 0 or draws < 0 or permutations < 0:
-        raise OptionError("--depth, --draws and --permutations can't be negative.")
+    if min(depth, draws, permutations, set_permutations) < 0:
+        raise OptionError("--depth, --draws, --permutations and --set-permutations can't be negative.")
     entry = registry.task(task)
     given = settings(options or [])
     found = [system(text) for text in systems]
@@ -84,6 +87,7 @@ def evaluate(
                 depth=depth,
                 draws=draws,
                 permutations=permutations,
+                set_permutations=set_permutations,
                 margin=margin,
                 seed=seed,
                 engine=engine,

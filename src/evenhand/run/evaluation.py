@@ -77,6 +77,7 @@ def evaluate(
     depth: int = 2,
     draws: int = 2000,
     permutations: int = 2000,
+    set_permutations: int = 0,
     confidence: float = 0.95,
     margin: float | None = None,
     seed: int = 0,
@@ -130,6 +131,7 @@ def evaluate(
             "depth": depth,
             "draws": draws,
             "permutations": permutations,
+            "set_permutations": set_permutations,
             "confidence": confidence,
             "margin": task.margin if margin is None else margin,
             "min_rows": min_rows,
@@ -330,6 +332,7 @@ class _Job:
         settings = stats.Settings(
             draws=given["draws"],
             permutations=given["permutations"] if given["draws"] else 0,
+            set_permutations=given["set_permutations"] if given["draws"] else 0,
             confidence=given["confidence"],
             margin=given["margin"],
             min_rows=given["min_rows"],

@@ -19,7 +19,17 @@ from evenhand.serve.fence import Fence, OutsideError
 from evenhand.store import inputs
 from evenhand.store.manifest import FILENAME, Manifest, check_format, read_manifest
 from evenhand.store.plain import from_plain, loads
-from evenhand.store.runs import PREDICTIONS, RECORDED, RECORDS, RESULTS, Recorded, Run, read_parts, read_recorded
+from evenhand.store.runs import (
+    PREDICTIONS,
+    RECORDED,
+    RECORDS,
+    RESULTS,
+    Recorded,
+    Run,
+    is_plain,
+    read_parts,
+    read_recorded,
+)
 
 _TELLING = ("kind", "task", "model", "dataset", "format", "fingerprint")  # shown of a run.json that we can't read
 
@@ -169,7 +179,7 @@ def _recorded(folder: Path, manifest: Manifest | None, pieces: list[Piece]) -> R
     except InputError as error:
         pieces.append(Piece(RECORDS, what, Condition.DAMAGED, str(error)))
         return None
-    gone = [part.name for part in recorded.parts if not _is_plain(part.name) or not (path.parent / part.name).is_file()]
+    gone = [part.name for part in recorded.parts if not is_plain(part.name) or not (path.parent / part.name).is_file()]
     if gone:
         said = f"{len(gone)} of {len(recorded.parts)} parts are missing: {', '.join(gone[:3])}."
         pieces.append(Piece(RECORDS, what, Condition.DAMAGED, f"{said} The other rows can be shown."))
@@ -189,14 +199,9 @@ def _predictions(folder: Path) -> Piece:
 def _parts(records: Path, recorded: Recorded, fence: Fence) -> Iterator[tuple[Records | None, str]]:
     for part in recorded.parts:
         try:
-            if not _is_plain(part.name):
+            if not is_plain(part.name):
                 raise OutsideError(f"{RECORDED} names the part {part.name!r}, which is no name of a file beside it.")
             fence.inside(records / part.name)
             yield next(read_parts(records, replace(recorded, parts=(part,)))), ""
         except InputError as error:
             yield None, str(error)
-
-
-def _is_plain(name: str) -> bool:
-    """Whether a text names a file in the same folder, and nothing else."""
-    return bool(name) and name not in (".", "..") and not any(mark in name for mark in "/\\\0")

@@ -192,9 +192,23 @@ def read_recorded(records: Path) -> Recorded:
     return recorded
 
 
+def is_plain(name: str) -> bool:
+    """Whether a text names a file in the same folder, and nothing else.
+
+    >>> is_plain("part-0000.parquet"), is_plain("../secret"), is_plain("..")
+    (True, False, False)
+    """
+    return bool(name) and name not in (".", "..") and not any(mark in name for mark in "/\\\0")
+
+
 def read_parts(records: Path, recorded: Recorded) -> Iterator[Records]:
     """The rows of every part, checked against their hashes."""
     for part in recorded.parts:
+        if not is_plain(part.name):
+            raise RunError(
+                f"{records / RECORDED} names the part {part.name!r}, which is no file beside it. The run is damaged, "
+                "or somebody wants another file to be read; evaluate again with --force."
+            )
         source = inputs.read(records / part.name, RunError)
         if hashlib.sha256(source.data).hexdigest() != part.sha256:
             raise RunError(
