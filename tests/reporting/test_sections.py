@@ -130,7 +130,7 @@ def test_9_the_cautions_are_there(results):
 def test_the_summary_says_what_was_asked_how_well_and_for_whom_worse(results):
     found = Reported(results, question="Match the faces.").sections[0]
     told = texts(found)
-    assert "a reaches 0.812 [0.780, 0.840] match: rate, higher is better, on 400 rows of 200 units." in told
+    assert "a reaches 0.812 [0.780, 0.840] match (higher is better) on 400 rows of 200 units." in told
     assert "It is uneven: beyond the margin of 0.05 and beyond chance, it does worse for dark." in told
     assert "Match the faces." in told
     assert "400 of 410 samples were answered (5 not answered, 3 unusable, 2 empty)." in told

@@ -39,6 +39,15 @@ def value_name(metric: str, output: str) -> str:
     return words(output) if metric == output else f"{metric}: {words(output)}"
 
 
+def short_name(metric: str, output: str) -> str:
+    """What a value is called in a sentence: its output, or the metric where the output says only how it was reduced.
+
+    >>> short_name("gender", "balanced_accuracy"), short_name("PCK", "mean")
+    ('balanced accuracy', 'PCK')
+    """
+    return metric if output in ("mean", "rate", "distance", "sum", "value") else words(output)
+
+
 def levels(group: Group | None) -> str:
     """The levels of a group without the names of attributes.
 

@@ -15,7 +15,7 @@ from evenhand.reporting.phrases import (
     levels,
     listed,
     said,
-    value_name,
+    short_name,
     words,
 )
 from evenhand.reporting.rounding import number, p_value
@@ -35,13 +35,13 @@ def overview(results: Results, question: str = "") -> Section:
         return Section("Summary", blocks, name="summary")
     pairs = [c for c in results.contrasts if (c.metric, c.output) == first]
     single = [c for c in pairs if len(c.first.terms) == 1]
-    better = {"higher": ", higher is better", "lower": ", lower is better"}.get(direction_of(results, *first), "")
-    how_well = f"{name} reaches {said(whole)} {value_name(*first)}{better}, on {whole.rows:,} rows"
+    better = {"higher": " (higher is better)", "lower": " (lower is better)"}.get(direction_of(results, *first), "")
+    how_well = f"{name} reaches {said(whole)} {short_name(*first)}{better} on {whole.rows:,} rows"
     how_well += f" of {whole.units:,} units. " if whole.units != whole.rows else ". "
     blocks.insert(0, Text(how_well + how_even(single or pairs), "lead"))
     meaning = next((fact.definition for fact in results.metrics if fact.name == metric), "")
     if meaning and "column" not in meaning:  # a general metric, whose words say nothing of this task
-        blocks.append(Text(f"{value_name(*first)}: {meaning[:1].lower()}{meaning[1:]}"))
+        blocks.append(Text(f"{metric}: {meaning}"))
     blocks.append(_facts(results, first))
     summaries = [s for s in results.summaries if (s.metric, s.output) == first and len(s.by) == 1]
     blocks.extend(Text(gap_sentence(summary)) for summary in summaries)

@@ -51,7 +51,7 @@ def confusion(results: Results) -> Section | None:
             for name, row in zip(grid.rows, grid.values, strict=True)
         ),
     )
-    return Section("Who is taken for whom", [counts, shares])
+    return Section("Who is taken for whom", [counts, shares], name="confusion")
 
 
 def reliability(results: Results) -> Section | None:
