@@ -37,7 +37,7 @@ ray: $(READY) ## the tests on a Ray cluster of three processes on loopback
 	$(BIN)/python -m pytest -q -m "ray and not slow" tests
 
 browser: $(READY) ## the tests in Chromium; they skip, and say so, where there is none
-	$(BIN)/python -m pytest -q -m "browser and not slow" tests
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "browser and not slow" tests
 
 unit: $(READY) ## the quick tests without golden cases
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not ray and not browser" --ignore tests/golden
