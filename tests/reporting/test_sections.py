@@ -145,8 +145,8 @@ def contrast(verdict: Verdict, worse=None) -> Contrast:
     ("pairs", "said"),
     [
         ([], "No two groups were large enough"),
-        ([contrast(Verdict.EQUIVALENT)], "The groups are even: all 1 pairs"),
-        ([contrast(Verdict.UNDECIDED)], "1 of 1 pairs remain undecided"),
+        ([contrast(Verdict.EQUIVALENT)], "The groups are even: both groups are alike"),
+        ([contrast(Verdict.UNDECIDED)], "the data cannot tell"),
         ([contrast(Verdict.DIFFERENT, EVERYONE)], "differs beyond chance"),
     ],
 )

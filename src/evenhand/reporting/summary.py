@@ -63,8 +63,11 @@ def how_even(pairs: list[Contrast]) -> str:
         return f"It differs beyond chance, though not for certain by more than {margin}: worse for {listed(different)}."
     undecided = sum(c.verdict is Verdict.UNDECIDED for c in pairs)
     if undecided:
+        if len(pairs) == 1:
+            return "No group is shown to be served worse, but the data cannot tell."
         return f"No group is shown to be served worse, but {undecided} of {len(pairs)} pairs remain undecided."
-    return f"The groups are even: all {len(pairs)} pairs are alike within {margin}."
+    alike = "both groups are" if len(pairs) == 1 else f"all {len(pairs)} pairs are"
+    return f"The groups are even: {alike} alike within {margin}."
 
 
 def how_sure(results: Results, pairs: list[Contrast]) -> str:
@@ -73,6 +76,8 @@ def how_sure(results: Results, pairs: list[Contrast]) -> str:
     if not pairs:
         return text + "."
     undecided = sum(c.verdict is Verdict.UNDECIDED for c in pairs)
+    if len(pairs) == 1:
+        return text + "; one pair of groups was compared" + ("; the data cannot tell." if undecided else ".")
     text += f"; {len(pairs):,} pairs of groups were compared, with p-values adjusted for their number"
     if undecided:
         return text + f". For {undecided:,} of them the data cannot tell: that is not evidence of no difference."

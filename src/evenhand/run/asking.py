@@ -373,9 +373,10 @@ class _Desk:
         waiting = list(self.in_flight)
         shown = ", ".join(repr(sample) for sample in waiting[:5]) + (" …" if len(waiting) > 5 else "")
         where = f" in {chunks} chunks" if chunks else ""
+        busy = f"It was working on {len(waiting)} samples: {shown}. " if waiting else "It had taken no sample yet. "
+        kept = f"{self.done} answers are kept: --resume asks only for the others. " if self.done else ""
         return (
-            f"{self.job.name} raised {cause}{where}. It was working on {len(waiting)} samples: {shown}. "
-            f"{self.done} answers are kept: --resume asks only for the others. "
+            f"{self.job.name} raised {cause}{where}. {busy}{kept}"
             "For a sample that it can't answer, the model yields (id, Unanswered(reason))."
         )
 
