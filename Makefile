@@ -26,7 +26,7 @@ $(READY): pyproject.toml Makefile
 	touch $@
 
 demo: $(READY) ## every family on small data made on the spot; ends with a table and a report
-	$(BIN)/evenhand demo --runs evenhand-demo site
+	$(BIN)/evenhand demo --runs evenhand-demo
 
 test: quick ray browser ## all quick tests, doctests, examples and golden cases
 
