@@ -14,6 +14,7 @@ matrix (rows × subjects), and `NAME.ids.npz` with `files` (names), `detection_s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,7 +34,17 @@ from evenhand.benchmarks.uccs.detections import (
     header_issues,
     order_of,
 )
-from evenhand.benchmarks.uccs.tables import Header, Issue, Kind, Lines, first_of, parse, raise_first, raise_missing
+from evenhand.benchmarks.uccs.tables import (
+    Block,
+    Header,
+    Issue,
+    Kind,
+    Lines,
+    first_of,
+    parse,
+    raise_first,
+    raise_missing,
+)
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
@@ -188,18 +199,28 @@ def read_scores(
     reducer: Reducer | None = None
     index = NameIndex(faces.images)
     kinds: dict[str, Kind] = {}
-    for first_line, body in lines.blocks():
-        if reducer is None:
-            subjects = _checked_subjects(lines, path, gallery, challenge)
-            reducer = Reducer(faces, subjects, iou)
-            kinds = score_kinds(lines.header)
-        block = parse(body, lines.header, kinds, first_line, path)
-        rows, issues = gather(block, index)
-        raise_first(issues, path, PredictionError)
-        reducer.add(rows, block.frame.select(_similarity_names(lines.header)).to_numpy())
+    with ThreadPoolExecutor(1) as parser:  # the next block is parsed while this one is reduced
+        waiting: Future[Block] | None = None
+        for first_line, body in lines.blocks():
+            if reducer is None:
+                subjects = _checked_subjects(lines, path, gallery, challenge)
+                reducer = Reducer(faces, subjects, iou)
+                kinds = score_kinds(lines.header)
+            parsing = parser.submit(parse, body, lines.header, kinds, first_line, path)
+            if waiting is not None:
+                _reduce(waiting.result(), reducer, index, lines.header, path)
+            waiting = parsing
+        if waiting is not None and reducer is not None:
+            _reduce(waiting.result(), reducer, index, lines.header, path)
     if reducer is None:
         reducer = Reducer(faces, _checked_subjects(lines, path, gallery, challenge), iou)
     return reducer.finish(inputs=(lines.fact,), warnings=end_warning(lines))
+
+
+def _reduce(block: Block, reducer: Reducer, index: NameIndex, header: Header, path: Path) -> None:
+    rows, issues = gather(block, index)
+    raise_first(issues, path, PredictionError)
+    reducer.add(rows, block.frame.select(_similarity_names(header)).to_numpy())
 
 
 def score_kinds(header: Header) -> dict[str, Kind]:
