@@ -14,12 +14,12 @@ matrix (rows × subjects), and `NAME.ids.npz` with `files` (names), `detection_s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from evenhand.benchmarks.uccs.ahead import ahead
 from evenhand.benchmarks.uccs.data import Faces, box_issues, subject_name
 from evenhand.benchmarks.uccs.detections import (
     KINDS,
@@ -196,31 +196,26 @@ def read_scores(
     if Path(path).suffix == ".npy":
         return _read_binary(Path(path), faces, iou, gallery, challenge)
     lines = Lines(path, PredictionError)
-    reducer: Reducer | None = None
     index = NameIndex(faces.images)
-    kinds: dict[str, Kind] = {}
-    with ThreadPoolExecutor(1) as parser:  # the next block is parsed while this one is reduced
-        waiting: Future[Block] | None = None
-        for first_line, body in lines.blocks():
-            if reducer is None:
-                subjects = _checked_subjects(lines, path, gallery, challenge)
-                reducer = Reducer(faces, subjects, iou)
-                kinds = score_kinds(lines.header)
-            parsing = parser.submit(parse, body, lines.header, kinds, first_line, path)
-            if waiting is not None:
-                _reduce(waiting.result(), reducer, index, lines.header, path)
-            waiting = parsing
-        if waiting is not None and reducer is not None:
-            _reduce(waiting.result(), reducer, index, lines.header, path)
-    if reducer is None:
-        reducer = Reducer(faces, _checked_subjects(lines, path, gallery, challenge), iou)
+    reducer: Reducer | None = None
+
+    def blocks() -> Iterator[tuple[int, bytes]]:
+        nonlocal reducer
+        for block in lines.blocks():
+            reducer = reducer or Reducer(faces, _checked_subjects(lines, path, gallery, challenge), iou)
+            yield block
+
+    def parsed(block: tuple[int, bytes]) -> Block:
+        first_line, body = block
+        return parse(body, lines.header, score_kinds(lines.header), first_line, path)
+
+    for block in ahead(parsed, blocks(), threads=1):
+        assert reducer is not None
+        rows, issues = gather(block, index)
+        raise_first(issues, path, PredictionError)
+        reducer.add(rows, block.frame.select(_similarity_names(lines.header)).to_numpy())
+    reducer = reducer or Reducer(faces, _checked_subjects(lines, path, gallery, challenge), iou)
     return reducer.finish(inputs=(lines.fact,), warnings=end_warning(lines))
-
-
-def _reduce(block: Block, reducer: Reducer, index: NameIndex, header: Header, path: Path) -> None:
-    rows, issues = gather(block, index)
-    raise_first(issues, path, PredictionError)
-    reducer.add(rows, block.frame.select(_similarity_names(header)).to_numpy())
 
 
 def score_kinds(header: Header) -> dict[str, Kind]:

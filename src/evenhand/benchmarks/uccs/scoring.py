@@ -10,16 +10,15 @@ Scores go to the challenge's text form, to a binary store, or straight into an e
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.benchmarks.uccs.ahead import ahead
 from evenhand.benchmarks.uccs.data import Faces, subject_name
 from evenhand.benchmarks.uccs.detections import LEADING_COLUMNS, Detections, Gathered, NameIndex
 from evenhand.benchmarks.uccs.scores import PREFIX, Reducer, ids_path
@@ -102,7 +101,7 @@ def write_text(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[int
     with _whole_or_absent(path) as file:
         names = [PREFIX + subject_name(subject) for subject in subjects]
         file.write((",".join((*LEADING_COLUMNS, *names)) + "\n").encode())
-        for count, text in _ahead(lambda block: (len(block.files), _text_of(block)), blocks):
+        for count, text in ahead(lambda block: (len(block.files), _text_of(block)), blocks):
             file.write(text)
             rows += count
     return rows
@@ -120,7 +119,7 @@ def write_binary(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[i
             file.write(np.ascontiguousarray(block.similarities, dtype="<f4").data)
             return block
 
-        for block in _ahead(store, blocks, threads=1):
+        for block in ahead(store, blocks, threads=1):
             files.extend(block.files)
             scores.append(block.detection_scores)
             boxes.append(block.boxes_xywh)
@@ -162,22 +161,6 @@ def evaluate_blocks(
         reducer.add(gathered, block.similarities)
         rows += count
     return reducer.finish(inputs=inputs, single=True)
-
-
-In = TypeVar("In")
-Out = TypeVar("Out")
-
-
-def _ahead(work: Callable[[In], Out], things: Iterable[In], threads: int = 2) -> Iterator[Out]:
-    """Results in order, while other threads are at work on the next one or two."""
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[Out]] = deque()
-        for thing in things:
-            waiting.append(pool.submit(work, thing))
-            if len(waiting) > threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
 
 
 def _batches(probes: Iterable[ProbeEmbeddings], rows: int) -> Iterator[list[ProbeEmbeddings]]:
