@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from evenhand.core.errors import MissingExtraError
+from evenhand.reporting.pdf import escape, quoted
 
 _HEAD = """#set document(title: {quoted}, date: none)
 #set page(paper: "us-letter", margin: 2cm, numbering: "1")
@@ -71,21 +72,6 @@ class Document:
         cells = [f"[#text(size: 8pt)[{escape(cell)}]]" for row in rows for cell in row]
         heads = ", ".join(f"table.cell(fill: luma(225))[#text(size: 8pt)[*{escape(cell)}*]]" for cell in header)
         self._pieces.append(f"#table(columns: {len(header)}, table.header({heads}), {', '.join(cells)})\n")
-
-
-def escape(text: str) -> str:
-    """A text as a typst string, in which nothing is interpreted.
-
-    >>> escape("a_b *x* [18, 30)")
-    '#"a_b *x* [18, 30)"'
-    """
-    return "#" + quoted(text)
-
-
-def quoted(text: str) -> str:
-    """A typst string literal."""
-    safe = "".join(character for character in text if character.isprintable())
-    return '"' + safe.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def plain(cell: str) -> str:
