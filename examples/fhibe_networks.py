@@ -11,6 +11,7 @@ They were trained on photographs and need not find drawn figures; classical visi
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -45,7 +46,7 @@ PARTS: Mapping[str, tuple[int, ...]] = {  # which of the 33 points show a part
 SKIN, NOSE, LEFT_EYE, RIGHT_EYE, MOUTH, HAIR, NECK, CLOTH = 1, 2, 4, 5, 10, 13, 17, 18  # CelebAMask-HQ
 
 
-class Wrapper:
+class Wrapper(ABC):
     """What all of them share: batches of pictures with their paths, answered one picture at a time."""
 
     def data_preprocessor(self, img_filepaths: list[str], **kwargs: Any) -> Iterator[dict[str, Any]]:
@@ -59,9 +60,9 @@ class Wrapper:
         """One answer per picture, in the order of the batch."""
         return [self.answer(*entry) for entry in zip(batch["images"], batch["image_paths"], strict=True)]
 
+    @abstractmethod
     def answer(self, pixels: Pixels, path: str) -> Any:
         """The answer to one picture."""
-        raise NotImplementedError
 
 
 class MaskedPeople(Wrapper):
@@ -206,8 +207,12 @@ class SFaceEmbeddings(Wrapper):
 
     def __call__(self, batch: Mapping[str, Any]) -> Any:
         """(pictures, 128): unit vectors."""
-        vectors = np.asarray(self.network.embed_crops(batch["images"]), dtype=np.float64)
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.stack(super().__call__(batch))
+
+    def answer(self, pixels: Pixels, path: str) -> Any:
+        """The unit vector of one picture."""
+        (vector,) = np.asarray(self.network.embed_crops([pixels]), dtype=np.float64)
+        return vector / np.linalg.norm(vector)
 
 
 def read_picture(path: Path) -> Pixels:

@@ -8,6 +8,7 @@ highest target needs.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -64,20 +65,22 @@ class _CurveMetric(Metric[Scored]):
     targets: tuple[float, ...]
 
     @property
+    @abstractmethod
     def _rate_name(self) -> str:
-        raise NotImplementedError
+        """What the curve's height is called."""
 
     @property
+    @abstractmethod
     def _x_name(self) -> str:
-        raise NotImplementedError
+        """What the curve runs over."""
 
     @property
     def _every_score(self) -> bool:
         return False
 
+    @abstractmethod
     def _roles(self, rows: Records) -> tuple[Array, Array]:
         """(rows,) role of each row, and what it adds to the number of faces."""
-        raise NotImplementedError
 
     @property
     def outputs(self) -> Mapping[str, Direction]:

@@ -422,7 +422,7 @@ def test_rows_of_every_kind_have_an_item_a_unit_and_all_attributes(write: Any) -
     root = write({}, {"filepath": "b.png"})
     dataset = data.load_parts(root, FhibeOptions())
     answers = {IMAGE: codec.PartProbabilities(({"Face": 0.4, "Wing": 0.2},))}
-    (rows,) = record.record_parts(dataset, answers, task_named("body_parts_detection").options(), Tools())  # type: ignore[arg-type]
+    (rows,) = record.record_parts(dataset, answers, task_named("body_parts_detection").options(), Tools())  # type: ignore[arg-type]  # a plain mapping has all that recording asks for
     assert {"item", "unit", "row", "part"} <= set(rows.columns)
     assert len(rows) == 4
     assert record.PARTS[rows["part"][1]] == record.OTHER_PART

@@ -91,7 +91,7 @@ def test_a_loader_that_shuffles_is_refused() -> None:
         sampler = RandomSampler()
 
     wrapper = Wrapper()
-    wrapper.data_preprocessor = lambda paths, **kwargs: Loader()  # type: ignore[method-assign, assignment]
+    wrapper.data_preprocessor = lambda paths, **kwargs: Loader()  # type: ignore[method-assign, assignment]  # users do so
     with pytest.raises(ModelError, match="shuffles"):
         asked(wrapper)
 
@@ -324,6 +324,6 @@ def test_a_wrapper_object_or_class_can_be_handed_over_as_it_is(write: Any, tmp_p
 
     root, task = write({}, {"filepath": "b.png"}), task_named("face_localization")
     for given in (Wrapper(), Wrapper):
-        outcome = predict(task, given, root, runs=tmp_path / "runs")  # type: ignore[arg-type]
+        outcome = predict(task, given, root, runs=tmp_path / "runs")  # type: ignore[arg-type]  # no Model, which is the point
         assert outcome.answered == 2
         assert outcome.folder.parent.name == "Wrapper"

@@ -7,6 +7,7 @@ are wrapped in `examples/fhibe_networks.py`. All are examples to copy from, not 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,7 +41,7 @@ class Region(NamedTuple):
     box: tuple[float, float, float, float]
 
 
-class Example:
+class Example(ABC):
     """What all examples share: batches of pictures with their paths."""
 
     map_ears_to_skin = True
@@ -62,9 +63,9 @@ class Example:
         """One answer per picture."""
         return [self.answer(*entry) for entry in zip(batch["images"], batch["image_paths"], strict=True)]
 
+    @abstractmethod
     def answer(self, pixels: Pixels, path: str) -> Any:
         """The answer to one picture."""
-        raise NotImplementedError
 
     def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, Any]]:
         """Answers by sample id, for `evenhand predict`."""
@@ -168,9 +169,13 @@ class FaceEmbedder(Example):
 
     def __call__(self, batch: Mapping[str, Any]) -> Any:
         """(pictures, numbers): unit vectors."""
-        vectors = np.stack([_shrunk(pixels, 12).reshape(-1).astype(np.float32) for pixels in batch["images"]])
-        vectors -= vectors.mean(axis=1, keepdims=True)
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.stack(super().__call__(batch))
+
+    def answer(self, pixels: Pixels, path: str) -> Any:
+        """The unit vector of one picture."""
+        vector = _shrunk(pixels, 12).reshape(-1).astype(np.float32)
+        vector -= vector.mean()
+        return vector / np.linalg.norm(vector)
 
 
 class FaceEncoder(Example):

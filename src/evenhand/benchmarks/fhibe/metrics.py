@@ -188,8 +188,23 @@ class Faces(Collected):
         return self.embedding[inside], self.identity[inside]
 
 
+class _OfFaces(Metric[Faces]):
+    """What the metrics of face embeddings share: the rows they read, and one state that keeps them."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("item", "unit", "embedding")
+
+    @property
+    def keeps(self) -> str:
+        return "faces"
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Faces:
+        return _collected(rows, cells, size)
+
+
 @dataclass(frozen=True)
-class ValidationRate(Metric[Faces]):
+class ValidationRate(_OfFaces):
     """VAL: share of pairs of one identity accepted at a false accept rate of 0.001, over ten folds, as published.
 
     Pairs are drawn inside each group. With fewer than about 3,000 impostor pairs the published rule for
@@ -208,17 +223,6 @@ class ValidationRate(Metric[Faces]):
             "different_pairs": Direction.NEITHER,
         }
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("item", "unit", "embedding")
-
-    @property
-    def keeps(self) -> str:
-        return "faces"
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Faces:
-        return _collected(rows, cells, size)
-
     def result(self, part: Faces, whole: Faces) -> Mapping[str, Column]:
         found = [group_validation(*part.members(cell)) for cell in range(part.size)]
         reason = "fewer than two identities with two images, or no pairs of a kind"
@@ -231,7 +235,7 @@ class ValidationRate(Metric[Faces]):
 
 
 @dataclass(frozen=True)
-class TarAtFar(Metric[Faces]):
+class TarAtFar(_OfFaces):
     """Share of a group's genuine pairs accepted at a threshold set on everyone's impostor pairs; unbiased.
 
     The threshold is the smallest score at which at most a share `far` of all impostor pairs is accepted. When subjects
@@ -244,17 +248,6 @@ class TarAtFar(Metric[Faces]):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {"shared": Direction.HIGHER}
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("item", "unit", "embedding")
-
-    @property
-    def keeps(self) -> str:
-        return "faces"
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Faces:
-        return _collected(rows, cells, size)
 
     def result(self, part: Faces, whole: Faces) -> Mapping[str, Column]:
         everyone = [accept_rate(*whole.members(cell), self.far).threshold for cell in range(whole.size)]
@@ -286,7 +279,7 @@ class TarAtFar(Metric[Faces]):
 
 
 @dataclass(frozen=True)
-class TarAtOwnFar(Metric[Faces]):
+class TarAtOwnFar(_OfFaces):
     """Share of genuine pairs accepted at a threshold set on the group's own impostor pairs, and what it rests on.
 
     Limits are Wilson's and count subjects, not pairs; `shared_low` and `shared_high` are those of `TAR_AT_FAR`, which
@@ -312,17 +305,6 @@ class TarAtOwnFar(Metric[Faces]):
             "own_threshold": Direction.NEITHER,
             "own_realised_far": Direction.NEITHER,
         }
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("item", "unit", "embedding")
-
-    @property
-    def keeps(self) -> str:
-        return "faces"
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Faces:
-        return _collected(rows, cells, size)
 
     def result(self, part: Faces, whole: Faces) -> Mapping[str, Column]:
         everyone = [accept_rate(*whole.members(cell), self.far).threshold for cell in range(whole.size)]
