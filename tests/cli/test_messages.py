@@ -81,6 +81,14 @@ class Raises:
         yield
 
 
+class Stopped:
+    name = "stopped"
+
+    def predict(self, samples):
+        raise KeyboardInterrupt
+        yield
+
+
 NUMBER = 7
 '''
 
@@ -269,6 +277,17 @@ def test_doctor_cache_and_weights(evenhand: Command, snapshot: Snapshot, here: P
     extras = doctor.out[doctor.out.index("Extras") :]
     text = tell(evenhand, *calls) + "\n$ evenhand doctor\n…\n" + extras + f"[exit code {doctor.code}]\n"
     snapshot("housekeeping", text, here, Path(sys.prefix))
+
+
+def test_demo_two_systems_and_a_stop(evenhand: Command, snapshot: Snapshot, here: Path) -> None:
+    both = ("a=data/predictions_model_a.csv", "b=data/predictions_model_b.csv")
+    calls = (
+        ("demo", "fairface", "--runs", "shown"),
+        ("demo", "nobody", "--runs", "shown"),
+        ("evaluate", "fairface/gender", *both, "--data", DATA, "--by", "gender", *FEW),
+        ("predict", "fairface/gender", "--data", DATA, "--model", "model.py:Stopped"),
+    )
+    snapshot("demo_and_stop", tell(evenhand, *calls), here)
 
 
 @pytest.mark.parametrize("verb", ["tasks", "doctor", "weights"])

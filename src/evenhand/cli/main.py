@@ -1,6 +1,6 @@
 """`evenhand`: the verbs, and what becomes of errors.
 
-Exit codes: 0 done, 1 a gate was not met, 2 bad usage or input, 3 something broke.
+Exit codes: 0 done, 1 a gate was not met, 2 bad usage or input, 3 something broke, 130 stopped from the keyboard.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from evenhand.cli import (
 )
 from evenhand.cli.console import err, escape
 from evenhand.core.errors import EvenhandError, InputError
+
+STOPPED = 130
 
 HELP = """Evaluate vision models that look at people, by the published protocols.
 
@@ -66,12 +68,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             typer.echo(f"evenhand {__version__}")
             return 0
         outcome = app(arguments, standalone_mode=False, prog_name="evenhand")
-        return outcome if isinstance(outcome, int) else 0
+        code = outcome if isinstance(outcome, int) else 0
+        return _stopped() if code == STOPPED else code  # typer turns Ctrl-C into this code, without a word
     except typer.Exit as stop:
         return int(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        err().print("stopped; what was finished is kept")
-        return 130
+        return _stopped()
     except InputError as error:
         return _say(error, 2)
     except EvenhandError as error:
@@ -91,6 +93,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             soft_wrap=True,
         )
         return 3
+
+
+def _stopped() -> int:
+    err().print("stopped; what was finished is kept")
+    return STOPPED
 
 
 def _say(error: EvenhandError, code: int) -> int:
