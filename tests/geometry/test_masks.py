@@ -35,6 +35,18 @@ def test_decoding_gives_back_what_was_encoded(made: tuple[int, int, int, float])
     assert masks.area(runs) == mask.sum()
 
 
+@given(st.lists(pictures, max_size=6))
+def test_many_masks_are_read_at_once_as_one_by_one(made: list[tuple[int, int, int, float]]) -> None:
+    runs = [masks.encode(picture(*one)) for one in made]
+    together = masks.expand_all(runs)
+    assert [lengths.tolist() for lengths in together] == [masks.expand(one).tolist() for one in runs]
+
+
+def test_the_damaged_one_among_many_masks_is_found() -> None:
+    with pytest.raises(MaskError, match="cover 3 pixels"):
+        masks.expand_all([Runs(2, 2, "22"), Runs(2, 2, "12"), Runs(2, 2, "04")])
+
+
 @given(pictures, st.integers(0, 2**32 - 1))
 def test_overlap_on_run_lengths_equals_overlap_on_pixels(made: tuple[int, int, int, float], seed: int) -> None:
     first = picture(*made)

@@ -166,13 +166,27 @@ def expand(runs: Runs) -> NDArray[np.int64]:
     >>> expand(Runs(2, 3, compress(np.array([1, 2, 3])))).tolist()
     [1, 2, 3]
     """
-    digits = np.frombuffer(runs.counts.encode("ascii", "replace"), dtype=np.uint8).astype(np.int64)
-    digits -= _SMALLEST_CHARACTER
+    return expand_all([runs])[0]
+
+
+def expand_all(masks: Sequence[Runs]) -> list[NDArray[np.int64]]:
+    """The run lengths of many masks, read in one pass; refuses the first that does not fill its picture exactly.
+
+    >>> [lengths.tolist() for lengths in expand_all([Runs(2, 2, "22"), Runs(2, 2, "04")])]
+    [[2, 2], [0, 4]]
+    """
+    if not masks:
+        return []
+    text = "".join(runs.counts for runs in masks).encode("ascii", "replace")
+    digits = np.frombuffer(text, dtype=np.uint8).astype(np.int64) - _SMALLEST_CHARACTER
     if len(digits) and (digits.min() < 0 or digits.max() > 63):
         raise MaskError("the counts hold a character that run lengths never have")
     last = (digits & _MORE) == 0
-    if not len(digits) or not last[-1]:
-        raise MaskError("the counts break off in the middle of a number" if len(digits) else "the counts are empty")
+    stops = np.cumsum([len(runs.counts) for runs in masks])
+    if any(not runs.counts for runs in masks):
+        raise MaskError("the counts are empty")
+    if not last[stops - 1].all():
+        raise MaskError("the counts break off in the middle of a number")
     ends = np.flatnonzero(last)
     starts = np.concatenate([[0], ends[:-1] + 1])
     groups = ends - starts + 1
@@ -181,14 +195,16 @@ def expand(runs: Runs) -> NDArray[np.int64]:
     place = np.arange(len(digits)) - np.repeat(starts, groups)
     values = np.add.reduceat((digits & _VALUE) << (5 * place), starts)
     values = np.where(digits[ends] & _SIGN, values - (np.int64(1) << (5 * groups)), values)
-    values[1::2] = np.cumsum(values[1::2])
-    values[2::2] = np.cumsum(values[2::2])
-    if values.min() < 0 or values.max(initial=0) > runs.height * runs.width or values.sum() != runs.height * runs.width:
-        raise MaskError(
-            f"the runs cover {int(values.sum()):,} pixels, but {runs.height} × {runs.width} are "
-            f"{runs.height * runs.width:,}"
-        )
-    return values
+    found = np.split(values, np.searchsorted(ends, stops[:-1]))
+    for runs, lengths in zip(masks, found, strict=True):
+        lengths[1::2].cumsum(out=lengths[1::2])
+        lengths[2::2].cumsum(out=lengths[2::2])
+        pixels = runs.height * runs.width
+        if lengths.min() < 0 or lengths.max() > pixels or lengths.sum() != pixels:
+            raise MaskError(
+                f"the runs cover {int(lengths.sum()):,} pixels, but {runs.height} × {runs.width} are {pixels:,}"
+            )
+    return found
 
 
 def area(runs: Runs) -> int:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evenhand.benchmarks.fhibe import codec, data, record, scores, verification
 from evenhand.benchmarks.fhibe.data import load_identities
@@ -29,7 +31,7 @@ from evenhand.core.measure import tally
 from evenhand.core.records import EVERYONE, Attribute, Group, Records
 from evenhand.core.task import Tools
 from evenhand.engines import parse
-from evenhand.geometry.masks import encode
+from evenhand.geometry.masks import Runs, compress, encode
 from evenhand.run import evaluate
 from evenhand.stats.tables import layout
 
@@ -446,3 +448,23 @@ def test_polygons_rasterised_in_parallel_give_the_same_masks(write: Any) -> None
     there = scores.mask_scores(truth, {}, engines.parse("threads:2"))
     assert here.runs == there.runs
     assert (here.area == there.area).all()
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**32 - 1), st.booleans())
+def test_a_label_map_is_painted_from_runs_pixel_by_pixel(height: int, width: int, seed: int, apart: bool) -> None:
+    chance = np.random.default_rng(seed)
+    labels = chance.integers(0, 4, (height, width))
+    masks = {label: labels == label for label in range(1, 4)}
+    if not apart:
+        masks = {label: chance.random((height, width)) < 0.1 for label in masks}
+    painted = np.full((height, width), 255)
+    for label, mask in masks.items():
+        painted[mask] = label
+    twice = sum(mask.astype(int) for mask in masks.values()).max() > 1
+    found = codec.label_map(codec.FaceMap({label: encode(mask) for label, mask in masks.items()}), height, width)
+    assert found is None if twice else found is not None and (found == painted).all()
+
+
+def test_a_run_of_no_length_claims_no_pixel() -> None:
+    answer = codec.FaceMap({1: encode(np.ones((2, 3), dtype=bool)), 2: Runs(2, 3, compress(np.array([2, 0, 4])))})
+    assert codec.label_map(answer, 2, 3).tolist() == [[1, 1, 1], [1, 1, 1]]

@@ -24,7 +24,7 @@ from evenhand.benchmarks.fhibe.keyed import match_keys, parse, top_level, write_
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact
-from evenhand.geometry.masks import MaskError, Runs, compress, expand
+from evenhand.geometry.masks import MaskError, Runs, compress, expand_all
 from evenhand.store import inputs
 
 OUTPUTS = "model_outputs.json"
@@ -232,7 +232,7 @@ class MaskCodec(OutputsCodec[PersonMasks]):
         masks = _entry(found, ("detections", "masks"), forms)
         if not masks:
             return self.nothing()
-        return PersonMasks(tuple(runs_from(mask, forms) for mask in masks), tuple(_numbers(found.get("scores"))))
+        return PersonMasks(tuple(runs_from(masks, forms)), tuple(_numbers(found.get("scores"))))
 
     def stored(self, answer: PersonMasks) -> Any:
         if not answer.masks:
@@ -300,7 +300,7 @@ class FaceMapCodec(OutputsCodec[FaceMap]):
 
     def answer(self, image: str, found: Any, forms: set[str]) -> FaceMap:
         masks = _entry(found, ("detections_rle",), forms) or {}
-        labels = {int(label): runs_from(mask, forms) for label, mask in masks.items()}
+        labels = dict(zip(map(int, masks), runs_from(masks.values(), forms), strict=True))
         wrong = [label for label in labels if not 0 <= label < len(vocabulary.FACE_LABELS)]
         if wrong:
             raise ValueError(f"label {wrong[0]}, but labels are 0 to {len(vocabulary.FACE_LABELS) - 1}")
@@ -336,21 +336,27 @@ def face_map(labels: NDArray[Any], *, ears_to_skin: bool = False) -> FaceMap:
     return FaceMap({label: encode(labels == label) for label in present})
 
 
-def runs_from(found: Any, forms: set[str]) -> Runs:
-    """Checked run lengths from a file's entry; uncompressed counts are accepted and said."""
-    height, width = (int(side) for side in found["size"])
-    if height < 0 or width < 0 or height * width > 1 << 31:
-        raise ValueError(f"a mask of size {height} × {width}")
-    counts = found["counts"]
-    if isinstance(counts, list):
-        forms.add("uncompressed run lengths")
-        lengths = np.array(counts, dtype=np.int64)
-        if lengths.sum() != height * width or (lengths < 0).any():
-            raise MaskError(f"the runs cover {int(lengths.sum())} pixels, but {height} × {width} are {height * width}")
-        return Runs(height, width, compress(lengths))
-    runs = Runs(height, width, str(counts))
-    expand(runs)
-    return runs
+def runs_from(entries: Iterable[Any], forms: set[str]) -> list[Runs]:
+    """Checked run lengths from a file's entries; uncompressed counts are accepted and said."""
+    found, texts = [], []
+    for entry in entries:
+        height, width = (int(side) for side in entry["size"])
+        if height < 0 or width < 0 or height * width > 1 << 31:
+            raise ValueError(f"a mask of size {height} × {width}")
+        counts = entry["counts"]
+        if isinstance(counts, list):
+            forms.add("uncompressed run lengths")
+            lengths = np.array(counts, dtype=np.int64)
+            if lengths.sum() != height * width or (lengths < 0).any():
+                raise MaskError(
+                    f"the runs cover {int(lengths.sum())} pixels, but {height} × {width} are {height * width}"
+                )
+            found.append(Runs(height, width, compress(lengths)))
+        else:
+            found.append(Runs(height, width, str(counts)))
+            texts.append(found[-1])
+    expand_all(texts)
+    return found
 
 
 def fitting(runs: Runs, height: int, width: int) -> Runs:
@@ -367,16 +373,23 @@ def fitting(runs: Runs, height: int, width: int) -> Runs:
 
 def label_map(answer: FaceMap, height: int, width: int) -> NDArray[np.uint8] | None:
     """The label of every pixel, 255 where none was given; None when two labels claim a pixel."""
-    flat = np.full(height * width, 255, dtype=np.uint8)
-    claimed = 0
-    for label, runs in answer.masks.items():
-        lengths = expand(fitting(runs, height, width))
-        ends = np.cumsum(lengths)
-        claimed += int(lengths[1::2].sum())
-        for start, stop in zip(ends[0::2].tolist(), ends[1::2].tolist(), strict=False):
-            flat[start:stop] = label
-    found = flat.reshape(width, height).T
-    return found if claimed == int(np.count_nonzero(flat != 255)) else None
+    lengths = expand_all([fitting(runs, height, width) for runs in answer.masks.values()])
+    edges = [np.cumsum(found) for found in lengths]
+    starts = np.concatenate([np.zeros(0, dtype=np.int64), *(found[0 : len(found) - 1 : 2] for found in edges)])
+    stops = np.concatenate([np.zeros(0, dtype=np.int64), *(found[1::2] for found in edges)])
+    labels = np.repeat(np.array(list(answer.masks), dtype=np.uint8), [len(found) // 2 for found in edges])
+    some = np.flatnonzero(stops > starts)
+    order = some[np.argsort(starts[some], kind="stable")]
+    starts, stops = starts[order], stops[order]
+    if (starts[1:] < stops[:-1]).any():
+        return None
+    # Gaps and labels in turn, so that one repetition paints the picture.
+    painted = np.full(2 * len(order) + 1, 255, dtype=np.uint8)
+    painted[1::2] = labels[order]
+    spans = np.empty(2 * len(order) + 1, dtype=np.int64)
+    spans[0::2] = np.append(starts, height * width) - np.insert(stops, 0, 0)
+    spans[1::2] = stops - starts
+    return np.repeat(painted, spans).reshape(width, height).T
 
 
 _EMPTY = (b"null", b'{"detections":null,"scores":null}', b'{"detections": null, "scores": null}')
