@@ -55,7 +55,10 @@ def measure(hot: Hot, module: str, side: str) -> dict[str, Any]:
         return {"error": "no .venv-bench: run `make bench`"}
     python = str(PEERS) if peers_own else sys.executable
     command = [python, "-m", "bench", "--child", hot.name, "--side", side, "--module", module]
-    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, env={**os.environ}, check=False)
+    # The peers' environment has no evenhand of its own, but data are made with it.
+    paths = {"PYTHONPATH": str(HERE.parent / "src")} if peers_own else {}
+    env = {**os.environ, **paths}
+    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, env=env, check=False)
     if done.returncode:
         return {"error": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit {done.returncode}"}
     result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
@@ -92,7 +95,8 @@ def main() -> int:
             if work is not None:
                 row[side] = measure(hot, module, side)
         if "seconds" in row.get("peer", {}) and "seconds" in row["ours"]:
-            row["ratio"] = row["peer"]["seconds"] / row["ours"]["seconds"]
+            row["peer"]["share"] = hot.peer_share
+            row["ratio"] = row["peer"]["seconds"] / hot.peer_share / row["ours"]["seconds"]
         rows.append(row)
         if not given.json:
             print(_line(hot, row), flush=True)
@@ -113,6 +117,8 @@ def _line(hot: Hot, row: dict[str, Any]) -> str:
         if side in row:
             entry = row[side]
             text = entry.get("error") or f"{entry['seconds']:.3f} s, {entry['peak_mb']:.0f} MB"
+            if entry.get("share", 1) != 1:
+                text += f", for {entry['share']:.2g} of the work"
             shown.append(f"{label}: {text}")
     if "ratio" in row:
         shown.append(f"ratio {row['ratio']:.1f}")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.hot import Hot
+from bench.plain import people as plain
 
 ANSWERS = 20_000
 FACES = 10_954
@@ -142,6 +143,10 @@ HOT = [
             what=f"{FACES:,} answers, all groups and their pairs, 2,000 draws and permutations",
             prepare=published_size,
             ours=evaluation(task),
+            peer=plain.faces(task),
+            peer_name="pandas and scikit-learn, values alone",
+            bound=plain.files_of("fairface_label_val.csv", "answers.jsonl"),
+            bound_name="reading the files",
             goal="under 3 s",
             repeat=1,
         )

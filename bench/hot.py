@@ -25,6 +25,7 @@ class Hot:
     peer: Side | None = None
     peer_name: str = ""
     peer_here: bool = False  # the peer needs nothing but our own environment
+    peer_share: float = 1.0  # the part of the work that the peer is given; its time is scaled up
     bound: Side | None = None  # what no implementation can beat: a copy, a GEMM, a bincount
     bound_name: str = ""
     goal: str = ""  # what we promise, in words

@@ -97,12 +97,29 @@ def main() -> None:
     print("first paint: no Chromium" if painted is None else f"first paint after {painted:.0f} ms; at most 1000")
 
 
+def json_of(runs: list[Reported]) -> int:
+    """Every value and interval as plain JSON, without curves."""
+    import msgspec
+
+    values = [
+        [
+            (str(one.group), one.value, one.low, one.high)
+            for one in run.results.estimates
+            if isinstance(one.value, float)
+        ]
+        for run in runs
+    ]
+    return len(msgspec.json.encode(values))
+
+
 HOT = [
     Hot(
         name="report/large",
         what="the page of 50 systems with 1,800 groups and a curve of 1 M points each",
         prepare=lambda: [Reported(made_up(number, 1800, 1_000_000)) for number in range(50)],
         ours=lambda runs: page_html(report_page(runs)),
+        bound=lambda runs: json_of(runs),
+        bound_name="the numbers as JSON",
         goal="under 5 s, under 8 MB",
         repeat=2,
     )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bench.hot import Hot
+from bench.plain import statistics as plain
 
 ROWS, SUBJECTS = 10_954, 1_981
 GENDERS, RACES, AGES = 2, 6, 9  # 108 cells
@@ -207,6 +208,7 @@ def sorted_once() -> dict[str, Any]:
     data = comparisons()
     other = data["a"] != data["b"]
     return {
+        **data,
         "sorted": sorted_comparisons(data["a"][other], data["b"][other], data["score"][other], PEOPLE),
         "weights": unit_weights(PEOPLE, 10, stream("bench", "thresholds")),
     }
@@ -234,6 +236,33 @@ def whole_analysis(data: dict[str, Any]) -> Any:
     return analyse(tally(rows, [Confusion("gender", ("a", "b"))], tuple(sizes)), tuple(sizes), 2)
 
 
+def tables(data: dict[str, Any]) -> Any:
+    """The counts of 108 cells: what everything else rests on."""
+    cell = (data["gender"] * RACES + data["race"]) * AGES + data["age"]
+    return np.bincount(cell * 2 + (data["truth"] == data["answer"])), np.bincount(cell, weights=data["score"])
+
+
+def two_counts(data: dict[str, Any]) -> Any:
+    """One count over the comparisons of each kind."""
+    place = data["a"] * PEOPLE + data["b"]
+    return np.bincount(place, minlength=PEOPLE**2)
+
+
+def _permuted(name: str, what: str, ours: Any, peer: Any) -> Hot:
+    return Hot(
+        f"stats/{name}",
+        f"2,000 permutations of a 108-cell gap, {what}",
+        faces,
+        ours,
+        peer,
+        "pandas, permutation by permutation",
+        peer_share=plain.FEW_PERMUTATIONS / 2000,
+        bound=tables,
+        bound_name="the counts of one table",
+        goal="under 1 s",
+    )
+
+
 HOT = [
     Hot(
         "stats/grouped_draws",
@@ -242,6 +271,8 @@ HOT = [
         grouped_draws,
         grouped_draws_peer,
         "fairlearn MetricFrame",
+        bound=tables,
+        bound_name="the counts of one table",
         goal="at least 300 times the peer",
     ),
     Hot(
@@ -249,9 +280,25 @@ HOT = [
         "the same by 1,981 subjects, 2,000 draws, from rows to intervals",
         faces,
         clustered_draws,
+        plain.clustered_draws,
+        "pandas, draw by draw",
+        peer_share=plain.FEW_DRAWS / 2000,
+        bound=tables,
+        bound_name="the counts of one table",
         goal="under 2 s",
     ),
-    Hot("stats/pair_tests", "5,778 pairs of proportions, from rows to Holm", faces, pair_tests, goal="under 1 s"),
+    Hot(
+        "stats/pair_tests",
+        "5,778 pairs of proportions, from rows to Holm",
+        faces,
+        pair_tests,
+        plain.pair_tests,
+        "scipy, pair by pair",
+        peer_share=plain.FEW_PAIRS / 5778,
+        bound=tables,
+        bound_name="the counts of one table",
+        goal="under 1 s",
+    ),
     Hot(
         "stats/rank_tests",
         "5,778 Mann–Whitney tests, from rows to Holm",
@@ -260,20 +307,23 @@ HOT = [
         rank_tests_peer,
         "scipy, pair by pair",
         peer_here=True,
+        bound=lambda data: np.argsort(data["score"]),
+        bound_name="one sort of the scores",
         goal="under 1 s",
     ),
-    Hot("stats/gap_rows", "2,000 permutations of a 108-cell gap, rows", faces, gap_of_rows, goal="under 1 s"),
-    Hot(
-        "stats/gap_subjects", "2,000 permutations of a 108-cell gap, subjects", faces, gap_of_subjects, goal="under 1 s"
-    ),
-    Hot(
-        "stats/gap_scores", "2,000 permutations of a 108-cell gap, real values", faces, gap_of_scores, goal="under 1 s"
-    ),
+    _permuted("gap_rows", "rows", gap_of_rows, plain.gap_of_rows),
+    _permuted("gap_subjects", "subjects", gap_of_subjects, plain.gap_of_subjects),
+    _permuted("gap_scores", "real values", gap_of_scores, plain.gap_of_scores),
     Hot(
         "stats/dyadic",
         "8 million comparisons of 1,845 people, six thresholds, 2,000 draws, in all",
         comparisons,
         dyadic,
+        plain.dyadic,
+        "NumPy, draw by draw",
+        peer_share=1 / 2000,
+        bound=two_counts,
+        bound_name="one count of the comparisons",
         goal="under 3 s",
     ),
     Hot(
@@ -281,7 +331,23 @@ HOT = [
         "the same, ten draws with thresholds found anew",
         sorted_once,
         thresholds_anew,
+        plain.thresholds_anew,
+        "a sort for every draw",
+        peer_here=True,
+        peer_share=1 / 10,
+        bound=lambda data: [data["sorted"].scores.sum() for _ in range(10)],
+        bound_name="ten passes over the scores",
         goal="under 0.3 s a draw",
     ),
-    Hot("stats/whole_analysis", "FairFace-sized gender task, depth 2, 2,000 draws", faces, whole_analysis),
+    Hot(
+        "stats/whole_analysis",
+        "FairFace-sized gender task, depth 2, 2,000 draws",
+        faces,
+        whole_analysis,
+        plain.whole_analysis,
+        "pandas and scikit-learn, draw by draw, no tests",
+        peer_share=plain.FEW_DRAWS / 2000,
+        bound=tables,
+        bound_name="the counts of one table",
+    ),
 ]

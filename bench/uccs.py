@@ -27,6 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.hot import Hot
+from bench.plain import watchlist as plain
 
 IMAGES, FACES, SUBJECTS, PER_SUBJECT, PER_IMAGE, SIZE = 7584, 17_689, 1000, 10, 28, 512
 
@@ -158,12 +159,23 @@ def _run(line: list[str]) -> None:
     assert code == 0, f"exit code {code}"
 
 
-def _hot(name: str, key: str, *, slow: bool = False) -> Hot:
+def _commands() -> dict[str, Any]:
+    folder = challenge()
+    return {"folder": folder, "lines": {key: line for key, (line, _) in lines(folder).items()}}
+
+
+def _hot(name: str, key: str, peer: Any, share: float, *read: str, slow: bool = False) -> Hot:
+    """A command beside a plain script that gets a share of the rows; no command is faster than reading its files."""
     return Hot(
         name=f"uccs/{name}",
         what=f"{key}: {IMAGES * PER_IMAGE:,} detections",
-        prepare=lambda: lines(challenge())[key][0],
-        ours=_run,
+        prepare=_commands,
+        ours=lambda data: _run(data["lines"][key]),
+        peer=lambda data: peer(data["folder"]),
+        peer_name="a loop over images and rows",
+        peer_share=share,
+        bound=lambda data: plain.bytes_of(*read)(data["folder"]),
+        bound_name="reading the bytes",
         goal=lines(Path())[key][1],
         repeat=1,
         slow=slow,
@@ -218,13 +230,28 @@ def _large_bound(prepared: Any) -> Any:
     return out
 
 
+FEW_LARGE = 200
+
+
+def _large_peer(prepared: Any) -> Any:
+    """Two hundred rows against everybody, each sorted."""
+    _, enrolment, stores = prepared
+    rows = np.concatenate([store.embeddings for store in stores[: FEW_LARGE // 10]])
+    return [np.argsort(-(enrolment.templates @ row))[:10] for row in rows]
+
+
+_BOXES, _PROBES = "results/UCCS-detection-baseline-validation.txt", "results/probes.npy"
+_BINARY, _TEXT = "results/scores.npy", "results/UCCS-scoring-baseline-validation.txt"
+_FEW_IMAGES, _FEW_ROWS = plain.FEW_IMAGES / IMAGES, plain.FEW_ROWS / (IMAGES * PER_IMAGE)
+
 HOT = [
-    _hot("detection", "detection, no intervals"),
-    _hot("detection_default", "detection, as called by default"),
-    _hot("scoring_binary", "scoring to binary", slow=True),
-    _hot("scoring_text", "scoring to text", slow=True),
-    _hot("identification_binary", "identification from binary", slow=True),
-    _hot("identification_text", "identification from text", slow=True),
+    _hot("detection", "detection, no intervals", plain.detection, _FEW_IMAGES, _BOXES),
+    _hot("detection_default", "detection, as called by default", plain.detection, _FEW_IMAGES, _BOXES),
+    _hot("scoring_binary", "scoring to binary", plain.scoring_binary, _FEW_ROWS, _PROBES, slow=True),
+    _hot("scoring_text", "scoring to text", plain.scoring_text, _FEW_ROWS, _PROBES, slow=True),
+    _hot("identification_binary", "identification from binary", plain.identification_binary, _FEW_ROWS, _BINARY,
+         slow=True),
+    _hot("identification_text", "identification from text", plain.identification_text, _FEW_ROWS, _TEXT, slow=True),
     Hot(
         name="uccs/straight_from_embeddings",
         what=f"{WATCHLIST:,} subjects × {WATCHLIST:,} probe rows, no score file",
@@ -232,10 +259,14 @@ HOT = [
         ours=_large_run,
         bound=_large_bound,
         bound_name="the products alone",
+        peer=_large_peer,
+        peer_name="a sort for every probe",
+        peer_here=True,
+        peer_share=FEW_LARGE / WATCHLIST,
         repeat=1,
         slow=True,
     ),
-]
+]  # fmt: skip
 
 
 START = "import sys; from evenhand.compat.uccs import command; sys.exit(command.main(sys.argv[1:]))"
