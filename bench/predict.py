@@ -103,6 +103,7 @@ def main() -> None:
     parser.add_argument("--engine", default="ray")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kill", type=float, help="kill the driver after so many seconds, then go on")
+    parser.add_argument("--json", action="store_true")
     parser.add_argument("--in", dest="folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.folder is not None:
@@ -120,6 +121,12 @@ def main() -> None:
         begin = time.perf_counter()
         outcome = run(folder, given.engine, resume=bool(given.kill), workers=given.workers)
         seconds = time.perf_counter() - begin
+        if given.json:
+            found = {"pictures": given.pictures, "workers": given.workers, "killed_after": given.kill}
+            found |= {"answered": outcome.answered, "asked_now": outcome.asked_now, "seconds": seconds}
+            found |= {"utilisation": outcome.utilisation, "asked_again": len(outcome.asked_again)}
+            print(json.dumps(found))
+            return
         print(f"{outcome.asked_now:,} pictures in {seconds:.1f} s: {outcome.asked_now / seconds:,.0f} a second")
         print(f"the model worked {outcome.utilisation:.1%} of the time and waited {1 - outcome.utilisation:.1%}")
         print(f"answered {outcome.answered:,} of {given.pictures:,}; asked a second time: {len(outcome.asked_again):,}")
