@@ -196,15 +196,15 @@ def _scores(found: dict[str, Any], folder: Path) -> list[str]:
 
 
 def _predict(found: dict[str, Any], folder: Path) -> list[str]:
-    killed = (
-        f" The driver was killed after {found['killed_after']:g} s and started again." if found["killed_after"] else ""
-    )
+    after, rate = found["killed_after"], found["asked_now"] / found["seconds"]
+    killed = f" The driver was killed after {after:g} s and started again." if after else ""
     return [
         "## Asking a network on a cluster",
         "",
         f"{found['pictures']:,} pictures of 96 × 96, YuNet, {found['workers']} workers on this machine.{killed} "
-        f"{found['asked_now']:,} pictures in {_seconds(found['seconds'])}, {rate:,.0f} a second; the model worked {found['utilisation']:.1%} of the time, for the rest it waited. "
-        f"{found['answered']:,} were answered in the end, {found['asked_again']:,} of them asked a second time.",
+        f"{found['asked_now']:,} pictures in {_seconds(found['seconds'])}, {rate:,.0f} a second; the model worked "
+        f"{found['utilisation']:.1%} of the time, for the rest it waited. {found['answered']:,} were answered in the "
+        f"end, {found['asked_again']:,} of them asked a second time.",
         "",
     ]
 
