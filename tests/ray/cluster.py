@@ -27,9 +27,12 @@ PATIENCE = 60.0
 
 
 class Cluster:
-    """Starts its head at once and nodes when asked; every node has one core, the head none."""
+    """Starts its head at once and nodes when asked; every node has one core, the head none if not said.
 
-    def __init__(self) -> None:
+    Settings are environment variables of its processes, over the usual ones.
+    """
+
+    def __init__(self, cores: int = 0, **settings: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="eh-", dir="/tmp"))  # Ray's sockets need a short path
         self.environment = {
             **os.environ,
@@ -39,14 +42,15 @@ class Cluster:
             "RAY_health_check_period_ms": "500",
             "RAY_health_check_failure_threshold": "4",
             "PYTHONPATH": os.pathsep.join(str(path) for path in WORK),
+            **settings,
         }
         # Addresses of its own, so that two clusters on one machine do not meet at a fixed port.
         self.net = f"127.{1 + os.getpid() % 200}.{1 + os.getpid() // 200 % 200}"
         self.host, self.port, self.client_port = f"{self.net}.2", free_port(), free_port()
         self.nodes: dict[str, subprocess.Popen[bytes]] = {}
         self.started = 0
-        self._start(self.host, "--head", "--port", str(self.port), "--num-cpus", "0", "--include-dashboard", "false",
-                    "--ray-client-server-port", str(self.client_port))  # fmt: skip
+        self._start(self.host, "--head", "--port", str(self.port), "--num-cpus", str(cores),
+                    "--include-dashboard", "false", "--ray-client-server-port", str(self.client_port))  # fmt: skip
         self._until(self._listens, "the head")
 
     @property
@@ -76,9 +80,8 @@ class Cluster:
         process.wait()
 
     def stop(self) -> None:
-        import ray
-
-        ray.shutdown()
+        if "ray" in sys.modules:
+            sys.modules["ray"].shutdown()
         for host in list(self.nodes):
             self.kill(host)
         shutil.rmtree(self.folder, ignore_errors=True)
