@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ def started(**settings: str) -> Iterator[Cluster]:
     finally:
         for host in list(made.nodes):
             made.kill(host)
+        shutil.rmtree(made.folder, ignore_errors=True)
 
 
 def driver(cluster: Cluster, program: str) -> subprocess.CompletedProcess[str]:
