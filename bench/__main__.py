@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import compileall
 import importlib
 import json
 import os
@@ -56,8 +57,8 @@ def measure(hot: Hot, module: str, side: str) -> dict[str, Any]:
     python = str(PEERS) if peers_own else sys.executable
     command = [python, "-m", "bench", "--child", hot.name, "--side", side, "--module", module]
     # The peers' environment has no evenhand of its own, but data are made with it.
-    paths = {"PYTHONPATH": str(HERE.parent / "src")} if peers_own else {}
-    env = {**os.environ, **paths}
+    env = {**os.environ, **({"PYTHONPATH": str(HERE.parent / "src")} if peers_own else {})}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled once
     done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, env=env, check=False)
     if done.returncode:
         return {"error": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit {done.returncode}"}
@@ -87,6 +88,7 @@ def main() -> int:
     if given.list:
         print("\n".join(f"{hot.name:<36} {hot.what}" for hot in chosen))
         return 0
+    compileall.compile_dir(HERE.parent / "src", quiet=1)
     rows = []
     for hot in chosen:
         module = hot.ours.__module__

@@ -60,7 +60,22 @@ def split(answers: list[str]) -> int:
     return sum(len(pattern.findall(answer)) for answer in answers)
 
 
-LONG = ("{", '{"', "{}", '{"a":', "1-", "1~", "black ", "25 years old, ", "20-30 or ", "age: ", "not ", "early to mid ")
+LONG = (
+    "{",
+    '{"',
+    "{}",
+    '{"a":',
+    "1-",
+    "1~",
+    "black ",
+    "black hair ",
+    "white white-",
+    "25 years old, ",
+    "20-30 or ",
+    "age: ",
+    "not ",
+    "early to mid ",
+)
 
 
 def long_answers() -> list[tuple[str, str]]:

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from evenhand.benchmarks.fairface.normalise.age_numbers import NUMBER_WORDS, numbered
+from evenhand.benchmarks.fairface.normalise.age_numbers import numbered
 from evenhand.benchmarks.fairface.normalise.age_patterns import Candidate, find_ages
-from evenhand.benchmarks.fairface.normalise.age_words import AGE_WORDS, VAGUE, find_age_words
-from evenhand.benchmarks.fairface.normalise.negation import IN_SCOPE
+from evenhand.benchmarks.fairface.normalise.age_words import FIRST_WORDS, VAGUE, find_age_words
+from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, IN_SCOPE, negation
 from evenhand.benchmarks.fairface.normalise.readings import AgeReading, Mode, Reason, no_age
-from evenhand.benchmarks.fairface.normalise.refusals import why_nothing
 from evenhand.benchmarks.fairface.normalise.spoken import Spoken
 from evenhand.benchmarks.fairface.normalise.wording import listed
 from evenhand.benchmarks.fairface.taxonomy import OLDEST, AgeInterval, AgeKind
@@ -21,8 +20,7 @@ from evenhand.benchmarks.fairface.taxonomy import OLDEST, AgeInterval, AgeKind
 _JOINTS: Final = frozenset(listed("or / to - through maybe possibly perhaps"))
 _BETWEEN_JOINTS: Final = _JOINTS | frozenset(listed(", a an his her their the in about around approximately roughly"))
 _LONGEST_JOINT: Final = 5
-_TEENS: Final = "teens"
-_DIGIT: Final = re.compile(r"\d")
+_LONGEST_PLAIN: Final = len("20 - 29")
 _PLAIN: Final = re.compile(r"([0-9]{1,2})(?: ?- ?([0-9]{1,2}))?")
 
 
@@ -36,22 +34,22 @@ def read_age(text: str, mode: Mode, spoken: Spoken | None = None, *, age_words: 
     >>> read_age("20, 25", Mode.FIELD).reason.value
     'several classes'
     """
-    if plain_age := _PLAIN.fullmatch(text):
+    if len(text) <= _LONGEST_PLAIN and (plain_age := _PLAIN.fullmatch(text)):
         return _read_plain(int(plain_age[1]), plain_age[2])
     spoken = spoken or Spoken(text)
     tokens = spoken.tokens
     if not tokens:
         return no_age(Reason.EMPTY)
     negated = False
-    if _has_number(text, tokens):
-        plain = numbered(text, mode, tokens)
-        candidates = find_ages(plain, mode)
-        if candidates:
-            kept = _asserted(candidates, spoken.marks_of(plain.words))
-            if kept:
-                return _decide(kept, plain.words)
-            negated = True
-    if not AGE_WORDS.keys().isdisjoint(tokens):
+    plain = numbered(text, mode, tokens)
+    candidates = find_ages(plain, mode)
+    if candidates:
+        same = plain.tokens is tokens
+        kept = _asserted(candidates, spoken.marks_without(plain.removed) if same else negation(plain.words))
+        if kept:
+            return _decide(kept, plain.words)
+        negated = True
+    if not FIRST_WORDS.isdisjoint(tokens):
         named = [Candidate(w.start, w.end, w.low, w.high, AgeKind.WORD, "A8") for w in find_age_words(tokens)]
         if named:
             if not age_words:
@@ -60,7 +58,7 @@ def read_age(text: str, mode: Mode, spoken: Spoken | None = None, *, age_words: 
             return _decide(kept, tokens) if kept else no_age(Reason.NEGATED, "A9")
     if negated:
         return no_age(Reason.NEGATED, "A9")
-    return no_age(why_nothing(text)) if VAGUE.isdisjoint(tokens) else no_age(Reason.VAGUE, "A8")
+    return no_age(spoken.why_nothing) if VAGUE.isdisjoint(tokens) else no_age(Reason.VAGUE, "A8")
 
 
 def read_age_number(value: float) -> AgeReading:
@@ -95,23 +93,28 @@ def _read_plain(first: int, second: str | None) -> AgeReading:
     return AgeReading(AgeInterval(low, high, AgeKind.RANGE), ("A6",))
 
 
-def _has_number(text: str, tokens: Sequence[str]) -> bool:
-    return _DIGIT.search(text) is not None or _TEENS in tokens or not NUMBER_WORDS.isdisjoint(tokens)
-
-
 def _asserted(candidates: list[Candidate], marks: bytearray) -> list[Candidate]:
     """The candidates that no negation reaches (A9); one-sided ages carry their own negation (A5)."""
-    if not any(marks):
+    if marks.count(ASSERTED) == len(marks):
         return candidates
     return [
         candidate
         for candidate in candidates
-        if candidate.rule == "A5" or not any(mark & IN_SCOPE for mark in marks[candidate.start : candidate.end])
+        if candidate.rule == "A5" or not _in_scope(marks[candidate.start : candidate.end])
     ]
+
+
+def _in_scope(marks: bytearray) -> bool:
+    return any(marks) and any(mark & IN_SCOPE for mark in marks)
 
 
 def _decide(candidates: list[Candidate], tokens: Sequence[str]) -> AgeReading:
     """One age of several candidates (A10), if it is a possible one (A11)."""
+    if len(candidates) == 1:
+        only = candidates[0]
+        if not _possible(only):
+            return no_age(Reason.RANGE, only.rule, "A11")
+        return AgeReading(AgeInterval(only.low, only.high, only.kind), (only.rule,))
     joined = _join(candidates, tokens)
     rules = tuple(dict.fromkeys(candidate.rule for candidate in candidates))
     if len(joined) < len(candidates):

@@ -7,7 +7,6 @@ confidences, list numbers and, in prose, years such as 1980 are taken out.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.readings import Mode
@@ -43,7 +42,10 @@ _CONFIDENCE: Final = re.compile(
     r"\b(?:confidence|probability|score|certainty)\D{0,12}?\d++(?:\.\d++)?(?: ?[-/] ?\d++(?:\.\d++)?)?"
 )
 _ENUMERATOR: Final = re.compile(r"^ ?\(?(?:\d|1[0-2])[.)] (?=\S)", re.MULTILINE)
+_AFTER_DIGITS: Final = frozenset(listed("s ' - to % percent"))  # what may make them a decade or a percentage
+_ENDS_ENUMERATOR: Final = (".", ")")
 _NEGATIVE: Final = re.compile(r"-(?=\d)(?:(?<=^-)|(?<=[\n(\[{,:;=<>]-)|(?<=[\n(\[{,:;=<>] -))")
+_BEFORE_MINUS: Final = frozenset("\n([{,:;=<>")
 _MINUS: Final = "\u00ac"
 _NUMERIC: Final = NUMBER_WORDS | {"teens", _MINUS}
 _FAR_OUTSIDE: Final = 1e9
@@ -53,52 +55,92 @@ TEENS: Final = 13  # the "decade" from 13 to 19
 class Numbered(NamedTuple):
     """Words and signs of an answer; where one is a number or a decade, its value."""
 
+    tokens: list[str]  # the words as they were
     words: list[str]
-    numbers: dict[int, float]  # position → value
-    decades: dict[int, int]  # position → first year of the decade, or TEENS
+    numbers: dict[int, float]  # position in `words` → value
+    decades: dict[int, int]  # position in `words` → first year of the decade, or TEENS
+    removed: list[int]  # positions of the tokens that have no word of their own
 
 
-def numbered(text: str, mode: Mode, tokens: Sequence[str] | None = None) -> Numbered:
+def numbered(text: str, mode: Mode, tokens: list[str] | None = None) -> Numbered:
     """The words of a prepared text with its numbers recognised; `tokens` are the words of the text, if known.
 
     >>> plain = numbered("forty-something, or thirty-five? 90% sure", Mode.FIELD)
     >>> plain.decades, plain.numbers
     ({0: 40}, {3: 35.0})
     """
-    given = text
+    if tokens is None:
+        tokens = words(text)
+    numeric = _numeric(tokens)
+    if numeric and _may_need_rewriting(text, tokens, numeric):
+        rewritten = _rewrite(text)
+        if rewritten != text:
+            tokens = words(rewritten)
+            numeric = _numeric(tokens)
+    return _recognise(tokens, numeric, mode)
+
+
+def _may_need_rewriting(text: str, tokens: list[str], numeric: list[int]) -> bool:
+    """Whether `_rewrite` can change a text with numbers at some of its words: False is certain, True is not.
+
+    Besides tildes and words of confidence it changes list numbers, which are digits between
+    the beginning of a line and a full stop or bracket, and minus signs, which are hyphens
+    before digits, at the beginning of the text or behind a sign.
+    """
+    if "~" in text or "confidence" in text or "probability" in text or "score" in text or "certainty" in text:
+        return True
+    for at in numeric:
+        if at + 1 < len(tokens) and tokens[at + 1] in _ENDS_ENUMERATOR and _begins_line(tokens, at):
+            return True
+        if at and tokens[at - 1] == "-" and (at == 1 or tokens[at - 2] in _BEFORE_MINUS):
+            return True
+    return False
+
+
+def _begins_line(tokens: list[str], at: int) -> bool:
+    """Whether nothing but a bracket stands between the beginning of a line and a position."""
+    before = at - 2 if at and tokens[at - 1] == "(" else at - 1
+    return before < 0 or tokens[before] == "\n"
+
+
+def _rewrite(text: str) -> str:
+    """A text without list numbers and confidences, each tilde a dash or `about`, each minus a sign of its own."""
     if "~" in text:
         text = _TILDE_BETWEEN.sub("-", text).replace("~", " about ")
     if "\n" in text or text[0] in "( " or text[0].isdecimal():
         text = _ENUMERATOR.sub("", text)
     if "-" in text:
         text = _NEGATIVE.sub(_MINUS, text)
-    if "confidence" in text or "probability" in text or "score" in text or "certainty" in text:
-        text = _CONFIDENCE.sub(" ", text)
-    return _recognise(words(text) if tokens is None or text != given else tokens, mode)
+    return _CONFIDENCE.sub(" ", text)
 
 
-def _recognise(tokens: Sequence[str], mode: Mode) -> Numbered:
-    out = Numbered([], {}, {})
+def _recognise(tokens: list[str], numeric: list[int], mode: Mode) -> Numbered:
+    out = Numbered(tokens, [], {}, {}, [])
     free = 0  # the first token that is not yet in the output
-    for position in _numeric(tokens):
+    for position in numeric:
         if position < free:
             continue
         out.words.extend(tokens[free:position])
+        taken = len(out.words)
         free = _take(tokens, position, mode, out)
+        kept = len(out.words) - taken
+        if position + kept < free:
+            out.removed.extend(range(position + kept, free))
     out.words.extend(tokens[free:])
     return out
 
 
-def _numeric(tokens: Sequence[str]) -> list[int]:
+def _numeric(tokens: list[str]) -> list[int]:
     """Where a number may begin: at a word for one, a minus sign, or a digit of any script."""
+    # Before ":" come signs and then digits, after it other signs and then letters.
     return [
         at
         for at, token in enumerate(tokens)
-        if "0" <= token < ":" or token in _NUMERIC or (token > "\x7f" and token[0].isdecimal())
+        if (token >= "0" if token < ":" else token in _NUMERIC or (token > "\x7f" and token[0].isdecimal()))
     ]
 
 
-def _take(tokens: Sequence[str], position: int, mode: Mode, out: Numbered) -> int:
+def _take(tokens: list[str], position: int, mode: Mode, out: Numbered) -> int:
     """Append the number, or what only looks like one, at a position; returns the position after it."""
     token = tokens[position]
     if token[0].isdecimal():
@@ -114,19 +156,20 @@ def _take(tokens: Sequence[str], position: int, mode: Mode, out: Numbered) -> in
     return position + 1
 
 
-def _take_digits(tokens: Sequence[str], position: int, mode: Mode, out: Numbered, negative: bool) -> int:
+def _take_digits(tokens: list[str], position: int, mode: Mode, out: Numbered, negative: bool) -> int:
     """Append a number or decade in digits, unless it is a percentage or a year; returns the position after it."""
     token = tokens[position]
     whole = token.partition(".")[0]
     after = position + 1
-    following = tokens[after : after + 2]
     decade = False
-    if following[:1] == ["s"]:
-        decade, after = True, after + 1
-    elif following == ["'", "s"] or following == ["-", "something"]:
-        decade, after = True, after + 2
-    if _is_percentage(tokens, after):
-        return after + 1
+    if after < len(tokens) and tokens[after] in _AFTER_DIGITS:
+        following = tokens[after : after + 2]
+        if following[0] == "s":
+            decade, after = True, after + 1
+        elif following == ["'", "s"] or following == ["-", "something"]:
+            decade, after = True, after + 2
+        if _is_percentage(tokens, after):
+            return after + 1
     if mode is Mode.PROSE and len(whole) >= 4:
         return after
     value = float(token[:24]) if len(whole) < 10 else _FAR_OUTSIDE
@@ -140,7 +183,7 @@ def _take_digits(tokens: Sequence[str], position: int, mode: Mode, out: Numbered
     return after
 
 
-def _is_percentage(tokens: Sequence[str], after: int) -> bool:
+def _is_percentage(tokens: list[str], after: int) -> bool:
     """Whether a number that ends before `after` is a percentage, or the lower end of a range of percentages."""
     if after < len(tokens) and tokens[after] in ("%", "percent"):
         return True
@@ -149,7 +192,7 @@ def _is_percentage(tokens: Sequence[str], after: int) -> bool:
     return False
 
 
-def _take_words(tokens: Sequence[str], position: int, out: Numbered) -> int:
+def _take_words(tokens: list[str], position: int, out: Numbered) -> int:
     """Append a number or decade in words; returns the position after it."""
     token = tokens[position]
     at = len(out.words)
@@ -180,7 +223,7 @@ def _take_words(tokens: Sequence[str], position: int, out: Numbered) -> int:
     return after
 
 
-def _is_pronoun(tokens: Sequence[str], position: int) -> bool:
+def _is_pronoun(tokens: list[str], position: int) -> bool:
     """Whether `one` stands for somebody: "no one", "one of them"."""
     if position and tokens[position - 1] in _NOT_A_COUNT_BEFORE:
         return True

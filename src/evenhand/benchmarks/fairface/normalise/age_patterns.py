@@ -53,14 +53,17 @@ class Candidate(NamedTuple):
     rule: str
 
 
+# At the end of the words they stand for what is before the first word and after the last one alike.
+_NO_WORDS: Final = [""] * 8
+
+
 class _Search:
     """The words of one answer and which of them are used up."""
 
     def __init__(self, plain: Numbered, mode: Mode) -> None:
-        # Empty words at the end stand for what is before the first word and after the last one alike.
-        self.words = [*plain.words, *[""] * 8]
-        self.numbers = dict(plain.numbers)  # those still free
-        self.decades = dict(plain.decades)
+        self.words = plain.words + _NO_WORDS
+        self.numbers = plain.numbers.copy()  # those still free
+        self.decades = plain.decades.copy()
         self.mode = mode
 
     def after_unit(self, position: int) -> int:
@@ -122,17 +125,22 @@ def find_ages(plain: Numbered, mode: Mode) -> list[Candidate]:
     [(30, 39, 'A6'), (61, None, 'A5')]
     """
     found: list[Candidate] = []
-    if not plain.numbers and not plain.decades:
+    ages = len(plain.numbers) + len(plain.decades)
+    if not ages:
         return found
     search = _Search(plain, mode)
-    for pattern, needs in _IN_ORDER:
-        if needs.isdisjoint(plain.words):
-            continue
-        found.extend(pattern(search))
-        if not search.numbers and not search.decades:
-            return sorted(found)
-    found.extend(_single_decades(search))
-    found.extend(_single_numbers(search))
+    telling = (_TELLING_OF_ONE if ages == 1 else _TELLING).intersection(plain.words)
+    if telling:
+        for pattern in _IN_ORDER:
+            if ages >= pattern.ages and not pattern.needs.isdisjoint(telling):
+                found.extend(pattern.find(search))
+                ages = len(search.numbers) + len(search.decades)
+                if not ages:
+                    return sorted(found)
+    if search.decades:
+        found.extend(_single_decades(search))
+    if search.numbers:
+        found.extend(_single_numbers(search))
     return sorted(found)
 
 
@@ -353,11 +361,14 @@ def _single_decades(search: _Search) -> Iterator[Candidate]:
 
 def _single_numbers(search: _Search) -> Iterator[Candidate]:
     """A7: a number with an age cue before or after it; without one in field mode or as the whole answer."""
-    bare = search.mode is Mode.FIELD or _is_nothing_else(search)
+    bare = True if search.mode is Mode.FIELD else None  # None: not yet asked
     for at, value in search.numbers.items():
         end = search.after_unit(at + 1)
-        if bare or end > at + 1 or _has_cue_before(search, at):
-            yield _point(at, end, value, "A7")
+        if not bare and end == at + 1 and not _has_cue_before(search, at):
+            bare = _is_nothing_else(search) if bare is None else bare
+            if not bare:
+                continue
+        yield _point(at, end, value, "A7")
 
 
 def _is_nothing_else(search: _Search) -> bool:
@@ -381,12 +392,21 @@ def _point(start: int, end: int, value: float, rule: str) -> Candidate:
     return Candidate(start, end, age, age, AgeKind.POINT, rule)
 
 
-# Each pattern with the words of which it needs at least one: most answers need none of them tried.
-_IN_ORDER: Final[tuple[tuple[Callable[[_Search], Iterator[Candidate]], frozenset[str]], ...]] = (
-    (_more_than_seventy, frozenset({"more"})),
-    (_months, _MONTHS | _WEEKS_AND_DAYS),
-    (_plus_minus, frozenset({"±", "+", "plus"})),
-    (_decade_ranges, frozenset({"decade", "teens"})),
-    (_one_sided, frozenset({"+", "plus", "and", "or", "than", "least", "most", "to", "=", ">", "<", *_LIMITS})),
-    (_ranges, _RANGE_JOINTS | {"and", ","}),
+class _Pattern(NamedTuple):
+    """A way to write ages, with what it can't do without: most answers need none of them tried."""
+
+    find: Callable[[_Search], Iterator[Candidate]]
+    needs: frozenset[str]  # at least one of these words
+    ages: int  # numbers and decades that are still free
+
+
+_IN_ORDER: Final = (
+    _Pattern(_more_than_seventy, frozenset({"more"}), 1),
+    _Pattern(_months, _MONTHS | _WEEKS_AND_DAYS, 1),
+    _Pattern(_plus_minus, frozenset({"±", "+", "plus"}), 2),
+    _Pattern(_decade_ranges, frozenset({"decade", "teens"}), 2),
+    _Pattern(_one_sided, _MORE | _LESS | _LIMITS | {"+", "plus", "than", "least", "most", "=", ">", "<"}, 1),
+    _Pattern(_ranges, _RANGE_JOINTS | {"and", ","}, 2),
 )
+_TELLING: Final = frozenset(word for pattern in _IN_ORDER for word in pattern.needs)
+_TELLING_OF_ONE: Final = frozenset(word for pattern in _IN_ORDER if pattern.ages == 1 for word in pattern.needs)

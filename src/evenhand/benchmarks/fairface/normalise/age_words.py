@@ -64,6 +64,7 @@ def _by_first_word() -> Mapping[str, tuple[AgeWord, ...]]:
 
 
 AGE_WORDS: Final = _by_first_word()  # first word → its phrases, longest first
+FIRST_WORDS: Final = frozenset(AGE_WORDS)
 
 
 def find_age_words(tokens: Sequence[str]) -> list[Found]:
@@ -76,10 +77,10 @@ def find_age_words(tokens: Sequence[str]) -> list[Found]:
     """
     found: list[Found] = []
     free = 0
-    for position, token in enumerate(tokens):
-        if position < free or token not in AGE_WORDS:
+    for position in [at for at, token in enumerate(tokens) if token in FIRST_WORDS]:
+        if position < free:
             continue
-        for entry in AGE_WORDS[token]:
+        for entry in AGE_WORDS[tokens[position]]:
             end = _match(tokens, position, entry.words)
             if end and not _is_something_else(tokens, position, end):
                 found.append(Found(position, end, entry.low, entry.high))

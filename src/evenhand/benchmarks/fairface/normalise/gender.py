@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, IN_SCOPE
 from evenhand.benchmarks.fairface.normalise.readings import GenderReading, Reason, no_gender
-from evenhand.benchmarks.fairface.normalise.refusals import why_nothing
 from evenhand.benchmarks.fairface.normalise.spoken import Spoken
 from evenhand.benchmarks.fairface.normalise.wording import listed
 
@@ -50,13 +50,14 @@ def read_gender(text: str, spoken: Spoken | None = None) -> GenderReading:
         return no_gender(Reason.EMPTY)
     if letter := _single_letter(tokens):
         return GenderReading(LETTERS[letter], ("G1",))
-    if _KNOWN.isdisjoint(tokens):
-        return _by_pronouns(text, tokens)
+    known = [at for at, token in enumerate(tokens) if token in _KNOWN]
+    if not known:
+        return _by_pronouns(spoken)
     marks = spoken.marks
-    echoed = _echoes(tokens)
+    echoed = _echoes(tokens, known)
     classes: set[str] = set()
     negated = category_seen = False
-    for position in [at for at, token in enumerate(tokens) if token in _KNOWN]:
+    for position in known:
         token = tokens[position]
         label = CATEGORY_WORDS.get(token)
         if label is not None:
@@ -74,7 +75,7 @@ def read_gender(text: str, spoken: Spoken | None = None) -> GenderReading:
                 classes.add(THIRD)
     rules: tuple[str, ...] = ("G3",) if echoed else ()
     if not category_seen and not echoed and not negated and not classes:
-        return _by_pronouns(text, tokens)
+        return _by_pronouns(spoken)
     if not category_seen and not echoed:  # only words of the third class: pronouns may contradict them
         classes.update(PRONOUNS[token] for token in tokens if token in PRONOUNS)
         rules += ("G5",) if classes - {THIRD} else ()
@@ -94,12 +95,12 @@ def _decide(classes: set[str], negated: bool, rules: tuple[str, ...]) -> GenderR
     return no_gender(Reason.SEVERAL, *rules)  # nothing but an echo of the options
 
 
-def _by_pronouns(text: str, tokens: Sequence[str]) -> GenderReading:
+def _by_pronouns(spoken: Spoken) -> GenderReading:
     """Rule G5: pronouns and kinship, which no negation reaches ("I can't tell his age")."""
-    classes = {PRONOUNS[token] for token in tokens if token in PRONOUNS}
+    classes = {PRONOUNS[token] for token in spoken.tokens if token in PRONOUNS}
     if len(classes) == 1:
         return GenderReading(classes.pop(), ("G5",))
-    return no_gender(Reason.SEVERAL, "G5", "G6") if classes else no_gender(why_nothing(text))
+    return no_gender(Reason.SEVERAL, "G5", "G6") if classes else no_gender(spoken.why_nothing)
 
 
 def _single_letter(tokens: Sequence[str]) -> str | None:
@@ -110,17 +111,13 @@ def _single_letter(tokens: Sequence[str]) -> str | None:
     return spoken[0] if len(spoken) == 1 and spoken[0] in LETTERS else None
 
 
-def _echoes(tokens: Sequence[str]) -> frozenset[int]:
-    """The positions of echoed options (rule G3)."""
-    if ECHO_JOINTS.isdisjoint(tokens):
-        return frozenset()
+def _echoes(tokens: Sequence[str], known: Sequence[int]) -> frozenset[int]:
+    """The positions of echoed options (rule G3), which are neighbours among the known words."""
     found: list[int] = []
-    for position in range(len(tokens) - 2):
-        if tokens[position + 1] in ECHO_JOINTS:
-            other = position + 2
-            if tokens[position + 1] == "vs" and tokens[other] == "." and other + 1 < len(tokens):
-                other += 1
-            if (tokens[position], tokens[other]) in ECHO_PAIRS and position not in found[-2:]:
+    for position, other in pairwise(known):
+        if (tokens[position], tokens[other]) in ECHO_PAIRS and position not in found[-2:]:
+            between = tokens[position + 1 : other]
+            if between == ["vs", "."] or (len(between) == 1 and between[0] in ECHO_JOINTS):
                 found += [position, other]
     return frozenset(found)
 

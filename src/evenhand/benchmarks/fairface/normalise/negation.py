@@ -8,13 +8,16 @@ to the end of the sentence, a contrast word or a hedge, `non-` to the next word.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from evenhand.benchmarks.fairface.normalise.wording import listed
+
+Items = TypeVar("Items", list[str], bytearray)
 
 ASSERTED: Final = 0
 IN_SCOPE: Final = 1  # N1, N2
 PREFIXED: Final = 2  # N3
+_ONE_IN_SCOPE: Final = bytes([IN_SCOPE])
 
 CLAUSE_CUES: Final = frozenset({"not", "no", "never", "neither", "nor", "without", "unlikely"})
 CLAUSE_PAIRS: Final = frozenset({("rather", "than"), ("other", "than"), ("instead", "of")})
@@ -45,26 +48,33 @@ def negation(tokens: Sequence[str]) -> bytearray:
     [0, 1, 1, 0, 0, 0]
     """
     marks = bytearray(len(tokens))
-    contracted = [token for token in tokens if token[-3:] == "n't"] if "n't" in " ".join(tokens) else []
-    if not contracted and _TRIGGERS.isdisjoint(tokens):
+    if "n't" in " ".join(tokens):
+        special = [
+            at for at, token in enumerate(tokens) if token in _SPECIAL or ("'" in token and token.endswith("n't"))
+        ]
+    elif _TRIGGERS.isdisjoint(tokens):
         return marks
-    special = _SPECIAL if _SPECIAL.issuperset(contracted) else _SPECIAL.union(contracted)
+    else:
+        special = [at for at, token in enumerate(tokens) if token in _SPECIAL]
     in_clause = in_sentence = opened_inside = after_whether = False
     after_last = 0
     prefixed: list[int] = []
-    for position in [at for at, token in enumerate(tokens) if token in special]:
+    for position in special:
         if in_clause or in_sentence:
             _mark_all(marks, after_last, position)
         after_last = position + 1
         token = tokens[position]
+        if token in CLAUSE_ENDS:
+            in_clause = False
+            if token in SENTENCE_ENDS:
+                in_sentence = after_whether = False
+            continue
         following = tokens[position + 1] if position + 1 < len(tokens) else ""
         if (token, following) in CLAUSE_PAIRS:
             in_clause, opened_inside = True, in_sentence
             continue
-        if token in CLAUSE_ENDS or token in CONTRASTS:
-            in_clause = False
-            if token in SENTENCE_ENDS or token in CONTRASTS:
-                in_sentence = after_whether = False
+        if token in CONTRASTS:
+            in_clause = in_sentence = after_whether = False
             continue
         if token in HEDGES and in_sentence and not after_whether:
             in_sentence = False
@@ -88,8 +98,37 @@ def negation(tokens: Sequence[str]) -> bytearray:
     return marks
 
 
+def without(tokens: Sequence[str], marks: bytearray, removed: Sequence[int]) -> bytearray:
+    """The marks of the words that stay when hyphens or numbers at some positions, in order, are taken out.
+
+    Words that bound a scope are neither, and only a cue looks at its neighbours: at one
+    before it and at two after it. Where none of these goes, all others keep their marks;
+    else the words that stay are marked anew.
+
+    >>> tokens = "not a twenty - something".split()
+    >>> list(without(tokens, negation(tokens), [3, 4]))
+    [0, 1, 1]
+    """
+    if not _TRIGGERS.isdisjoint(tokens):
+        for position in removed:
+            if not _TRIGGERS.isdisjoint(tokens[max(position - 2, 0) : position + 2]):
+                return negation(_kept(list(tokens), removed))
+    return _kept(marks, removed)
+
+
+def _kept(items: Items, removed: Sequence[int]) -> Items:
+    """What stays when the items at some positions, in order, are taken out."""
+    kept, free = items[:0], 0
+    for position in removed:
+        kept += items[free:position]
+        free = position + 1
+    kept += items[free:]
+    return kept
+
+
 def _mark_all(marks: bytearray, start: int, end: int) -> None:
-    marks[start:end] = bytes([IN_SCOPE]) * (end - start)
+    if start < end:
+        marks[start:end] = _ONE_IN_SCOPE * (end - start)
 
 
 def _opens_sentence(tokens: Sequence[str], position: int) -> bool:

@@ -7,11 +7,12 @@ differently than before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from evenhand.benchmarks.fairface.normalise.age import read_age, read_age_number, read_age_range
+from evenhand.benchmarks.fairface.normalise.attribute import Attribute
 from evenhand.benchmarks.fairface.normalise.gender import read_gender
 from evenhand.benchmarks.fairface.normalise.race import read_race
 from evenhand.benchmarks.fairface.normalise.readings import (
@@ -40,12 +41,10 @@ from evenhand.benchmarks.fairface.normalise.structured import (
     letters_only,
     without_confidences,
 )
-from evenhand.benchmarks.fairface.normalise.text import Passage, final_answer, labelled_values, prepare
+from evenhand.benchmarks.fairface.normalise.text import final_answer, labelled_values, prepare
 
 NORMALISER_VERSION: Final = "1"
 _DEEPEST_VALUE: Final = 4
-_SHORT: Final = 64  # a value this long is likely to come again, and is then not read anew
-_REMEMBERED: Final = 4096
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,18 @@ class Normaliser:
     age_words: bool = True  # option age_words=off (A8)
     strict: bool = False  # option profile=strict
 
+    _gender: Attribute[GenderReading] = field(init=False, repr=False, compare=False)
+    _race: Attribute[RaceReading] = field(init=False, repr=False, compare=False)
+    _age: Attribute[AgeReading] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        read_full_race = partial(read_race, first_of_several=self.first_of_several)
+        read_full_age = partial(read_age, age_words=self.age_words)
+        # A frozen object's own way to set what follows from its options.
+        object.__setattr__(self, "_gender", Attribute("gender", _strict_gender if self.strict else _full_gender))
+        object.__setattr__(self, "_race", Attribute("race", _strict_race if self.strict else read_full_race))
+        object.__setattr__(self, "_age", Attribute("age", _strict_age if self.strict else read_full_age))
+
     def answer(self, raw: Any) -> Answer:
         """All three attributes of a free answer: text, or an object that is already parsed."""
         if raw is None:
@@ -75,12 +86,12 @@ class Normaliser:
     def prose(self, raw: str) -> Answer:
         """All three attributes of a text that has no object with a known key (S6)."""
         passage = final_answer(prepare(without_confidences(raw)))
-        values = labelled_values(passage.text)
+        labelled = labelled_values(passage.text)
         spoken = Spoken(passage.text)
         return Answer(
-            self._gender(*_choose(passage, values, "gender", Mode.PROSE), spoken),
-            self._race(*_choose(passage, values, "race", Mode.PROSE), spoken),
-            self._age(*_choose(passage, values, "age", Mode.PROSE), spoken),
+            self._gender.within(passage, labelled, spoken, Mode.PROSE),
+            self._race.within(passage, labelled, spoken, Mode.PROSE),
+            self._age.within(passage, labelled, spoken, Mode.PROSE),
         )
 
     def gender(self, raw: Any, mode: Mode = Mode.FIELD) -> GenderReading:
@@ -88,19 +99,20 @@ class Normaliser:
         found = self._scalar(raw)
         if isinstance(found, Reason):
             return no_gender(found, "S5")
-        return self._gender(*_locate(found, "gender", mode))
+        return self._gender.of(found, mode)
 
     def race(self, raw: Any, mode: Mode = Mode.FIELD) -> RaceReading:
         """The race that a value known to be about race, or a prose text, states."""
         found = self._scalar(raw)
         if isinstance(found, Reason):
             return no_race(found, "S5")
-        return self._race(*_locate(found, "race", mode))
+        return self._race.of(found, mode)
 
     def age(self, raw: Any, mode: Mode = Mode.FIELD) -> AgeReading:
         """The age that a value known to be about age, or a prose text, states."""
-        number = None if isinstance(raw, str) else _number(raw)
-        if number is not None:
+        if isinstance(raw, str):
+            return self._age.of(raw, mode)
+        if (number := _number(raw)) is not None:
             return read_age_number(number)
         if (ends := _range(raw)) is not None:
             return read_age_range(*ends)
@@ -109,7 +121,7 @@ class Normaliser:
             return found
         if isinstance(found, Reason):
             return no_age(found, "S5")
-        return self._age(*_locate(found, "age", mode))
+        return self._age.of(found, mode)
 
     def fields(self, fields: Fields) -> Answer:
         """All three attributes of a recognised object; an absent key is unknown (S6)."""
@@ -145,75 +157,21 @@ class Normaliser:
             return Reason.SEVERAL if best is None and _all_scores(raw) else best or Reason.NOT_UNDERSTOOD
         return Reason.NOT_UNDERSTOOD
 
-    def _gender(self, passage: Passage, mode: Mode, whole: Spoken | None = None) -> GenderReading:
-        spoken = _spoken(passage, whole)
-        return _short_gender(self, passage) if spoken is None else self._read_gender(passage, spoken)
 
-    def _race(self, passage: Passage, mode: Mode, whole: Spoken | None = None) -> RaceReading:
-        spoken = _spoken(passage, whole)
-        return _short_race(self, passage, mode) if spoken is None else self._read_race(passage, mode, spoken)
-
-    def _age(self, passage: Passage, mode: Mode, whole: Spoken | None = None) -> AgeReading:
-        spoken = _spoken(passage, whole)
-        return _short_age(self, passage, mode) if spoken is None else self._read_age(passage, mode, spoken)
-
-    def _read_gender(self, passage: Passage, spoken: Spoken) -> GenderReading:
-        found = strict_gender(passage.text) if self.strict else read_gender(passage.text, spoken)
-        return found._replace(rules=passage.rules + found.rules) if passage.rules else found
-
-    def _read_race(self, passage: Passage, mode: Mode, spoken: Spoken) -> RaceReading:
-        if self.strict:
-            found = strict_race(passage.text)
-        else:
-            found = read_race(passage.text, mode, spoken, first_of_several=self.first_of_several)
-        return found._replace(rules=passage.rules + found.rules) if passage.rules else found
-
-    def _read_age(self, passage: Passage, mode: Mode, spoken: Spoken) -> AgeReading:
-        if self.strict:
-            found = strict_age(passage.text)
-        else:
-            found = read_age(passage.text, mode, spoken, age_words=self.age_words)
-        return found._replace(rules=passage.rules + found.rules) if passage.rules else found
+def _full_gender(text: str, mode: Mode, spoken: Spoken) -> GenderReading:
+    return read_gender(text, spoken)
 
 
-@lru_cache(_REMEMBERED)
-def _short_gender(reader: Normaliser, passage: Passage) -> GenderReading:
-    return reader._read_gender(passage, Spoken(passage.text))
+def _strict_gender(text: str, mode: Mode, spoken: Spoken) -> GenderReading:
+    return strict_gender(text)
 
 
-@lru_cache(_REMEMBERED)
-def _short_race(reader: Normaliser, passage: Passage, mode: Mode) -> RaceReading:
-    return reader._read_race(passage, mode, Spoken(passage.text))
+def _strict_race(text: str, mode: Mode, spoken: Spoken) -> RaceReading:
+    return strict_race(text)
 
 
-@lru_cache(_REMEMBERED)
-def _short_age(reader: Normaliser, passage: Passage, mode: Mode) -> AgeReading:
-    return reader._read_age(passage, mode, Spoken(passage.text))
-
-
-def _spoken(passage: Passage, whole: Spoken | None) -> Spoken | None:
-    """The words of a passage, or None when it is short enough to be remembered."""
-    if whole is not None and "P8" not in passage.rules:
-        return whole
-    return None if len(passage.text) <= _SHORT else Spoken(passage.text)
-
-
-def _locate(raw: str, attribute: str, mode: Mode) -> tuple[Passage, Mode]:
-    return _locate_short(raw, attribute, mode) if len(raw) <= _SHORT else _locate_any(raw, attribute, mode)
-
-
-def _locate_any(raw: str, attribute: str, mode: Mode) -> tuple[Passage, Mode]:
-    passage = final_answer(prepare(raw))
-    return _choose(passage, labelled_values(passage.text), attribute, mode)
-
-
-_locate_short = lru_cache(_REMEMBERED)(_locate_any)
-
-
-def _choose(passage: Passage, values: Mapping[str, str], attribute: str, mode: Mode) -> tuple[Passage, Mode]:
-    if attribute in values:
-        return Passage(values[attribute], Mode.FIELD, (*passage.rules, "P8")), Mode.FIELD
-    return passage, mode
+def _strict_age(text: str, mode: Mode, spoken: Spoken) -> AgeReading:
+    return strict_age(text)
 
 
 def _number(raw: Any) -> float | None:

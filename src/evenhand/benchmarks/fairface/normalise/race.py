@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from evenhand.benchmarks.fairface.normalise.negation import CLAUSE_ENDS, CONTRASTS
+from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, CLAUSE_ENDS, CONTRASTS
 from evenhand.benchmarks.fairface.normalise.race_lexicon import (
+    ALONE,
     ASIAN,
+    BEGINNINGS,
     COLOURS,
     DESCRIPTORS,
+    FIRST_WORDS,
     FUNCTION_WORDS,
     LEXICON,
     MIXED,
@@ -21,7 +24,6 @@ from evenhand.benchmarks.fairface.normalise.race_lexicon import (
     WEARING,
 )
 from evenhand.benchmarks.fairface.normalise.readings import Mode, RaceReading, Reason, no_race
-from evenhand.benchmarks.fairface.normalise.refusals import why_nothing
 from evenhand.benchmarks.fairface.normalise.spoken import Spoken
 from evenhand.benchmarks.fairface.taxonomy import COARSE_OF, UNKNOWN
 
@@ -50,25 +52,28 @@ def read_race(text: str, mode: Mode, spoken: Spoken | None = None, *, first_of_s
     >>> read_race("white or hispanic", Mode.FIELD).reason.value
     'several classes'
     """
-    spoken = (spoken or Spoken(text)).unhyphenated
+    spoken = spoken or Spoken(text)
     tokens = spoken.tokens
+    hyphens = _hyphens(tokens) if "-" in tokens else []
+    if hyphens:
+        tokens = [token for token in tokens if token != "-"]
     if not tokens:
         return no_race(Reason.EMPTY)
     terms = find_terms(tokens)
     if not terms:
-        return no_race(why_nothing(text))
-    marks = spoken.marks
+        return no_race(spoken.why_nothing)
+    marks = spoken.marks_without(hyphens)
     asserted: list[Term] = []
     negated = coloured = False
-    colours = [term for term in terms if _is_colour(term, tokens)]
-    said_of_objects = _object_before(tokens) if colours and mode is Mode.PROSE else None
-    starts = {term.start for term in terms} if colours else set()
-    for term in terms:
-        if term.label == NEUTRAL:
+    unmarked = marks.count(ASSERTED) == len(marks)
+    colours = _Colours(tokens, mode)
+    for place, term in enumerate(terms):
+        start, length, label = term
+        if label == NEUTRAL:
             continue
-        if any(marks[term.start : term.start + term.length]):
+        if not unmarked and any(marks[start : start + length]):
             negated = True
-        elif term in colours and not _said_of_a_person(term, tokens, said_of_objects, starts):
+        elif length == 1 and tokens[start] in COLOURS and not colours.are_said_of_a_person(terms, place):
             coloured = True
         else:
             asserted.append(term)
@@ -76,7 +81,7 @@ def read_race(text: str, mode: Mode, spoken: Spoken | None = None, *, first_of_s
     if not asserted:
         if negated:
             return no_race(Reason.NEGATED, *rules)
-        return no_race(Reason.OUTSIDE, "R4") if not coloured else no_race(why_nothing(text), *rules)
+        return no_race(Reason.OUTSIDE, "R4") if not coloured else no_race(spoken.why_nothing, *rules)
     return _decide(asserted, tokens, rules, first_of_several)
 
 
@@ -88,19 +93,28 @@ def find_terms(tokens: Sequence[str]) -> list[Term]:
     """
     found: list[Term] = []
     free = 0
-    for position in [at for at, token in enumerate(tokens) if token in LEXICON]:
-        if position < free:
-            continue
-        for phrase, label in LEXICON[tokens[position]]:
-            length = len(phrase)
-            if length == 1 or tuple(tokens[position : position + length]) == phrase:
-                found.append(Term(position, length, label))
-                free = position + length
-                break
+    for position in [at for at, token in enumerate(tokens) if token in FIRST_WORDS]:
+        if position >= free and (term := _term_at(tokens, position)):
+            found.append(term)
+            free = position + term.length
     return found
 
 
+def _term_at(tokens: Sequence[str], position: int) -> Term | None:
+    """The longest phrase that begins at a position."""
+    first = tokens[position]
+    if tuple(tokens[position : position + 2]) in BEGINNINGS:
+        for phrase, label in LEXICON[first]:
+            length = len(phrase)
+            if length == 1 or tuple(tokens[position : position + length]) == phrase:
+                return Term(position, length, label)
+        return None
+    return Term(position, 1, ALONE[first]) if first in ALONE else None
+
+
 def _decide(asserted: list[Term], tokens: Sequence[str], rules: tuple[str, ...], first_of_several: bool) -> RaceReading:
+    if len(asserted) == 1 and (only := asserted[0].label) in COARSE_OF:
+        return RaceReading(COARSE_OF[only], only, (*rules, "R1"))
     labels = {term.label for term in asserted}
     if MIXED in labels or OUTSIDE in labels:
         return no_race(Reason.OUTSIDE, *rules, "R3")
@@ -138,42 +152,58 @@ def _offers_asian_or_indian(asserted: Sequence[Term], tokens: Sequence[str]) -> 
     return False
 
 
-def _is_colour(term: Term, tokens: Sequence[str]) -> bool:
-    return term.length == 1 and tokens[term.start] in COLOURS
+def _hyphens(tokens: Sequence[str]) -> list[int]:
+    """The positions of the hyphens, which are few: each is looked for from the one before it."""
+    found: list[int] = []
+    for _ in range(tokens.count("-")):
+        found.append(tokens.index("-", found[-1] + 1 if found else 0))
+    return found
 
 
-def _said_of_a_person(term: Term, tokens: Sequence[str], object_before: bytearray | None, starts: set[int]) -> bool:
-    """Rule R2: whether `black` or `white` is said of a person; `object_before` is None in field mode."""
-    position = term.start + 1
-    person = False
-    for _ in range(_MAX_DESCRIPTORS + 1):
-        if position >= len(tokens):
-            break
-        token = tokens[position]
-        if token in OBJECT_NOUNS:
-            return False
-        person = person or token in PERSON_NOUNS
-        if token not in DESCRIPTORS:
-            break
-        position += 1
-    if object_before is None or person:
-        return True
-    following = tokens[term.start + 1] if term.start + 1 < len(tokens) else "."
-    predicated = (
-        following in _CLAUSE_BREAKS or following == "/" or following in FUNCTION_WORDS or term.start + 1 in starts
-    )
-    before = tokens[term.start - 1] if term.start else ""
-    return predicated and before != "in" and not object_before[term.start]
+class _Colours:
+    """Rule R2: whether `black` or `white` is said of a person; asked from left to right."""
 
+    __slots__ = ("asked", "mode", "object_at_asked", "tokens")
 
-def _object_before(tokens: Sequence[str]) -> bytearray:
-    """Per word: 1 when, walking back in the clause, an object or a garment comes before a person."""
-    marks = bytearray(len(tokens))
-    state = 0
-    for position, token in enumerate(tokens):
-        marks[position] = state
-        if token in PERSON_NOUNS or token in _CLAUSE_BREAKS:
-            state = 0
-        elif token in OBJECT_NOUNS or token in WEARING:
-            state = 1
-    return marks
+    def __init__(self, tokens: Sequence[str], mode: Mode) -> None:
+        self.tokens = tokens
+        self.mode = mode
+        self.asked = 0
+        self.object_at_asked = False
+
+    def are_said_of_a_person(self, terms: Sequence[Term], place: int) -> bool:
+        """Whether the colour that is the term at a place is said of a person."""
+        tokens, start = self.tokens, terms[place].start
+        person = False
+        for token in tokens[start + 1 : start + 2 + _MAX_DESCRIPTORS]:
+            if token in OBJECT_NOUNS:
+                return False
+            person = person or token in PERSON_NOUNS
+            if token not in DESCRIPTORS:
+                break
+        if self.mode is Mode.FIELD or person:
+            return True
+        following = tokens[start + 1] if start + 1 < len(tokens) else "."
+        predicated = (
+            following in _CLAUSE_BREAKS
+            or following == "/"
+            or following in FUNCTION_WORDS
+            or (place + 1 < len(terms) and terms[place + 1].start == start + 1)
+        )
+        before = tokens[start - 1] if start else ""
+        return predicated and before != "in" and not self.object_before(start)
+
+    def object_before(self, position: int) -> bool:
+        """Whether, walking back in the clause, an object or a garment comes before a person.
+
+        The walk ends where the last one began, so that no word is looked at twice.
+        """
+        for token in reversed(self.tokens[self.asked : position]):
+            if token in PERSON_NOUNS or token in _CLAUSE_BREAKS:
+                self.object_at_asked = False
+                break
+            if token in OBJECT_NOUNS or token in WEARING:
+                self.object_at_asked = True
+                break
+        self.asked = position
+        return self.object_at_asked

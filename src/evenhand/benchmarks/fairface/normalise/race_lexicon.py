@@ -115,3 +115,8 @@ def _by_first_word() -> Mapping[str, tuple[Phrase, ...]]:
 
 
 LEXICON: Final = _by_first_word()  # first word → its phrases, longest first
+FIRST_WORDS: Final = frozenset(LEXICON)
+ALONE: Final = {  # words that are phrases themselves
+    phrase.words[0]: phrase.label for phrase in reversed(list(_listed())) if len(phrase.words) == 1
+}
+BEGINNINGS: Final = frozenset(words[:2] for words, _ in _listed() if len(words) > 1)  # of all the other phrases

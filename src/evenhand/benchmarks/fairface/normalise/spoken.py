@@ -1,8 +1,12 @@
-"""The words of a text with what several readers ask of them, found once."""
+"""The words of a text with what several readers ask of them, found once and only when asked for."""
 
 from __future__ import annotations
 
-from evenhand.benchmarks.fairface.normalise.negation import negation
+from collections.abc import Sequence
+
+from evenhand.benchmarks.fairface.normalise.negation import negation, without
+from evenhand.benchmarks.fairface.normalise.readings import Reason
+from evenhand.benchmarks.fairface.normalise.refusals import why_nothing
 from evenhand.benchmarks.fairface.normalise.text import words
 
 
@@ -12,14 +16,24 @@ class Spoken:
     >>> spoken = Spoken("not middle-aged but young")
     >>> spoken.tokens, list(spoken.marks)
     (['not', 'middle', '-', 'aged', 'but', 'young'], [0, 1, 1, 1, 0, 0])
-    >>> Spoken("middle-aged").unhyphenated.tokens
-    ['middle', 'aged']
+    >>> list(spoken.marks_without([2]))
+    [0, 1, 1, 0, 0]
     """
 
-    def __init__(self, text: str, tokens: list[str] | None = None) -> None:
+    __slots__ = ("_marks", "_reason", "_tokens", "text")
+
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = words(text) if tokens is None else tokens
+        self._tokens: list[str] | None = None
         self._marks: bytearray | None = None
+        self._reason: Reason | None = None
+
+    @property
+    def tokens(self) -> list[str]:
+        """The words and signs in their order."""
+        if self._tokens is None:
+            self._tokens = words(self.text)
+        return self._tokens
 
     @property
     def marks(self) -> bytearray:
@@ -29,10 +43,12 @@ class Spoken:
         return self._marks
 
     @property
-    def unhyphenated(self) -> Spoken:
-        """The same words without the hyphens between them."""
-        return Spoken(self.text, [token for token in self.tokens if token != "-"]) if "-" in self.tokens else self
+    def why_nothing(self) -> Reason:
+        """The reason code of the text where a reader finds no term in it."""
+        if self._reason is None:
+            self._reason = why_nothing(self.text, self.tokens)
+        return self._reason
 
-    def marks_of(self, tokens: list[str]) -> bytearray:
-        """The marks of other words made of the same text; these are often equal to ours."""
-        return self.marks if tokens == self.tokens else negation(tokens)
+    def marks_without(self, removed: Sequence[int]) -> bytearray:
+        """The marks of the words that stay when those at some positions, in order, are taken out."""
+        return without(self.tokens, self.marks, removed) if removed else self.marks

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.lenient import parse
+from evenhand.benchmarks.fairface.normalise.memory import Memory
 
 GENDER_KEYS: Final = ("dominantgender", "gender", "sex", "perceivedgender", "apparentgender", "predictedgender")
 RACE_KEYS: Final = (
@@ -50,7 +51,9 @@ VALUE_KEYS: Final = ("label", "value", "answer", "prediction", "name")
 RANGE_KEYS: Final = (("min", "max"), ("low", "high"), ("lower", "upper"), ("from", "to"), ("lo", "hi"))
 
 _KNOWN: Final = frozenset(GENDER_KEYS + RACE_KEYS + AGE_KEYS)
+_JSON: Final = json.JSONDecoder()
 _NOT_LETTERS: Final = re.compile(r"[^a-z]+")
+_LETTERS: Final = Memory(lambda key: _NOT_LETTERS.sub("", key.lower()))
 _BRACKETS_AND_QUOTES: Final = re.compile(r"[{}\[\]\"'\\]")
 _OPENS_STRING_AFTER: Final = frozenset("{[(,:")
 _DEEPEST_RETRY: Final = 4  # levels of brackets looked into when the outer ones can't be parsed
@@ -118,10 +121,10 @@ def _only_object(text: str, first: int) -> dict[str, Any] | None:
     if last < first or text.find("{", last) >= 0 or _is_confidence(text, first):
         return None
     try:
-        value = json.loads(text[first : last + 1])
+        value, end = _JSON.raw_decode(text, first)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return value if end == last + 1 and isinstance(value, dict) else None
 
 
 def without_confidences(text: str) -> str:
@@ -158,8 +161,12 @@ def fields_of(value: Any) -> Fields | None:
 
 
 def letters_only(key: str) -> str:
-    """A key as it is compared: lower case, letters alone (S4)."""
-    return _NOT_LETTERS.sub("", key.lower())
+    """A key as it is compared: lower case, letters alone (S4).
+
+    >>> letters_only("Age (years)")
+    'ageyears'
+    """
+    return _LETTERS[key]
 
 
 def best_scored(scores: Mapping[str, Any]) -> str | None:
@@ -190,14 +197,18 @@ def as_number(value: Any) -> float | None:
 
 
 def _letters_only(value: Mapping[Any, Any]) -> dict[str, Any]:
-    return {letters_only(str(key)): inner for key, inner in value.items()}
+    return {_LETTERS[str(key)]: inner for key, inner in value.items()}
 
 
 def _by_precedence(keys: Mapping[str, Any], rule: str = "S1") -> Fields:
-    def first(names: tuple[str, ...]) -> Any:
-        return next((keys[name] for name in names if name in keys), ABSENT)
+    return Fields(_first(keys, GENDER_KEYS), _first(keys, RACE_KEYS), _first(keys, AGE_KEYS), rule)
 
-    return Fields(first(GENDER_KEYS), first(RACE_KEYS), first(AGE_KEYS), rule)
+
+def _first(keys: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    for name in names:
+        if name in keys:
+            return keys[name]
+    return ABSENT
 
 
 class _Span(NamedTuple):
