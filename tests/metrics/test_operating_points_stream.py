@@ -49,15 +49,29 @@ def check(convention: Convention, seed: int, digits: int | None) -> None:
         assert (one.tar, one.fmr, one.false_accepts) == (other.tar, other.fmr, other.false_accepts)
 
 
-def test_a_curve_that_never_bends_is_refused_when_it_would_take_too_much_memory(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("most", [4, 8, 64])
+@pytest.mark.parametrize("digits", [None, 2])
+def test_what_lies_beyond_a_few_bins_is_looked_at_in_turn(
+    most: int, digits: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operating_points_stream, "SORTED_WHOLE", 0)
-    monkeypatch.setattr(operating_points_stream, "MOST_BINS", 8)
-    score = np.concatenate([np.linspace(-0.9, 0.8, 20_000), [0.9]]).astype(np.float32)
-    same = np.arange(len(score)) == 20_000
-    with pytest.raises(ValueError, match="no bend within 8 bins"):
-        streamed_readings(lambda: blocks_of(score, same), [0.5], Convention.NEAREST)
+    monkeypatch.setattr(operating_points_stream, "MOST_BINS", most)
+    check(Convention.NEAREST, 5, digits)
+
+
+@pytest.mark.parametrize("bend", [None, -0.9, 0.1, 0.3, 0.7999])
+def test_the_next_bend_of_a_straight_curve_is_found_however_far_away(
+    bend: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operating_points_stream, "SORTED_WHOLE", 0)
+    monkeypatch.setattr(operating_points_stream, "MOST_BINS", 64)
+    impostors = np.unique(np.linspace(-0.9, 0.8, 20_000).astype(np.float32))
+    twice = [] if bend is None else [impostors[np.abs(impostors - bend).argmin()]]  # tied impostors: the curve bends
+    score = np.concatenate([impostors, twice, [0.9]]).astype(np.float32)
+    same = np.arange(len(score)) == len(score) - 1
+    for rate in (0.2, 0.5, 0.9):
+        expected = readings(Side.of(score[same]), Side.of(score[~same]), [rate], Convention.NEAREST)
+        assert streamed_readings(lambda: blocks_of(score, same), [rate], Convention.NEAREST) == expected
 
 
 def test_a_window_of_the_curve_gives_the_nearest_point_of_the_whole() -> None:

@@ -78,30 +78,3 @@ def test_zero_and_minus_zero_are_one_score() -> None:
 def test_a_score_that_is_not_a_number_is_refused() -> None:
     with pytest.raises(ValueError, match="block 0"):
         first_pass([Block(np.array([np.nan], dtype=np.float32), np.array([False]))])
-
-
-@pytest.mark.slow
-def test_a_hundred_million_scores_fit_into_little_memory() -> None:
-    import resource
-
-    def stream() -> object:
-        for number in range(100):
-            rng = np.random.default_rng(number)
-            score = rng.standard_normal(1_000_000, dtype=np.float32)
-            same = np.zeros(len(score), dtype=np.bool_)
-            same[:200] = True
-            score[:200] += 4
-            yield Block(score, same)
-
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    rates = (1e-6, 1e-4, 1e-2, 1e-1)
-    genuine, impostor = streamed_sides(stream, rates)
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    assert grown < 500
-    assert impostor.total == 100 * (1_000_000 - 200)
-    top = np.sort(np.concatenate([np.sort(block.score[~block.same])[-200_000:] for block in stream()]))[::-1]
-    for rate in rates:
-        k = int(rate * impostor.total)
-        if k < 200_000:
-            assert impostor.refused_at(rate) == top[k]
-    assert 0.9 < tar_at_far(genuine, impostor, 0.1).tar <= 1

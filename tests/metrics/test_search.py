@@ -8,16 +8,15 @@ import pytest
 from evenhand.core.metric import Curve, Undefined
 from evenhand.core.records import Records
 from evenhand.metrics.search import (
-    ANY_RANK,
     Cmc,
     OpenSetSearch,
     fnir_name,
     fpir_name,
     identification_trade_off,
     rank_name,
-    ranks_of,
     tpir_name,
 )
+from evenhand.metrics.search_readings import ANY_RANK, ranks_of
 
 # Gallery 0: four mated probes and three strangers.
 MATE = [0.9, 0.7, 0.5, -np.inf]

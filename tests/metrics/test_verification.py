@@ -31,6 +31,13 @@ def rows(score: list[float], same: list[bool], dtype: type = np.float32) -> Reco
     return Records({"score": np.array(score, dtype=dtype), "same": np.array(same)}, {})
 
 
+def test_measuring_leaves_the_rows_as_they_are() -> None:
+    some = rows([0.3, 0.9, 0.1, 0.5], [True, True, False, False])
+    state = Verification("1:1").measure(some)
+    assert state.genuine.score.tolist() == sorted(state.genuine.score.tolist())
+    np.testing.assert_array_equal(some["score"], np.array([0.3, 0.9, 0.1, 0.5], dtype=np.float32))
+
+
 def test_the_allowed_number_of_false_accepts_loses_none_to_rounding() -> None:
     assert allowed_accepts(8_000_000, 1e-5) == 80
     assert allowed_accepts(10, 0.3) == 3  # 0.3 · 10 is 3.0000000000000004 or less, never mind

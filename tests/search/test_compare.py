@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from evenhand.engines import parse
 from evenhand.search import compare
 from evenhand.search.compare import pair_scores
 from evenhand.search.enrol import Templates
@@ -29,6 +30,14 @@ def test_tiles_of_any_size_give_the_cosine_of_each_pair(
     first, second = rng.integers(0, 100, pairs), rng.integers(0, 100, pairs)
     expected = np.einsum("ij,ij->i", some.vectors[first].astype(np.float64), some.vectors[second].astype(np.float64))
     np.testing.assert_allclose(pair_scores(some, first, second), expected, atol=1e-6)
+
+
+def test_threads_and_one_worker_find_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "_TILE", 32)
+    some = templates(100)
+    first, second = np.repeat(np.arange(100), 100), np.tile(np.arange(100), 100)
+    here = pair_scores(some, first, second, engine=parse("serial"))
+    np.testing.assert_array_equal(here, pair_scores(some, first, second, engine=parse("threads:2")))
 
 
 def test_a_pair_with_a_failure_to_enrol_scores_minus_infinity() -> None:

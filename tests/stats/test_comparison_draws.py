@@ -12,7 +12,7 @@ import pytest
 from evenhand.core.measure import tally
 from evenhand.core.metric import Metric
 from evenhand.core.records import Attribute, Records, groups_of
-from evenhand.metrics import verification_draws
+from evenhand.metrics import verification_conventions, verification_tails
 from evenhand.metrics.operating_points import Convention
 from evenhand.metrics.verification import Separation, Verification
 from evenhand.stats import Settings, analyse
@@ -21,6 +21,7 @@ from evenhand.stats.resample import Weights, weight_blocks
 from evenhand.stats.tables import Layout, layout
 
 RATES = (0.0, 1e-3, 1e-2, 0.1, 0.5, 1.0)
+EVERY_CONVENTION = Verification("1:1", RATES, tuple(Convention))
 
 
 def comparisons(seed: int, *, ties: bool = False, dtype: type = np.float32, rows: int = 3000) -> Records:
@@ -54,7 +55,9 @@ def weights_of(places: Layout, draws: int) -> Iterator[Weights]:
 
 
 @pytest.mark.parametrize(("ties", "dtype"), [(False, np.float32), (True, np.float32), (True, np.float64)])
-@pytest.mark.parametrize("metric", [Verification("1:1", RATES), Separation("1:1")], ids=["rates", "separation"])
+@pytest.mark.parametrize(
+    "metric", [Verification("1:1", RATES), EVERY_CONVENTION, Separation("1:1")], ids=["rates", "all", "separation"]
+)
 def test_the_quick_way_finds_the_same_numbers(metric: Metric[Any], ties: bool, dtype: type) -> None:
     whole = tally(comparisons(2, ties=ties, dtype=dtype), [metric], ["gender"])
     places = layout(whole.cells, groups_of(whole.cells, ["gender"], 1))
@@ -67,14 +70,14 @@ def test_the_quick_way_finds_the_same_numbers(metric: Metric[Any], ties: bool, d
 
 
 def test_the_tail_grows_when_a_draw_needs_more_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verification_draws, "_SPARE", 0.0)
-    monkeypatch.setattr(verification_draws, "_BIN", 4)
+    monkeypatch.setattr(verification_tails, "_SPARE", 0.0)
+    monkeypatch.setattr(verification_tails, "_BIN", 4)
     test_the_quick_way_finds_the_same_numbers(Verification("1:1", RATES), True, np.float32)
     test_the_quick_way_finds_the_same_numbers(Separation("1:1"), False, np.float32)
 
 
 def test_many_people_need_no_table_of_every_two_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verification_draws, "_MOST_UNITS", 3)
+    monkeypatch.setattr(verification_tails, "_MOST_UNITS", 3)
     test_the_quick_way_finds_the_same_numbers(Verification("1:1", RATES), False, np.float32)
 
 
@@ -89,8 +92,19 @@ def test_the_area_moves_to_first_order_as_it_moves_in_full() -> None:
     assert quick.std(axis=0) == pytest.approx(slow.std(axis=0), rel=0.1, nan_ok=True)
 
 
-def test_other_conventions_are_drawn_by_weighing_everything() -> None:
-    metric = Verification("1:1", (0.1,), (Convention.EXACT, Convention.NEAREST))
+@pytest.mark.parametrize("reach", [1, 3, 1 << 20])
+@pytest.mark.parametrize("ties", [False, True])
+def test_other_conventions_are_read_around_the_threshold_however_little_is_looked_at_first(
+    monkeypatch: pytest.MonkeyPatch, reach: int, ties: bool
+) -> None:
+    monkeypatch.setattr(verification_conventions, "_REACH", reach)
+    monkeypatch.setattr(verification_tails, "_SPARE", 0.0)
+    monkeypatch.setattr(verification_tails, "_BIN", 4)
+    test_the_quick_way_finds_the_same_numbers(EVERY_CONVENTION, ties, np.float32)
+
+
+def test_other_conventions_alone_have_intervals() -> None:
+    metric = Verification("1:1", (0.1,), (Convention.NEAREST,))
     found = analyse(tally(comparisons(5, rows=400), [metric]), settings=Settings(draws=8, permutations=0))
     assert all(estimate.low is not None for estimate in found.estimates)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand import api
+from evenhand import api, registry
 from evenhand.cli.catalogue import Json, Set
 from evenhand.cli.console import escape, out, print_json, progress, warn
 from evenhand.cli.evaluating import Data, EngineName, Runs
@@ -74,8 +74,9 @@ def predict(
             for sample, reason in list(outcome.unanswered.items())[:5]:
                 console.print(f"  {escape(str(sample))}: {escape(str(reason))}", style="dim", soft_wrap=True)
             console.print(f"predictions: {escape(str(outcome.file))}", soft_wrap=True)
+            takes = registry.question(task.strip()).serves or task.strip()
             console.print(
-                f"next: evenhand evaluate {escape(task)} {escape(str(outcome.file))} --data {escape(str(data))}",
+                f"next: evenhand evaluate {escape(takes)} {escape(str(outcome.file))} --data {escape(str(data))}",
                 style="dim",
                 soft_wrap=True,
             )

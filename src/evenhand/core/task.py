@@ -243,6 +243,7 @@ class Question(Generic[T, P]):
     load_kept: Callable[[Path, Any, Path], Dataset[T]] | None = None
     # A model of the house from an object written to the family's published contract; None for any other object.
     adapt: Adapt | None = None
+    serves: str = ""  # the task that takes the answers, where a question can't be evaluated by its own name
 
     def open(self, data: Path, options: Any, cache: Path | None = None) -> Dataset[T]:
         """The data; what was parsed is kept below `cache` (RUNS/.cache), where the family can make use of it."""

@@ -45,7 +45,8 @@ class Counts(Metric[Events]):
         found = []
         for _, column, value in self.sorts:
             inside = np.asarray(rows[column] == value)
-            found.append(tally(inside if counted is None else inside & counted, cells, size))
+            inside = inside if counted is None else inside & counted
+            found.append(np.array([np.count_nonzero(inside)]) if size == 1 else tally(inside, cells, size))
         return Events(np.stack(found, axis=1))
 
     def result(self, part: Events, whole: Events) -> Mapping[str, Column]:

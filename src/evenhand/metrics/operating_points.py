@@ -50,8 +50,13 @@ class Side:
     @classmethod
     def of(cls, scores: Array) -> Side:
         """All scores of a class, in any order, each counting once."""
-        ordered = np.sort(np.asarray(scores))
-        return cls(ordered, None, len(ordered))
+        return cls.of_own(np.array(scores))
+
+    @classmethod
+    def of_own(cls, scores: Array) -> Side:
+        """As `of`, of an array that nobody else uses: it is sorted in place, which spares a copy."""
+        scores.sort()
+        return cls(scores, None, len(scores))
 
     @classmethod
     def weighted(cls, scores: Array, weights: Array, total: float | None = None, *, complete: bool = True) -> Side:
@@ -221,38 +226,39 @@ def nearest_readings(
         taken *= 4
 
 
-def nearest_between(
-    genuine: Side, impostor: Side, fars: Sequence[float], ranges: Sequence[tuple[float, float]] | None
-) -> list[Reading] | None:
-    """Readings by the convention `nearest` when only some ranges of impostor scores are known one by one.
+Range = tuple[float, float]  # of scores, without its ends; infinite: and everything beyond
 
-    Between the ranges impostors may be summed up; which points a curve keeps is known strictly inside. None
-    when, for some rate, a point outside might be nearer. `ranges` of None: everything is known.
+
+def nearest_between(
+    genuine: Side, impostor: Side, far: float, ranges: Sequence[Range], seen: Range, best: Reading | None = None
+) -> tuple[Reading | None, bool]:
+    """The reading by the convention `nearest` when only some ranges of impostor scores are known one by one.
+
+    Elsewhere impostors may be summed up; which points a curve keeps is known inside the ranges. `best` is the nearest
+    point of those that were `seen` before. Comes back with whether no point outside of what was seen can be nearer.
     """
-    if not genuine.total or not impostor.total:
-        return [NOTHING for _ in fars]
     false, true, threshold = full_curve(genuine, impostor)
     bends = np.ones(len(false), dtype=np.bool_)
     if len(false) >= 4:
         bends[2:-1] = (np.diff(false[1:], 2) != 0) | (np.diff(true[1:], 2) != 0)
-    known = np.ones(len(false), dtype=np.bool_)
-    if ranges is not None:
-        known[:] = False
-        for low, high in ranges:  # infinite: and everything beyond
-            known |= ((threshold > low) | (low == -np.inf)) & ((threshold < high) | (high == np.inf))
-    found = []
-    rates = false / impostor.total
-    for far in fars:
-        kept = bends & known
-        if not kept.any():
-            return None
-        here = _nearest_readings((false[kept], true[kept], threshold[kept]), genuine.total, impostor.total, [far])[0]
-        off = abs(here.fmr - far)
-        rivals = ~known & (np.abs(rates - far) <= off)
-        if rivals.any():
-            return None
-        found.append(here)
-    return found
+    kept = bends & np.any([_inside(threshold, each) for each in ranges], axis=0)
+    if kept.any():
+        curve = false[kept], true[kept], threshold[kept]
+        here = _nearest_readings(curve, genuine.total, impostor.total, [far])[0]
+        # Among equally near points the largest rate, then the last point.
+        best = min(
+            (each for each in (best, here) if each is not None),
+            key=lambda each: (abs(each.fmr - far), -each.false_accepts, each.threshold),
+        )
+    if best is None:
+        return None, False
+    rivals = ~_inside(threshold, seen) & (np.abs(false / impostor.total - far) <= abs(best.fmr - far))
+    return best, not rivals.any()
+
+
+def _inside(threshold: Array, limits: Range) -> Array:
+    low, high = limits
+    return np.asarray(((threshold > low) | (low == -np.inf)) & ((threshold < high) | (high == np.inf)))
 
 
 def exact_threshold(genuine: Side, impostor: Side, far: float) -> float:

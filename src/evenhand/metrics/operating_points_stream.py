@@ -2,31 +2,32 @@
 
 The convention `nearest` keeps the points at which the curve bends, and takes the one whose rate is nearest. To know
 the bends around a rank every distinct score there must be known, until one is found on either side. Mostly that is
-inside the bin of scores that the rank lies in; else the stream is passed once more, over a wider range of bins.
+inside the bin of scores that the rank lies in; else the stream is passed once more, over a wider range of bins, and
+where that would take too much memory, over the next bins on both sides, until a bend is met.
 A stream with few impostors is simply sorted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.metrics.operating_points import NEAREST, Convention, Reading, Side, nearest_between, readings
+from evenhand.metrics.operating_points import NEAREST, NOTHING, Convention, Reading, Side, nearest_between, readings
 from evenhand.metrics.score_stream import FirstPass, Plan, Stream, first_pass, from_keys, second_pass, streamed_sides
 
 SORTED_WHOLE = 1 << 24
 """Up to so many impostors are sorted all together: 64 MB."""
 MOST_BINS = 256
-"""So many bins are counted score by score at most: 128 MB."""
+"""So many bins are counted score by score at a time: 128 MB."""
 
 
 def streamed_readings(stream: Stream, rates: Sequence[float], convention: Convention) -> list[Reading]:
     """TAR at FAR of a stream under any convention, as from all scores at once.
 
-    Raises ValueError when the curve is straight over more than `MOST_BINS` bins around a rate, and the convention
-    is `nearest`.
+    Where the curve is straight over many bins around a rate, the convention `nearest` reads the stream many times.
 
     >>> from evenhand.metrics.score_stream import Block
     >>> scores, same = np.array([0.9, 0.4, 0.5, 0.1], dtype=np.float32), np.array([True, True, False, False])
@@ -43,22 +44,59 @@ def streamed_readings(stream: Stream, rates: Sequence[float], convention: Conven
 
 
 def _nearest(stream: Stream, first: FirstPass, genuine: Side, rate: float) -> Reading:
+    if not genuine.total:
+        return NOTHING
     occupied = np.flatnonzero(first.impostors)
-    around = 0
+    walk = _Walk.begun(int(np.searchsorted(occupied, _bin_of(first, rate))), len(occupied) - 1)
+    best: Reading | None = None
     while True:
-        plan = _plan(first, occupied, rate, around)
-        if len(plan.bins) > MOST_BINS:
-            raise ValueError(
-                f"at the rate {rate:g} the curve has no bend within {MOST_BINS} bins of scores: `nearest` can't be "
-                "read in bounded memory"
-            )
-        second = second_pass(stream(), plan)
-        everything = len(plan.bins) == len(occupied)
-        ranges = None if everything else _exact_ranges(plan.bins, occupied, second.inside)
-        found = nearest_between(genuine, second.impostor(), [rate], ranges)
-        if found is not None:
-            return found[0]
-        around = 4 * around + 1
+        bins = occupied[walk.looked_at()]
+        second = second_pass(stream(), _plan(first, bins))
+        ranges = _exact_ranges(bins, occupied, second.inside)
+        seen = -np.inf if walk.low == 0 else ranges[0][0], np.inf if walk.high == walk.last else ranges[-1][1]
+        best, is_settled = nearest_between(genuine, second.impostor(), rate, ranges, seen, best)
+        if is_settled:
+            assert best is not None
+            return best
+        walk = walk.further()
+
+
+class _Walk(NamedTuple):
+    """Which of the occupied bins are looked at score by score: those around the rank, then further and further."""
+
+    centre: int
+    last: int
+    low: int  # what was seen, with what is looked at now: from here
+    high: int  # to here
+    runs: tuple[tuple[int, int], ...]  # what is looked at now
+
+    @classmethod
+    def begun(cls, centre: int, last: int) -> _Walk:
+        return cls(centre, last, centre, centre, ((centre, centre),))
+
+    def looked_at(self) -> NDArray[np.int64]:
+        return np.unique(np.concatenate([np.arange(low, high + 1) for low, high in self.runs]))
+
+    def further(self) -> _Walk:
+        """A wider range while it fits; then the next bins on both sides.
+
+        Whether the curve bends at a score is known when its neighbours are, so two bins are looked at again.
+        """
+        around = 4 * max(self.centre - self.low, self.high - self.centre) + 1
+        if 2 * around + 1 <= MOST_BINS:
+            low, high = max(self.centre - around, 0), min(self.centre + around, self.last)
+            return self._replace(low=low, high=high, runs=((low, high),))
+        step = max(MOST_BINS // 2 - 2, 1)
+        low, high = max(self.low - step, 0), min(self.high + step, self.last)
+        down = ((low, min(self.low + 1, self.last)),) if self.low > 0 else ()
+        up = ((max(self.high - 1, 0), high),) if self.high < self.last else ()
+        return self._replace(low=low, high=high, runs=(*down, *up))
+
+
+def _bin_of(first: FirstPass, rate: float) -> int:
+    """The bin that the rank lies in; the lowest when everything may be accepted."""
+    found = first.plan([rate]).bins
+    return int(found[0] if len(found) else first.plan([np.nextafter(1.0, 0.0)]).bins[0])
 
 
 def _impostors(stream: Stream) -> NDArray[np.float32]:
@@ -66,18 +104,11 @@ def _impostors(stream: Stream) -> NDArray[np.float32]:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.float32)
 
 
-def _plan(first: FirstPass, occupied: NDArray[np.int64], rate: float, around: int) -> Plan:
-    """The bin of the rank and so many occupied ones on both sides."""
-    plan = first.plan([rate])
-    if not len(plan.bins) and len(occupied):  # everything may be accepted: the end of the curve
-        plan = first.plan([np.nextafter(1.0, 0.0)])
-    if not around or not len(plan.bins):
-        return plan
-    place = np.searchsorted(occupied, plan.bins)[:, None] + np.arange(-around, around + 1)
-    bins = occupied[np.unique(np.clip(place, 0, len(occupied) - 1))]
+def _plan(first: FirstPass, bins: NDArray[np.int64]) -> Plan:
+    """Look into these bins, and cut at their edges as well as at all genuine scores."""
     bounds = np.concatenate([bins, np.minimum(bins + 1, (1 << 16) - 1)]).astype(np.uint32)
     edges = from_keys(np.left_shift(bounds, np.uint32(16), dtype=np.uint32))
-    return Plan(bins, np.unique(np.concatenate([plan.cuts, edges[np.isfinite(edges)]])))
+    return Plan(bins, np.unique(np.concatenate([first.plan([]).cuts, edges[np.isfinite(edges)]])))
 
 
 def _exact_ranges(

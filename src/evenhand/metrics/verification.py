@@ -120,11 +120,15 @@ class Verification(Metric[Comparisons]):
     def redrawn(
         self, state: Comparisons, cells: Sampled, weights: Iterable[Array], wanted: frozenset[str]
     ) -> Mapping[str, Array] | None:
-        if set(self.conventions) - {Convention.EXACT} or state.genuine.mixture is not None:
+        if state.genuine.mixture is not None:
             return None
-        tables = redrawn_rates(state.genuine.ordered(), state.impostor.ordered(), cells, weights, self.far)
-        named = zip((tar_name, fmr_name, fnmr_name), tables, strict=True)
-        found = {name(far): table[:, :, place] for name, table in named for place, far in enumerate(self.far)}
+        asked = [each for each in self.conventions if any(tar_name(far, each) in wanted for far in self.far)]
+        sides = state.genuine.ordered(), state.impostor.ordered()
+        drawn = redrawn_rates(*sides, cells, weights, self.far, asked)
+        found: dict[str, Array] = {}
+        for place, far in enumerate(self.far):
+            found |= {tar_name(far, each): table[:, :, place] for each, table in drawn.tar.items()}
+            found |= {fmr_name(far): drawn.fmr[:, :, place], fnmr_name(far): drawn.fnmr[:, :, place]}
         return {output: found[output] for output in wanted}
 
     def _shared_thresholds(self, whole: Comparisons) -> Array:

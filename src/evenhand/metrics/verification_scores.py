@@ -70,8 +70,17 @@ class Scores(Collected):
 
     score: Array  # (rows,)
 
+    @classmethod
+    def of_one_cell(cls, score: Array) -> Self:
+        """Scores that are not told apart by cells; the given array is theirs, and is sorted in place."""
+        score.sort()
+        return cls(_one_cell(len(score)), 1, None, score)._mark()
+
     def place(self, index: Array, size: int) -> Self:
-        moved = super().place(index, size)
+        if self.mixture is None and size == 1:
+            moved = type(self)(_one_cell(len(self.score)), 1, None, self.score)
+        else:
+            moved = super().place(index, size)
         if self.mixture is None:
             moved.__dict__["_moved_from"] = (self, np.asarray(index))  # sorted once for both
         return moved
@@ -99,7 +108,8 @@ class Scores(Collected):
         """(basis,): how many scores each basis cell has; counted once, in double precision."""
         found: Array | None = self.__dict__.get("_counts")
         if found is None:
-            found = self.__dict__["_counts"] = np.bincount(self.codes, minlength=self.basis).astype(np.float64)
+            many = np.bincount(self.codes, minlength=self.basis) if self.basis > 1 else np.array([len(self.score)])
+            found = self.__dict__["_counts"] = many.astype(np.float64)
         return found
 
     def _mark(self) -> Self:
@@ -172,9 +182,11 @@ class Comparisons:
 
         def side(inside: Array) -> Scores:
             kept = inside & ~failed if failures == "exclude" else inside
+            if size == 1:
+                return Scores.of_one_cell(score[kept])
             return _scores(score[kept], None if cells is None else np.asarray(cells)[kept], size)
 
-        return cls(side(same), side(~same), tally(failed, cells, size))
+        return cls(side(same), side(~same), tally(failed, None if size == 1 else cells, size))
 
     def side(self, cell: int) -> tuple[Side, Side]:
         """Genuine and impostor scores of a cell."""
@@ -239,6 +251,11 @@ class Cells:
         row = state.mixture[[cell]]
         dense = row.toarray() if hasattr(row, "toarray") else np.asarray(row)
         return np.asarray(dense.reshape(-1))
+
+
+def _one_cell(rows: int) -> Array:
+    """(rows,): zero for every row, without the memory."""
+    return np.broadcast_to(np.int8(0), (rows,))
 
 
 def _scores(score: Array, cells: Array | None, size: int) -> Scores:

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from evenhand.core.engine import Engine, Serial, Workplace, finished
 from evenhand.core.records import Array, blocks
 from evenhand.search.enrol import Templates
+from evenhand.search.lookup import AT_ONCE, looked_up
 
 _TILE = 2048  # templates on each side of a tile
 _WORTH_A_PRODUCT = 1 / 64  # listed share of a tile above which the whole product is cheaper
 _PAIRS_AT_ONCE = 4096
-_PICKED_AT_ONCE = 1 << 17
 _ENTRIES_HELD = 1 << 26  # of a whole matrix of products: a quarter of a gigabyte
 
 
@@ -45,20 +45,22 @@ def pair_scores(
     [0.6000000238418579, -inf]
     """
     engine = Serial() if engine is None else engine
-    used_first, left = _used(np.asarray(first), len(templates.vectors))
-    used_second, right = _used(np.asarray(second), len(templates.vectors))
+    first, second = np.asarray(first), np.asarray(second)
+    used_first, row_of = _used(first, len(templates.vectors))
+    used_second, column_of = _used(second, len(templates.vectors))
     rows, columns = templates.vectors[used_first], templates.vectors[used_second]
     area = len(rows) * len(columns)
-    if _WORTH_A_PRODUCT * area <= len(left) and area <= _ENTRIES_HELD:
-        scores = _picked(_all_products(rows, columns, engine), left, right)
+    if _WORTH_A_PRODUCT * area <= len(first) and area <= _ENTRIES_HELD:
+        scores = _picked(_all_products(rows, columns, engine), row_of, first, column_of, second)
     else:
+        left, right = looked_up(row_of, first), looked_up(column_of, second)
         scores = np.empty(len(left), dtype=np.float32)
         tiles = list(_tiles(left, right, len(rows), len(columns)))
         found = finished(engine.map(_score_tile, tiles, shared=(rows, columns, left, right)), "tile")
         for tile, part in zip(tiles, found, strict=True):
             scores[tile.pairs] = part
     if not templates.enrolled.all():
-        failed = ~(templates.enrolled[np.asarray(first)] & templates.enrolled[np.asarray(second)])
+        failed = ~(looked_up(templates.enrolled, first) & looked_up(templates.enrolled, second))
         scores[failed] = -np.inf
     return scores
 
@@ -67,21 +69,28 @@ def _all_products(rows: Array, columns: Array, engine: Engine) -> NDArray[np.flo
     """Every row with every column, tile by tile: quicker than sorting pairs when most of it is asked for."""
     whole = np.empty((len(rows), len(columns)), dtype=np.float32)
     corners = [(a, b) for a in range(0, len(rows), _TILE) for b in range(0, len(columns), _TILE)]
+    if engine.name == Serial().name:  # nobody else works on it, so every tile is computed where it belongs
+        for a, b in corners:
+            out = whole[a : a + _TILE, b : b + _TILE]
+            np.matmul(rows[a : a + _TILE], columns[b : b + _TILE].T, out=out)
+        return whole
     products = finished(engine.map(_product, corners, shared=(rows, columns)), "tile")
     for (a, b), product in zip(corners, products, strict=True):
         whole[a : a + _TILE, b : b + _TILE] = product
     return whole
 
 
-def _picked(products: NDArray[np.float32], left: Array, right: Array) -> NDArray[np.float32]:
+def _picked(
+    products: NDArray[np.float32], row_of: Array, first: Array, column_of: Array, second: Array
+) -> NDArray[np.float32]:
     """The listed entries of a matrix, block by block: places of all of them would take more memory than the scores."""
     flat, width = products.reshape(-1), products.shape[1]
-    scores = np.empty(len(left), dtype=np.float32)
-    for block in blocks(len(left), _PICKED_AT_ONCE):
-        place = left[block].astype(np.int64)
-        place *= width
-        place += right[block]
-        scores[block] = flat[place]
+    scores = np.empty(len(first), dtype=np.float32)
+    start_of_row = row_of.astype(np.int64) * width
+    for block in blocks(len(first), AT_ONCE):
+        place = np.take(start_of_row, first[block], mode="clip")
+        place += np.take(column_of, second[block], mode="clip")
+        np.take(flat, place, out=scores[block], mode="clip")
     return scores
 
 
@@ -91,11 +100,11 @@ def _product(corner: tuple[int, int], place: Workplace) -> NDArray[np.float32]:
 
 
 def _used(templates: Array, count: int) -> tuple[Array, Array]:
-    """The templates that occur, ascending, and the position of each entry among them."""
+    """The templates that occur, ascending, and where each of all templates stands among them."""
     present = np.zeros(count, dtype=np.bool_)
-    present[templates] = True
-    position = np.cumsum(present, dtype=np.int32) - 1
-    return np.flatnonzero(present), position[templates]
+    for block in blocks(len(templates), AT_ONCE):
+        present[templates[block]] = True
+    return np.flatnonzero(present), np.cumsum(present, dtype=np.int32) - 1
 
 
 def _tiles(left: Array, right: Array, rows: int, columns: int) -> Iterator[_Tile]:

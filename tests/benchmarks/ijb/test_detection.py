@@ -68,6 +68,13 @@ def test_no_detections_at_all_are_a_valid_answer(data: Path, official: Any) -> N
     assert results.coverage.empty == 3
 
 
+def test_a_recall_of_seven_tenths_reaches_the_recall_of_70_percent(tmp_path: Path, official: Any) -> None:
+    faces = [("img/1.jpg", 100 * place, 0, 40, 40) for place in range(10)]
+    official.write(tmp_path / "protocol" / "tiny_face_detection.csv", [("FILENAME", *BOX), *faces])
+    found = [(*face, 0.9) for face in faces[:7]]
+    assert run(tmp_path, found, official).get("detection", "AP101").value == pytest.approx(71 / 101)
+
+
 def test_without_faces_recall_is_undefined(tmp_path: Path, official: Any) -> None:
     rows = [("FILENAME", *BOX), ("nonfaces/1.jpg", "", "", "", "")]
     official.write(tmp_path / "protocol" / "tiny_face_detection.csv", rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,30 @@ def test_embeddings_that_tell_people_apart_verify_them_all(folder: Path) -> None
     assert results.get("comparisons", "genuine").value == 8
     assert results.get("comparisons", "impostor", Group.of(gender="both female")).value == 4
     assert "flip=none" in results.facts["pooling"]
+
+
+def test_every_file_is_hashed_as_it_is_on_disk(folder: Path) -> None:
+    listed = {entry.name: entry for entry in run("ijb/test1", folder, folder, far="0.1").manifest.inputs}
+    for name in ("embeddings.npy", "faces.csv", "protocol/tiny_11_A_B_matches.csv"):
+        content = (folder / name).read_bytes()
+        assert (listed[name].size, listed[name].sha256) == (len(content), hashlib.sha256(content).hexdigest())
+
+
+def test_embeddings_that_are_named_but_not_there_are_refused(folder: Path) -> None:
+    toml = folder / "mine.toml"
+    toml.write_text('embeddings = "lost.npy"\nfaces = "faces.csv"\n')
+    with pytest.raises(PredictionError, match=r"lost\.npy does not exist"):
+        run("ijb/test1", toml, folder, far="0.1")
+
+
+def test_match_lists_with_quotes_or_blanks_are_read_as_those_without(folder: Path) -> None:
+    plain = run("ijb/test1", folder, folder, far="0.1").results
+    path = folder / "protocol" / "tiny_11_A_B_matches.csv"
+    lines = path.read_text().split()
+    path.write_text("".join('"{}","{}"\n'.format(*line.split(",")) for line in lines))
+    assert run("ijb/test1", folder, folder, far="0.1").results.estimates == plain.estimates
+    path.write_text("".join(f" {line.replace(',', ' , ')}\r\n" for line in lines))
+    assert run("ijb/test1", folder, folder, far="0.1").results.estimates == plain.estimates
 
 
 def test_all_conventions_are_in_the_facts(folder: Path) -> None:
@@ -241,9 +266,8 @@ def test_cells_of_occlusion_group_comparisons_unless_switched_off(folder: Path, 
 
 
 def test_a_pair_of_values_is_missing_when_either_side_is() -> None:
-    codes = np.array([-1, 0, 1], dtype=np.int8)
-    first, second = np.repeat(codes, 3), np.tile(codes, 3)
-    attribute = pair_attribute(first, second, GENDER)
+    each = np.arange(3)
+    attribute = pair_attribute(np.array([-1, 0, 1]), np.repeat(each, 3), np.tile(each, 3), GENDER)
     levels = [[level for level in attribute.levels if attribute.belongs(level)[row]] for row in range(9)]
     expected = [[], [], [], [], ["both female"], ["female | male"], [], ["female | male"], ["both male"]]
     assert levels == expected

@@ -13,7 +13,8 @@ from evenhand.benchmarks.ijb.splits import splits_section
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.metric import Undefined
 from evenhand.core.records import Group
-from evenhand.metrics.search import ANY_RANK, tpir_name
+from evenhand.metrics.search import tpir_name
+from evenhand.metrics.search_readings import ANY_RANK
 from evenhand.run import evaluate
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.crops import aligned, similarity
+from evenhand.benchmarks.ijb.demo import IMPOSTORS, PEOPLE, PROBES
 from evenhand.benchmarks.ijb.faces import FaceCodec, VideoCodec
 from evenhand.benchmarks.ijb.options import FaceOptions, SearchOptions, VerificationOptions
 from evenhand.core.errors import PredictionError
@@ -116,6 +117,16 @@ def test_subject_names_are_never_read(folder: Path) -> None:
     run = evaluate(benchmark.find("ijb/test4"), folder, folder, options={"flip": "none"}, draws=0, permutations=0)
     assert not any("subject_names" in entry.name for entry in run.manifest.inputs)
     assert "Nobody" not in str(run.results)
+
+
+def test_the_demonstration_serves_test_1_as_well(tmp_path: Path) -> None:
+    assert benchmark.demo is not None
+    (demo,) = benchmark.demo(tmp_path)
+    task: Any = benchmark.find("ijb/test1")
+    results = evaluate(task, demo.predictions, demo.data, options=demo.options, draws=0, permutations=0).results
+    assert results.get("comparisons", "genuine").value == PEOPLE * PROBES
+    assert results.get("comparisons", "impostor").value == PEOPLE * PROBES * IMPOSTORS
+    assert 0.9 < (results.get("separation", "AUC").number or 0.0) < 1.0
 
 
 def test_the_demonstration_can_be_evaluated(tmp_path: Path) -> None:

@@ -144,7 +144,9 @@ FACES = About(
 VIDEOS = About(
     data=FOLDER + "Media in `video/`.",
     predictions="The model yields (id, vectors) with one vector per frame it used; `given` has the first frame and "
-    "its box. `evenhand.benchmarks.ijb.crops.frames` reads frames on request.",
+    "its box. `evenhand.benchmarks.ijb.crops.frames` reads frames on request. Test 5 takes the answers beside those of "
+    "`ijb/faces`: a TOML file names `embeddings` and `faces` of the one, `video_embeddings` and `video_frames` of the "
+    "other.",
     rows="a video probe",
     unit="subject",
     licence=LICENCE,

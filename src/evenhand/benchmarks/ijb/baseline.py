@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb import layout as names
 from evenhand.benchmarks.ijb.detection import complete_boxes
-from evenhand.benchmarks.ijb.embeddings import FORMATS, read_array
+from evenhand.benchmarks.ijb.embeddings import FORMATS, open_array
 from evenhand.benchmarks.ijb.files import read_table
 from evenhand.benchmarks.ijb.layout import Layout
 from evenhand.benchmarks.ijb.options import PoolingOptions
@@ -149,7 +149,7 @@ def cluster_detections(submission: Path, data: Path, output: Path, *, threshold:
     source = next((file for file in there if file.is_file()), None)
     if source is None:
         raise PredictionError(f"{submission} has no {' or '.join(file.name for file in there)}.")
-    vectors, _ = read_array(source)
+    vectors = open_array(source)
     if len(vectors) != table.rows:
         raise PredictionError(
             f"{source} has {len(vectors)} rows, but {path} lists {table.rows} detections. Write one row for each."

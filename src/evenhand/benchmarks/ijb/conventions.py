@@ -22,7 +22,8 @@ from evenhand.core.page import Section, Table, Text
 from evenhand.core.records import Records
 from evenhand.core.results import Results
 from evenhand.metrics.operating_points import Convention, Side, every_reading
-from evenhand.metrics.search import NO_GALLERY, Cmc, OpenSetSearch
+from evenhand.metrics.search import Cmc, OpenSetSearch
+from evenhand.metrics.search_readings import NO_GALLERY
 from evenhand.metrics.verification import RULE_OF_THIRTY, Separation, Verification
 
 SOURCES: Mapping[Convention, str] = {
@@ -41,7 +42,7 @@ def verification_conventions(rows: Records, options: VerificationOptions | Covar
     if options.fte == "exclude":
         kept = ~np.asarray(rows["failed"])
         score, same = score[kept], same[kept]
-    genuine, impostor = Side.of(score[same]), Side.of(score[~same])
+    genuine, impostor = Side.of_own(score[same]), Side.of_own(score[~same])
     table = []
     for convention, found in every_reading(genuine, impostor, options.far).items():
         for far, reading in zip(options.far, found, strict=True):

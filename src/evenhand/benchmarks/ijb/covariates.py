@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb.files import Table
-from evenhand.core.records import Array, Attribute
+from evenhand.core.records import Array, Attribute, blocks
+from evenhand.search.lookup import AT_ONCE
 
 NOT_ANNOTATED = -1
 
@@ -120,8 +121,14 @@ def pair_levels(covariate: Enumeration) -> tuple[str, ...]:
     return (*(f"both {level}" for level in levels), *mixed)
 
 
-def pair_attribute(first: Array, second: Array, covariate: Enumeration) -> Attribute:
-    """The unordered pair of levels of each comparison; missing where one side is not annotated."""
+def pair_attribute(codes: Array, first: Array, second: Array, covariate: Enumeration) -> Attribute:
+    """The unordered pair of levels of each comparison; missing where one side is not annotated.
+
+    `codes` are those of templates, `first` and `second` the templates that are compared.
+
+    >>> pair_attribute(np.array([0, 1, -1]), np.array([0, 1, 0]), np.array([0, 0, 2]), GENDER).codes.tolist()
+    [0, 2, 3]
+    """
     count = len(covariate.levels)
     levels = pair_levels(covariate)
     table = np.full((count + 1, count + 1), len(levels), dtype=np.int8)  # the last row and column: not annotated
@@ -131,10 +138,15 @@ def pair_attribute(first: Array, second: Array, covariate: Enumeration) -> Attri
         for other in range(one + 1, count):
             table[one, other] = table[other, one] = code
             code += 1
-    # Codes of −1 (not annotated) reach into the last row or column from the other end.
-    place = np.asarray(first, dtype=np.int16) * np.int16(count + 1)
-    place += np.asarray(second, dtype=np.int16)
-    return Attribute.coded(table.reshape(-1)[place], levels)
+    flat = table.reshape(-1)
+    column_of = np.where(codes == NOT_ANNOTATED, count, codes).astype(np.int16)
+    row_of = column_of * np.int16(count + 1)
+    found = np.empty(len(first), dtype=np.int8)
+    for block in blocks(len(found), AT_ONCE):
+        place = np.take(row_of, first[block], mode="clip")
+        place += np.take(column_of, second[block], mode="clip")
+        np.take(flat, place, out=found[block], mode="clip")
+    return Attribute.coded(found, levels)
 
 
 AGREEMENT = ("same", "different")

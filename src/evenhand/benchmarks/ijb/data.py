@@ -36,6 +36,7 @@ from evenhand.benchmarks.ijb.templates import Faces, TemplateSamples, TemplateSe
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array, Attribute
 from evenhand.core.task import Dataset, InputFact
+from evenhand.search.lookup import looked_up
 
 _MOST_WITH_OCCLUSIONS = 10_000_000  # comparisons: a byte for each of the 18 cells
 
@@ -205,12 +206,17 @@ def _pair_attributes(
     layout: Layout | None, templates: TemplateSet, first: Array, second: Array
 ) -> dict[str, Attribute]:
     """Gender and skin tone of both sides of comparisons; «not annotated» where nothing is known."""
-    found = {}
-    for covariate in OF_SUBJECTS:
+    subjects, subject = np.unique(templates.subject, return_inverse=True)
+
+    def attribute(covariate: Enumeration) -> Attribute:
         known = {} if layout is None else subject_codes(layout, templates.faces, covariate)
-        codes = np.array([known.get(int(one), NOT_ANNOTATED) for one in templates.subject], dtype=np.int8)
-        found[covariate.name] = pair_attribute(codes[first], codes[second], covariate)
-    return found
+        codes = np.array([known.get(one, NOT_ANNOTATED) for one in subjects.tolist()], dtype=np.int8)
+        return pair_attribute(codes[subject.reshape(-1)], first, second, covariate)
+
+    with ThreadPoolExecutor(len(OF_SUBJECTS)) as threads:
+        return dict(
+            zip((covariate.name for covariate in OF_SUBJECTS), threads.map(attribute, OF_SUBJECTS), strict=True)
+        )
 
 
 def _first_by_subject(subject: Array, codes: Array) -> dict[int, int]:
@@ -248,7 +254,8 @@ def _pairs_dataset(
 ) -> Dataset[PairTruth]:
     if not len(first_ids):
         raise DataError(f"{path} lists no comparisons.")
-    first, second = templates.positions(first_ids, path), templates.positions(second_ids, path)
+    with ThreadPoolExecutor(2) as threads:  # lookups of millions of entries leave Python's lock alone
+        first, second = threads.map(lambda ids: templates.positions(ids, path), (first_ids, second_ids))
     same = templates.same_subject(first, second)
     attributes = _pair_attributes(layout if listed is None else None, templates, first, second)
     truth = PairTruth(templates, first, second, same, path, np.zeros(len(first), np.int8), attributes, listed)
@@ -290,8 +297,8 @@ def _load_labelled(path: Path) -> Dataset[PairTruth]:
             f"{path}, line {int(wrong[0]) + 2}, column LABEL: {label[wrong[0]]} found, but 0 or 1 expected."
         )
     each = np.arange(len(label), dtype=np.int32)
-    unknown = np.full(len(label), NOT_ANNOTATED, dtype=np.int8)
-    attributes = {covariate.name: pair_attribute(unknown, unknown, covariate) for covariate in OF_SUBJECTS}
+    unknown, nobody = np.array([NOT_ANNOTATED]), np.zeros(len(label), dtype=np.int8)
+    attributes = {covariate.name: pair_attribute(unknown, nobody, nobody, covariate) for covariate in OF_SUBJECTS}
     truth = PairTruth(None, each, each, label == 1, path, np.zeros(len(label), np.int8), attributes)
     return Dataset(
         version="labelled scores",
@@ -362,13 +369,13 @@ def _covariate_attributes(
             else:
                 shown = AGE_WITH_UNKNOWN
         codes = codes.astype(np.int8)
-        found[covariate.name] = pair_attribute(codes[first], codes[second], shown)
-        found[f"{covariate.name}_match"] = agreement_attribute(codes[first], codes[second])
+        found[covariate.name] = pair_attribute(codes, first, second, shown)
+        found[f"{covariate.name}_match"] = agreement_attribute(looked_up(codes, first), looked_up(codes, second))
     if options.occlusions == "on" or (options.occlusions == "auto" and len(first) <= _MOST_WITH_OCCLUSIONS):
         for covariate in OCCLUSIONS:
             if covariate.column in faces.codes:
                 codes = templates.per_template(faces.codes[covariate.column]).astype(np.int8)
-                found[covariate.name] = pair_attribute(codes[first], codes[second], covariate)
+                found[covariate.name] = pair_attribute(codes, first, second, covariate)
     for column, edges in (("YAW", options.yaw_edges), ("ROLL", options.roll_edges)):
         if column in faces.angles:
             angle = Angle(column, column.lower(), edges)

@@ -18,6 +18,7 @@ from evenhand.core.streams import stream
 from evenhand.core.task import Demo
 
 PEOPLE, DIMENSIONS, PROBES = 160, 64, 6
+IMPOSTORS = 15  # other people that a probe is compared with in test 1
 PLANTED, UNLUCKY = 6, 2  # numbers of skin tones
 _BOX = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
 _POINTS = ("RIGHT_EYE_X", "RIGHT_EYE_Y", "LEFT_EYE_X", "LEFT_EYE_Y", "NOSE_X", "NOSE_Y")
@@ -25,7 +26,7 @@ _HEADER = ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", "SIGHTING_ID", *_BOX, *_POIN
 
 
 def write_demo(folder: Path) -> Sequence[Demo]:
-    """Write protocol files and a submission; searches of test 4 show the planted difference."""
+    """Write protocol files and a submission for tests 1 and 4; searches of test 4 show the planted difference."""
     data, submission = folder / "IJB-demo", folder / "submission"
     protocol = data / "protocol"
     protocol.mkdir(parents=True, exist_ok=True)
@@ -58,10 +59,11 @@ def write_demo(folder: Path) -> Sequence[Demo]:
                 faces.append([number, name, subject, sighting, round(0.9 + 0.1 * rng.random(), 4)])
                 vectors.append(centre[person] + rng.normal(size=DIMENSIONS) * noise[person])
     for name, rows in galleries.items():
-        _write(protocol / f"demo_1N_gallery_{name}.csv", _HEADER, rows)
-    _write(protocol / "demo_1N_probe_mixed.csv", _HEADER, probes)
-    _write(protocol / "demo_metadata.csv", (*_HEADER[1:], "FACIAL_HAIR", "SKINTONE", "GENDER"), metadata)
-    _write(submission / "faces.csv", ("FACE_INDEX", "FILENAME", "SUBJECT_ID", "SIGHTING_ID", "FACE_SCORE"), faces)
+        _write(protocol / f"demo_1N_gallery_{name}.csv", [_HEADER, *rows])
+    _write(protocol / "demo_1N_probe_mixed.csv", [_HEADER, *probes])
+    _write(protocol / "demo_11_S1_S2_matches.csv", _matches())
+    _write(protocol / "demo_metadata.csv", [(*_HEADER[1:], "FACIAL_HAIR", "SKINTONE", "GENDER"), *metadata])
+    _write(submission / "faces.csv", [("FACE_INDEX", "FILENAME", "SUBJECT_ID", "SIGHTING_ID", "FACE_SCORE"), *faces])
     np.save(submission / "embeddings.npy", np.array(vectors, dtype=np.float32))
     return (
         Demo(
@@ -76,6 +78,18 @@ def write_demo(folder: Path) -> Sequence[Demo]:
     )
 
 
+def _matches() -> list[tuple[int, int]]:
+    """Comparisons for test 1: every probe with the gallery template of its person and with those of some others."""
+    rng = stream("ijb", "demo", "matches")
+    pairs = []
+    for person in range(PEOPLE):
+        others = rng.choice(np.delete(np.arange(PEOPLE), person), (PROBES, IMPOSTORS))
+        for place in range(PROBES):
+            probe = person * (1 + PROBES) + 2 + place
+            pairs += [(1 + one * (1 + PROBES), probe) for one in (person, *others[place].tolist())]
+    return pairs
+
+
 def _tones(luck: NDArray[np.float64]) -> NDArray[np.int64]:
     """Skin tones by chance, drawn again until the small group is a little unlucky."""
     for attempt in range(1000):
@@ -86,8 +100,6 @@ def _tones(luck: NDArray[np.float64]) -> NDArray[np.int64]:
     raise AssertionError("a thousand draws without the wanted luck")
 
 
-def _write(path: Path, header: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+def _write(path: Path, rows: Iterable[Iterable[object]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(list(header))
-        writer.writerows(rows)
+        csv.writer(file, lineterminator="\n").writerows(rows)

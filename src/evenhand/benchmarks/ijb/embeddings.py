@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.core.errors import MissingExtraError, PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.store.inputs import hash_of
+from evenhand.store.inputs import hash_of, opened
 
 FORMATS = (".npy", ".npz", ".parquet", ".safetensors")
 _NAMES = ("embeddings", "embedding", "features", "arr_0")
@@ -21,8 +21,14 @@ _NAMES = ("embeddings", "embedding", "features", "arr_0")
 
 def read_array(path: Path, *, name: str = "", dimensions: int = 2) -> tuple[Array, InputFact]:
     """An array of numbers, with what was read; `name` is the entry in files that hold several."""
+    return open_array(path, name=name, dimensions=dimensions), hash_of(path, PredictionError)
+
+
+def open_array(path: Path, *, name: str = "", dimensions: int = 2) -> Array:
+    """As `read_array`, for those who hash the file themselves, or need no hash."""
     path = Path(path)
-    fact = hash_of(path, PredictionError)
+    with opened(path, PredictionError):
+        pass  # a file that is not there, or can't be read, has the usual words
     readers = {".npy": _npy, ".npz": _npz, ".parquet": _parquet, ".safetensors": _safetensors}
     if path.suffix not in readers:
         raise PredictionError(f"{path}: arrays are read from {', '.join(FORMATS)}.")
@@ -30,7 +36,7 @@ def read_array(path: Path, *, name: str = "", dimensions: int = 2) -> tuple[Arra
     if array.ndim != dimensions or array.dtype.kind not in "fiu":
         wanted = "(faces, dimensions)" if dimensions == 2 else "one number per comparison"
         raise PredictionError(f"{path}: an array of {array.dtype} with shape {array.shape}; {wanted} was expected.")
-    return array, fact
+    return array
 
 
 def _npy(path: Path, name: str) -> Array:

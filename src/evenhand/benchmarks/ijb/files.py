@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.store.inputs import Problem, Source, read
+from evenhand.store.inputs import Problem, Source, hash_of, opened, read
 
 SYNONYMS: Mapping[str, str] = {
     "FILE": "FILENAME",
@@ -50,6 +50,9 @@ class Cells(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._columns)
+
+    def __contains__(self, name: object) -> bool:  # without it, a column would be made to see whether it is there
+        return name in self._columns
 
     def as_read(self, name: str) -> Any:
         """A column with its blanks: most have none, and numbers are read quicker without looking for them."""
@@ -154,11 +157,13 @@ def read_table(path: Path, problem: Problem = DataError) -> Table:
 
 def read_pairs(path: Path, problem: Problem = DataError) -> tuple[Array, Array, InputFact]:
     """Two template ids per line, without a header: reference, then probe. In 32 bits where they fit, for speed."""
-    source = read(path, problem)
-    columns = _columns(source, 2, ",", np.int32)
+    with opened(path, problem):
+        columns = _columns(Path(path), 2, ",", np.int32, quotes=False)  # from the disk's cache, without a copy
     if columns is None:
+        source = read(path, problem)
         columns = _whole_numbers(source, 2, ",", problem, "two template ids (reference, probe)")
-    return columns[0], columns[1], source.fact
+        return columns[0], columns[1], source.fact
+    return columns[0], columns[1], hash_of(path, problem)
 
 
 def read_whole_numbers(
@@ -170,18 +175,24 @@ def read_whole_numbers(
 
 
 def _whole_numbers(source: Source, width: int, separator: str, problem: Problem, what: str) -> list[NDArray[np.int64]]:
-    columns = _columns(source, width, separator, np.int64)
+    columns = _columns(source.data, width, separator, np.int64)
     return _numbers_by_line(source, width, separator, problem, what) if columns is None else columns
 
 
-def _columns(source: Source, width: int, separator: str, kind: type[np.signedinteger[Any]]) -> list[Array] | None:
+def _columns(
+    source: Path | bytes, width: int, separator: str, kind: type[np.signedinteger[Any]], *, quotes: bool = True
+) -> list[Array] | None:
     """The columns of a file of whole numbers; None when a cell is none, or does not fit."""
     import polars as pl
 
     cells = pl.Int32 if kind is np.int32 else pl.Int64
     try:
         frame = pl.read_csv(
-            source.data, has_header=False, separator=separator, schema={f"{i}": cells for i in range(width)}
+            source,
+            has_header=False,
+            separator=separator,
+            schema={f"{i}": cells for i in range(width)},
+            quote_char='"' if quotes else None,
         )
     except pl.exceptions.PolarsError:
         return None

@@ -15,7 +15,7 @@ import numpy as np
 
 from evenhand.core.metric import Collected, Column, Direction, Metric, Numbers, OperatingPoint, Resampling
 from evenhand.core.records import Array, Records
-from evenhand.metrics.search import NO_GALLERY, ranks_of
+from evenhand.metrics.search_readings import NO_GALLERY, ranks_of
 
 NON_MATE_SCORE = -1  # in `above`: the row is one of the largest scores of other people
 

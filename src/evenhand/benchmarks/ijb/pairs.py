@@ -20,11 +20,12 @@ from evenhand.benchmarks.ijb.options import PoolingOptions
 from evenhand.benchmarks.ijb.submission import Embedded, Parts, Submitted, read_embedded
 from evenhand.benchmarks.ijb.templates import TemplateSet
 from evenhand.core.errors import PredictionError
-from evenhand.core.records import Records
+from evenhand.core.records import Array, Records
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, Predictions, Tools
 from evenhand.search.compare import pair_scores
 from evenhand.search.enrol import Membership, Templates, enrol
+from evenhand.search.lookup import looked_up
 
 Content = Embedded | NDArray[np.float64]  # embeddings, or one score per comparison
 _ROWS_AT_ONCE = 1 << 24
@@ -46,13 +47,17 @@ class PairCodec(Codec[Any]):
         truth = dataset.truth
         if parts.get("embeddings") is None or truth.templates is None:
             return self._read_scores(parts, truth)
-        content, facts = read_embedded(parts)
-        content = in_list_order(content, truth.templates, truth, dataset)
-        member = membership(truth.templates, content)
-        content = replace(content, rows=member.face, index=None)  # found once
+        templates = truth.templates
+
+        def pooled(content: Embedded) -> Embedded:
+            content = in_list_order(content, templates, truth, dataset)
+            content = replace(content, rows=membership(templates, content).face, index=None)  # found once
+            return replace(content, templates=enrolled(templates, content, options))
+
+        content, facts = read_embedded(parts, pooled)
         return Submitted(
             content,
-            coverage_of(truth.templates, member),
+            coverage_of(templates, membership(templates, content)),
             facts,
             facts={"pooling": options.pooling.words, "fte_policy": options.fte},
         )
@@ -95,8 +100,8 @@ def record_pairs(
     assert isinstance(predictions, Submitted)
     content = predictions.content
     if isinstance(content, Embedded):
-        assert truth.templates is not None
-        templates = enrolled(truth.templates, content, options)
+        templates = content.templates
+        assert templates is not None
         if templates.failures or templates.skipped:
             tools.warn(
                 f"{templates.failures} of {len(templates.enrolled)} templates failed to enrol; "
@@ -123,13 +128,13 @@ def record_pairs(
         )
 
 
-def subjects_of(truth: PairTruth) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def subjects_of(truth: PairTruth) -> tuple[Array, Array]:
     """The subjects on both sides of every comparison, as codes; a comparison of its own without subjects."""
     if truth.templates is None:
         each = np.arange(len(truth), dtype=np.int32)
         return each, each
     codes = truth.templates.subject_codes
-    return codes[truth.first], codes[truth.second]
+    return looked_up(codes, truth.first), looked_up(codes, truth.second)
 
 
 def membership(templates: TemplateSet, content: Embedded) -> Membership:

@@ -27,7 +27,7 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Attribute, Records
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, Predictions, Tools
-from evenhand.metrics.search import ANY_RANK, LEFT_OUT, NO_GALLERY
+from evenhand.metrics.search_readings import ANY_RANK, LEFT_OUT, NO_GALLERY
 from evenhand.search.enrol import Membership, Templates, enrol
 from evenhand.search.one_to_many import Searched, search, search_scores
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from evenhand.benchmarks.ijb.embeddings import read_array
+from evenhand.benchmarks.ijb.embeddings import open_array
 from evenhand.core.errors import PredictionError
+from evenhand.core.records import Array, blocks
 from evenhand.metrics.operating_points import Convention, area_under_roc, equal_error_rate, readings
 from evenhand.metrics.operating_points_stream import streamed_readings
-from evenhand.metrics.score_stream import Block, blocks_of, streamed_sides
+from evenhand.metrics.score_stream import Block, streamed_sides
 
 _AT_ONCE = 1 << 21  # comparisons that are held
 
@@ -22,31 +24,17 @@ def report_stream(
 ) -> dict[str, Any]:
     """Operating points, AUC and EER of arrays of scores and of labels (1 for genuine), read in blocks.
 
-    The same numbers as from all scores at once.
+    The same numbers as from all scores at once, in memory that does not grow with the number of impostors.
     """
-    opened = []
-    for scores, labels in shards:
-        score, _ = read_array(scores, dimensions=1)
-        label, _ = read_array(labels, dimensions=1)
-        if len(score) != len(label):
-            raise PredictionError(f"{scores} has {len(score)} scores, but {labels} has {len(label)} labels.")
-        opened.append((scores, score, label))
+    opened = [_Shard.of(scores, labels) for scores, labels in shards]
 
     def stream() -> Iterator[Block]:
-        for path, score, label in opened:
-            for number, block in enumerate(blocks_of(score, label, _AT_ONCE)):
-                wrong = np.flatnonzero((block.same != 0) & (block.same != 1) | np.isnan(block.score))
-                if len(wrong):
-                    entry = number * _AT_ONCE + int(wrong[0])
-                    raise PredictionError(f"{path}, entry {entry}: a score that is no number, or a label but 0 or 1.")
-                yield Block(block.score, block.same == 1)
+        for shard in opened:
+            yield from shard.blocks()
 
     genuine, impostor = streamed_sides(stream, rates)
     if convention is Convention.NEAREST:
-        try:
-            read = streamed_readings(stream, rates, convention)
-        except ValueError as error:
-            raise PredictionError(f"{shards[0][0]}: {error}. Ask for another convention.") from None
+        read = streamed_readings(stream, rates, convention)
     else:
         read = readings(genuine, impostor, rates, convention)
     return {
@@ -66,6 +54,43 @@ def report_stream(
         "auc": _number(area_under_roc(genuine, impostor)),
         "eer": _number(equal_error_rate(genuine, impostor)),
     }
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """A file of scores and its file of labels."""
+
+    scores: Path
+    labels: Path
+    held: tuple[Array, Array] | None  # of files that can't be mapped
+
+    @classmethod
+    def of(cls, scores: Path, labels: Path) -> _Shard:
+        """Both files, which are equally long."""
+        score, label = open_array(scores, dimensions=1), open_array(labels, dimensions=1)
+        if len(score) != len(label):
+            raise PredictionError(f"{scores} has {len(score)} scores, but {labels} has {len(label)} labels.")
+        is_mapped = Path(scores).suffix == Path(labels).suffix == ".npy"
+        return cls(Path(scores), Path(labels), None if is_mapped else (score, label))
+
+    def blocks(self) -> Iterator[Block]:
+        """The comparisons, so many at a time; raises at the first that can't be counted."""
+        length = len(self._both()[0])
+        for part in blocks(length, _AT_ONCE):
+            # Opened anew for every block: what was mapped for the last one is given back.
+            score, label = (np.asarray(array[part]) for array in self._both())
+            wrong = np.flatnonzero((label != 0) & (label != 1) | np.isnan(score))
+            if len(wrong):
+                raise PredictionError(
+                    f"{self.scores}, entry {part.start + int(wrong[0])}: a score that is no number, or a label but "
+                    "0 or 1."
+                )
+            yield Block(score, label == 1)
+
+    def _both(self) -> tuple[Array, Array]:
+        if self.held is not None:
+            return self.held
+        return open_array(self.scores, dimensions=1), open_array(self.labels, dimensions=1)
 
 
 def _number(value: float) -> float | str | None:

@@ -16,7 +16,8 @@ rows = "row_to_face_index.csv"     # FACE_INDEX of each row of the list files
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -24,14 +25,15 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb.embeddings import FORMATS, read_array
+from evenhand.benchmarks.ijb.embeddings import FORMATS, open_array
 from evenhand.benchmarks.ijb.files import read_table, refuse_duplicates
 from evenhand.benchmarks.ijb.templates import Faces
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import InputFact
-from evenhand.store.inputs import read
+from evenhand.search.enrol import Templates
+from evenhand.store.inputs import hash_of, read
 
 C = TypeVar("C")
 
@@ -162,6 +164,7 @@ class Embedded:
     where: Path
     video_vectors: Array | None = None  # of the frames of video probes, when they are not among the faces
     video_flipped: Array | None = None
+    templates: Templates | None = None  # of test 1 or 2, when they are pooled already
 
 
 @dataclass(frozen=True)
@@ -202,40 +205,55 @@ class FaceIndex:
         return np.asarray(joined["row"].fill_null(-1).to_numpy(), dtype=np.int64)
 
 
-def read_embedded(parts: Parts) -> tuple[Embedded, tuple[InputFact, ...]]:
-    """The embeddings of a submission with what says whose they are."""
+def read_embedded(
+    parts: Parts, meanwhile: Callable[[Embedded], Embedded] = lambda content: content
+) -> tuple[Embedded, tuple[InputFact, ...]]:
+    """The embeddings of a submission with what says whose they are.
+
+    The large files are hashed on a thread beside; `meanwhile` is what can be made of the embeddings until then.
+    """
     source = parts.get("embeddings")
     if source is None:
-        raise PredictionError(f"{parts.where} names no embeddings.")
-    facts: list[InputFact] = []
+        beside = parts.get("video_embeddings")
+        raise PredictionError(
+            f"{parts.where} names no embeddings."
+            if beside is None
+            else f"{parts.where} has embeddings of videos, but none of the galleries they are searched in. Ask for "
+            "those with `evenhand predict ijb/faces`, and name both in a TOML file: embeddings, faces, "
+            "video_embeddings, video_frames."
+        )
+    with ThreadPoolExecutor(1) as thread:
+        hashes: list[Future[InputFact]] = []
 
-    def array(role: str) -> Array | None:
-        path = parts.get(role)
-        if path is None:
-            return None
-        found, fact = read_array(path, name="flip" if path == source and role == "flip" else "")
-        facts.append(fact)
-        return found
+        def array(role: str) -> Array | None:
+            path = parts.get(role)
+            if path is None:
+                return None
+            found = open_array(path, name="flip" if path == source and role == "flip" else "")
+            hashes.append(thread.submit(hash_of, path, PredictionError))
+            return found
 
-    vectors, flipped = array("embeddings"), array("flip")
-    video_vectors, video_flipped = array("video_embeddings"), array("video_flip")
-    assert vectors is not None
-    index, scores = None, None
-    if (path := parts.get("faces")) is not None:
-        index, scores, fact = _read_index(path, len(vectors))
-        facts.append(fact)
-    rows, video = None, None
-    if (path := parts.get("rows")) is not None:
-        table = read_table(path, PredictionError)
-        rows = _row_numbers(table.whole("FACE_INDEX"), len(vectors), path)
-        facts.append(table.fact)
-    if (path := parts.get("video_frames")) is not None:
-        table = read_table(path, PredictionError)
-        frames = len(vectors) if video_vectors is None else len(video_vectors)
-        video = (table.whole("TEMPLATE_ID"), _row_numbers(table.whole("FACE_INDEX"), frames, path))
-        facts.append(table.fact)
-    made = Embedded(vectors, flipped, index, rows, video, scores, source, video_vectors, video_flipped)
-    return made, tuple(facts)
+        vectors, flipped = array("embeddings"), array("flip")
+        video_vectors, video_flipped = array("video_embeddings"), array("video_flip")
+        assert vectors is not None
+        facts: list[InputFact] = []
+        index, scores = None, None
+        if (path := parts.get("faces")) is not None:
+            index, scores, fact = _read_index(path, len(vectors))
+            facts.append(fact)
+        rows, video = None, None
+        if (path := parts.get("rows")) is not None:
+            table = read_table(path, PredictionError)
+            rows = _row_numbers(table.whole("FACE_INDEX"), len(vectors), path)
+            facts.append(table.fact)
+        if (path := parts.get("video_frames")) is not None:
+            table = read_table(path, PredictionError)
+            frames = len(vectors) if video_vectors is None else len(video_vectors)
+            video = (table.whole("TEMPLATE_ID"), _row_numbers(table.whole("FACE_INDEX"), frames, path))
+            facts.append(table.fact)
+        made = Embedded(vectors, flipped, index, rows, video, scores, source, video_vectors, video_flipped)
+        made = meanwhile(made)
+        return made, (*(hashed.result() for hashed in hashes), *facts)
 
 
 def _read_index(path: Path, rows: int) -> tuple[FaceIndex, NDArray[np.float64] | None, InputFact]:

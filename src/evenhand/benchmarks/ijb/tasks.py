@@ -279,6 +279,7 @@ QUESTIONS: tuple[Question[Any, Any], ...] = (
         codec=FaceCodec(),
         options=FaceOptions,
         about=FACES,
+        serves="ijb/test1",
     ),
     Question(
         name="ijb/videos",
@@ -286,6 +287,7 @@ QUESTIONS: tuple[Question[Any, Any], ...] = (
         load=load_videos,
         codec=VideoCodec(),
         about=VIDEOS,
+        serves="ijb/test5",
     ),
 )
 

@@ -19,11 +19,11 @@ from evenhand.benchmarks.ijb.files import Table, read_table
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array, blocks
 from evenhand.core.task import InputFact, Sample
+from evenhand.search.lookup import AT_ONCE
 
 BOX = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
 LANDMARKS = ("RIGHT_EYE_X", "RIGHT_EYE_Y", "LEFT_EYE_X", "LEFT_EYE_Y", "NOSE_X", "NOSE_Y")
 ANGLES = ("YAW", "ROLL")
-_AT_ONCE = 1 << 17  # comparisons whose places stay in a core's cache
 
 
 @dataclass(frozen=True)
@@ -168,16 +168,18 @@ class TemplateSet:
         return found
 
     @property
-    def subject_codes(self) -> NDArray[np.int32]:
-        """(templates,): the subjects numbered from 0, in the order of their ids."""
-        return np.unique(self.subject, return_inverse=True)[1].reshape(-1).astype(np.int32)
+    def subject_codes(self) -> Array:
+        """(templates,): the subjects numbered from 0, in the order of their ids; in 16 bits where these suffice."""
+        subjects, codes = np.unique(self.subject, return_inverse=True)
+        return codes.reshape(-1).astype(np.int16 if len(subjects) < 2**15 else np.int32)
 
     def same_subject(self, first: Array, second: Array) -> NDArray[np.bool_]:
         """Whether two templates, by their positions, show the same person."""
         codes = self.subject_codes
         same = np.empty(len(first), dtype=np.bool_)
-        for block in blocks(len(same), _AT_ONCE):
-            same[block] = codes[first[block]] == codes[second[block]]
+        for block in blocks(len(same), AT_ONCE):
+            one, other = np.take(codes, first[block], mode="clip"), np.take(codes, second[block], mode="clip")
+            np.equal(one, other, out=same[block])
         return same
 
     def per_template(self, codes: Array) -> NDArray[np.int64]:
@@ -217,8 +219,8 @@ def _places(known: NDArray[np.int64], ids: Array) -> NDArray[np.int32]:
         if len(ids) and (int(ids.min()) < low or int(ids.max()) > high):
             ids = np.where((ids >= low) & (ids <= high), ids, high + 1)
         found = np.empty(len(ids), dtype=np.int32)
-        for block in blocks(len(ids), _AT_ONCE):
-            found[block] = table[ids[block] - ids.dtype.type(low)]
+        for block in blocks(len(ids), AT_ONCE):
+            np.take(table, ids[block] - ids.dtype.type(low), out=found[block], mode="clip")
         return found
     order = np.argsort(known)
     place = np.minimum(np.searchsorted(known[order], ids), len(known) - 1)
