@@ -21,7 +21,8 @@ from evenhand.instruments.carriers import installed_file
 from evenhand.instruments.detectors import face_detector
 from evenhand.instruments.errors import WeightsError
 from evenhand.instruments.packages import PYPI, Registries, Shelf, registries_of
-from evenhand.instruments.published import WEIGHTS, Carrier
+from evenhand.instruments.published import WEIGHTS
+from evenhand.instruments.weight_files import Carrier
 from evenhand.instruments.weights import SETS, Presence, get_weight, get_weights, locate, weight_status
 
 

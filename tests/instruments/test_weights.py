@@ -15,7 +15,8 @@ import pytest
 from evenhand.core.errors import StorageError, UnknownNameError
 from evenhand.instruments.architectures import ARCHITECTURES
 from evenhand.instruments.errors import WeightsError
-from evenhand.instruments.published import WEIGHTS, Kind
+from evenhand.instruments.published import WEIGHTS
+from evenhand.instruments.weight_files import Kind
 from evenhand.instruments.weights import Presence, get_weight, list_weights, locate, weight_status
 
 CONTENT = b"some weights"

@@ -18,7 +18,7 @@ from evenhand.instruments import carriers, checkpoints
 from evenhand.instruments.checkpoints import filled_tensors, load_into, require_torch, shapes_of
 from evenhand.instruments.device import choose_device
 from evenhand.instruments.errors import WeightsError
-from evenhand.instruments.published import Kind
+from evenhand.instruments.weight_files import Kind
 from evenhand.instruments.weights import Located, locate
 
 if TYPE_CHECKING:

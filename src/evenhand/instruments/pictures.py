@@ -156,7 +156,9 @@ def _check_header(data: bytes, name: str, most_pixels: int) -> None:
             form = header.format or "unknown"
     except Image.DecompressionBombError as error:
         raise PictureError(name, _too_large(str(error), most_pixels)) from error
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+    except UnidentifiedImageError as error:
+        raise PictureError(name, "is no picture of any kind that Pillow knows. Save it as PNG or JPEG.") from error
+    except (OSError, SyntaxError, ValueError) as error:
         raise PictureError(
             name, f"is no picture that Pillow knows ({_first_line(error)}). Save it as PNG or JPEG."
         ) from error

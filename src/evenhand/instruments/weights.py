@@ -28,7 +28,8 @@ from evenhand.instruments.carriers import installed_file
 from evenhand.instruments.checkpoints import sha256_of
 from evenhand.instruments.errors import WeightsError
 from evenhand.instruments.packages import Registries, Shelf, pip_registries
-from evenhand.instruments.published import WEIGHTS, Carrier, Kind, WeightFile
+from evenhand.instruments.published import WEIGHTS
+from evenhand.instruments.weight_files import Carrier, Kind, WeightFile
 
 FOLDER_VARIABLE = "EVENHAND_WEIGHTS"
 PINS = "pins.json"

@@ -75,3 +75,5 @@ def test_cautions_say_what_each_metric_looks_at() -> None:
     said = " ".join(cautions())
     assert "face-FD, face-CS: look at the face" in said
     assert "is: Says little about pictures of people" in said
+    assert "face-FD, face-CS: It follows the face" in said
+    assert "neighbours: Precision and density do not see" in said

@@ -127,50 +127,6 @@ def test_nothing_done_is_measured_as_nothing(measured: Any) -> None:
 
 
 @pytest.mark.slow
-def test_networks_rank_the_degradations_of_moving_figures(tmp_path: Path) -> None:
-    """Real weights for LPIPS, DISTS and the network of the FID literature; reproducible ones for re-identification."""
-    pytest.importorskip("torch")
-    from evenhand.instruments.architectures import fill_network
-    from evenhand.instruments.readers import person_reader
-
-    videos, size = cast_of_videos(8), 192
-    write_videos(tmp_path / "data", videos, frames=2, size=size)
-    real = tmp_path / "data" / "images_HD"
-    frames = sorted(real.rglob("*.png"))
-    paired, unpaired = benchmark.find("synthesis/paired"), benchmark.find("synthesis/unpaired")
-    reader = person_reader("osnet", image_size=size, ready=fill_network("osnet-ibn"))
-    found: dict[tuple[str, float], tuple[Any, Any]] = {}
-    for kind, strength in [
-        (kind, strength) for kind in ("blur", "shift", "colour", "identity") for strength in (0.1, 0.9)
-    ]:
-        made = tmp_path / f"{kind}-{strength}"
-        for number, path in enumerate(frames):
-            place = made / path.relative_to(real)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            stranger = read(str(frames[6 + number % 2]))
-            save(str(place), degrade(read(str(path)), kind, strength, stranger=stranger))  # type: ignore[arg-type]  # the kinds of above
-        common: dict[str, Any] = {"by": (), "draws": 100, "permutations": 0, "runs": tmp_path / "runs"}
-        pairs = evaluate(
-            paired,
-            made,
-            real,
-            options={"metrics": ("lps", "dists", "ms-ssim", "OS-CS-reid"), "image_size": size},
-            instruments={"osnet": reader},
-            **common,
-        )
-        sets = evaluate(unpaired, made, real, options={"metrics": ("fid:fid-2015", "kid:fid-2015")}, **common)
-        found[kind, strength] = pairs.results, sets.results
-    for kind in ("blur", "shift", "colour", "identity"):
-        (weak, weak_sets), (strong, strong_sets) = found[kind, 0.1], found[kind, 0.9]
-        for metric in ("lps/strict", "dists/strict"):
-            assert weak.get(metric).high < strong.get(metric).low, (kind, metric)
-        for metric in ("ms-ssim/strict", "OS-CS-reid"):
-            assert weak.get(metric).low > strong.get(metric).high, (kind, metric)
-        for metric in ("fid:fid-2015", "kid:fid-2015"):
-            assert weak_sets.get(metric).number < strong_sets.get(metric).number, (kind, metric)
-
-
-@pytest.mark.slow
 def test_networks_with_real_weights_rank_the_degradations(data: Path, tmp_path: Path) -> None:
     """LPIPS minds blur; identity is what a face embedding minds: real weights from packages, on a photograph."""
     pytest.importorskip("torch")

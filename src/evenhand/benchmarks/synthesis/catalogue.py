@@ -55,6 +55,9 @@ class Entry:
 
 
 _FEW_WORDS = "Says little about pictures of people: a classifier sees one class in all of them."
+_PERSON_ALONE = "What lies outside the person's box is not seen."
+_FACE_ALONE = "It follows the face: where in the picture that is, and all the rest of the picture, is not seen."
+_ALIKE = "Precision and density do not see that everybody has become the same person; recall and coverage do."
 _NOT_LITERATURE = "Not the network of the FID literature: compare it only with numbers of this protocol."
 
 CATALOGUE: Mapping[str, Entry] = {
@@ -80,14 +83,63 @@ CATALOGUE: Mapping[str, Entry] = {
             feature="inception",
             caution=_NOT_LITERATURE,
         ),
-        Entry("OS-freid", LOWER, Looks.PERSON, "Fréchet distance of OSNet features", unpaired=True, feature="osnet"),
         Entry(
-            "OS-CS-reid", HIGHER, Looks.PERSON, "cosine of OSNet features", paired=True, unpaired=True, feature="osnet"
+            "OS-freid",
+            LOWER,
+            Looks.PERSON,
+            "Fréchet distance of OSNet features",
+            unpaired=True,
+            feature="osnet",
+            caution=_PERSON_ALONE,
         ),
-        Entry("PCB-freid", LOWER, Looks.PERSON, "Fréchet distance of PCB features", unpaired=True, feature="pcb"),
-        Entry("PCB-CS-reid", HIGHER, Looks.PERSON, "cosine of PCB features", paired=True, unpaired=True, feature="pcb"),
-        Entry("face-FD", LOWER, Looks.FACE, "Fréchet distance of face embeddings", unpaired=True, feature="face"),
-        Entry("face-CS", HIGHER, Looks.FACE, "cosine of face embeddings", paired=True, unpaired=True, feature="face"),
+        Entry(
+            "OS-CS-reid",
+            HIGHER,
+            Looks.PERSON,
+            "cosine of OSNet features",
+            paired=True,
+            unpaired=True,
+            feature="osnet",
+            caution=_PERSON_ALONE,
+        ),
+        Entry(
+            "PCB-freid",
+            LOWER,
+            Looks.PERSON,
+            "Fréchet distance of PCB features",
+            unpaired=True,
+            feature="pcb",
+            caution=_PERSON_ALONE,
+        ),
+        Entry(
+            "PCB-CS-reid",
+            HIGHER,
+            Looks.PERSON,
+            "cosine of PCB features",
+            paired=True,
+            unpaired=True,
+            feature="pcb",
+            caution=_PERSON_ALONE,
+        ),
+        Entry(
+            "face-FD",
+            LOWER,
+            Looks.FACE,
+            "Fréchet distance of face embeddings",
+            unpaired=True,
+            feature="face",
+            caution=_FACE_ALONE,
+        ),
+        Entry(
+            "face-CS",
+            HIGHER,
+            Looks.FACE,
+            "cosine of face embeddings",
+            paired=True,
+            unpaired=True,
+            feature="face",
+            caution=_FACE_ALONE,
+        ),
         Entry("SSPE", LOWER, Looks.BODY, "scale, shape and pose error", paired=True, unpaired=True, feature="body"),
         Entry("ms-ssim", HIGHER, Looks.WHOLE, "multi-scale structural similarity", paired=True, published=False),
         Entry("dists", LOWER, Looks.WHOLE, "structure and texture distance (DISTS)", paired=True, published=False),
@@ -108,6 +160,7 @@ CATALOGUE: Mapping[str, Entry] = {
             unpaired=True,
             feature="inception",
             published=False,
+            caution=_ALIKE,
         ),
     )
 }
@@ -332,10 +385,13 @@ def column_of(name: str) -> str:
 
 
 def cautions() -> tuple[str, ...]:
-    """What each metric looks at, for people to read."""
+    """What each metric looks at, and what it does not see, for people to read."""
     by_part: dict[Looks, list[str]] = {}
+    by_caution: dict[str, list[str]] = {}
     for entry in CATALOGUE.values():
         by_part.setdefault(entry.looks_at, []).append(entry.name)
+        if entry.caution:
+            by_caution.setdefault(entry.caution, []).append(entry.name)
     said = [f"{', '.join(names)}: look at {part.value}." for part, names in by_part.items()]
-    said.extend(f"{entry.name}: {entry.caution}" for entry in CATALOGUE.values() if entry.caution)
+    said.extend(f"{', '.join(names)}: {caution}" for caution, names in by_caution.items())
     return tuple(said)

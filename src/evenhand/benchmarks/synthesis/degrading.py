@@ -1,7 +1,7 @@
 """A model that knows the right picture and spoils it in a known way: what every metric can be tried on.
 
-It gets the truth from the reference frames themselves (self-imitation) or draws it (the source person in the pose of
-the reference frame), then blurs, shifts, tints, or shows somebody else, by a strength from 0 (nothing) to 1.
+It takes the reference frames themselves for the truth, then blurs, shifts, tints them, or shows somebody else, by a
+strength from 0 (nothing) to 1.
 """
 
 from __future__ import annotations

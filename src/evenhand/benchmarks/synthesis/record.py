@@ -393,8 +393,8 @@ def _refuse(reasons: Sequence[str], ids: Sequence[str]) -> None:
     if wrong:
         more = f" So are {len(wrong) - 1} other frames of this part." if len(wrong) > 1 else ""
         raise PredictionError(
-            f"{wrong[0][0]} can't be measured: {wrong[0][1]}{more} The published evaluation stops here. To leave such "
-            "frames out and count them: --set reading=strict --set on_missing=skip."
+            f"{wrong[0][0]} can't be measured: {wrong[0][1]}{more} The evaluation stops here, as published. To leave "
+            "such frames out and count them: --set reading=strict --set on_missing=skip."
         )
 
 

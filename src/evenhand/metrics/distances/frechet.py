@@ -9,8 +9,8 @@ that AᵀA and BᵀB are the covariances, the non-zero eigenvalues of their prod
     tr √(C₁C₂) = the sum of the singular values of ABᵀ
 
 - fewer rows than dimensions on one side: exactly that, an n₁ × n₂ matrix; a group is a submatrix;
-- otherwise: the eigenvalues of C₂C₁ as those of LᵀC₂L, with L the Cholesky factor of C₁; where they are so spread that
-  their roots would lose digits (dead channels), the singular values of R₁R₂ᵀ from QR factors of the rows.
+- otherwise: from the covariances (`roots.py`); where that would lose digits (dead channels), the singular values of
+  R₁R₂ᵀ from QR factors of the rows.
 
 No epsilon on the diagonal, no complex number, no failure on singular input. What rounding leaves below zero is zero.
 """
@@ -28,9 +28,9 @@ from evenhand.core.errors import DataError
 from evenhand.core.metric import Column, Direction, Linear, Metric, Numbers, Resampling
 from evenhand.core.records import Array, Records, blocks
 from evenhand.metrics.distances.frames import SIDE, Floats, Frames, Sides, collect, missing, sides, too_few
+from evenhand.metrics.distances.roots import sum_of_singular_values, trace_of_root, upper_covariance
 
 _WHAT = "a Fréchet distance"
-_SPREAD = 1e-10  # eigenvalues below this share of the largest would lose digits in their roots
 _GRAM_BYTES = 1 << 30  # the largest cross-Gram matrix that is shared between cells
 _BLOCK = 2048  # dimensions that are brought to double precision at once
 
@@ -80,12 +80,15 @@ def frechet_of_moments(first: Moments, second: Moments) -> float:
     >>> round(frechet_of_moments(unit, Moments(10.0, np.array([3.0, 4.0]), 4 * np.eye(2))), 12)
     27.0
     """
+    if np.trace(first.covariance) > np.trace(second.covariance):
+        first, second = second, first  # both orders of arguments do the same arithmetic
     traces = float(np.trace(first.covariance) + np.trace(second.covariance))
-    root = _root_by_cholesky(first.covariance, second.covariance)
-    if root is None:
-        factors = [_symmetric_root(side) for side in (first, second)]
-        root = float(linalg.svdvals(factors[0].T @ factors[1], check_finite=False).sum())
-    return _assemble(first.mean - second.mean, traces, root)
+
+    def from_factors() -> float:
+        return sum_of_singular_values(_symmetric_root(first).T @ _symmetric_root(second))
+
+    upper_1, upper_2 = (np.asfortranarray(np.triu(side.covariance)) for side in (first, second))
+    return _assemble(first.mean - second.mean, traces, trace_of_root(upper_1, upper_2, from_factors))
 
 
 @dataclass(frozen=True)
@@ -257,45 +260,52 @@ class _SharedGram:
         mean_real = (v / m) @ self._rows[side.real].astype(np.float64) - self._origin
         traces = (float(u @ self._norms[side.synthesised]) - n * float(mean_made @ mean_made)) / (n - 1)
         traces += (float(v @ self._norms[side.real]) - m * float(mean_real @ mean_real)) / (m - 1)
-        root = float(linalg.svdvals(centred, check_finite=False).sum())
+        root = sum_of_singular_values(centred)
         return _assemble(mean_made - mean_real, traces, root)
 
 
 def _of_rows(first: Array, second: Array, first_weights: Floats, second_weights: Floats) -> float:
     """The distance of weighted rows; a row of weight 2 counts as two equal rows."""
     dimensions = first.shape[1]
+    if min(len(first), len(second)) > dimensions:
+        return _of_many_rows(first, second, first_weights, second_weights)
     mean_1, mean_2 = (
         (weights / weights.sum()) @ side.astype(np.float64, copy=False)
         for side, weights in ((first, first_weights), (second, second_weights))
     )
     scales = [np.sqrt(weights / (weights.sum() - 1))[:, np.newaxis] for weights in (first_weights, second_weights)]
-    if min(len(first), len(second)) <= dimensions:
-        cross, traces = np.zeros((len(first), len(second))), 0.0
-        for span in blocks(dimensions, _BLOCK):
-            a = (first[:, span].astype(np.float64) - mean_1[span]) * scales[0]
-            b = (second[:, span].astype(np.float64) - mean_2[span]) * scales[1]
-            cross += a @ b.T
-            traces += float(np.vdot(a, a)) + float(np.vdot(b, b))
-        root = float(linalg.svdvals(cross, overwrite_a=True, check_finite=False).sum())
-        return _assemble(mean_1 - mean_2, traces, root)
-    a, b = (first.astype(np.float64) - mean_1) * scales[0], (second.astype(np.float64) - mean_2) * scales[1]
-    traces = float(np.vdot(a, a)) + float(np.vdot(b, b))
-    found = _root_by_cholesky(a.T @ a, b.T @ b)
-    if found is None:
-        triangles = [linalg.qr(side, mode="r", check_finite=False)[0][:dimensions] for side in (a, b)]
-        found = float(linalg.svdvals(triangles[0] @ triangles[1].T, check_finite=False).sum())
-    return _assemble(mean_1 - mean_2, traces, found)
+    cross, traces = np.zeros((len(first), len(second))), 0.0
+    for span in blocks(dimensions, _BLOCK):
+        a = (first[:, span].astype(np.float64) - mean_1[span]) * scales[0]
+        b = (second[:, span].astype(np.float64) - mean_2[span]) * scales[1]
+        cross += a @ b.T
+        traces += float(np.vdot(a, a)) + float(np.vdot(b, b))
+    return _assemble(mean_1 - mean_2, traces, sum_of_singular_values(cross))
 
 
-def _root_by_cholesky(first: Floats, second: Floats) -> float | None:
-    """tr √(first · second) of two definite matrices; None when they are too close to singular for it."""
-    try:  # LAPACK factors `first` as LLᵀ and forms Lᵀ · second · L, both by half since they are symmetric
-        eigenvalues = linalg.eigh(second, first, type=2, eigvals_only=True, driver="gv", check_finite=False)
-    except np.linalg.LinAlgError:
-        return None
-    if eigenvalues[0] < _SPREAD * eigenvalues[-1]:
-        return None
-    return float(np.sqrt(eigenvalues).sum())
+def _of_many_rows(first: Array, second: Array, first_weights: Floats, second_weights: Floats) -> float:
+    """The same for more rows than dimensions on both sides: the sets are centred once and met as covariances."""
+    (a, mean_1), (b, mean_2) = _centred(first, first_weights), _centred(second, second_weights)
+    counts = float(first_weights.sum()), float(second_weights.sum())
+    covariances = upper_covariance(a, counts[0]), upper_covariance(b, counts[1])
+    traces = float(np.trace(covariances[0]) + np.trace(covariances[1]))
+
+    def from_triangles() -> float:
+        r_1, r_2 = (linalg.qr(side, mode="r", overwrite_a=True, check_finite=False)[0] for side in (a, b))
+        product = r_1[: a.shape[1]] @ r_2[: a.shape[1]].T
+        return sum_of_singular_values(product) / float(np.sqrt((counts[0] - 1) * (counts[1] - 1)))
+
+    return _assemble(mean_1 - mean_2, traces, trace_of_root(*covariances, from_triangles))
+
+
+def _centred(rows: Array, weights: Floats) -> tuple[Floats, Floats]:
+    """The rows in double precision without their mean, each times the root of its weight; and the mean."""
+    centred = rows.astype(np.float64)
+    mean = np.asarray((weights / weights.sum()) @ centred)
+    centred -= mean
+    if (weights != 1.0).any():
+        centred *= np.sqrt(weights)[:, np.newaxis]
+    return centred, mean
 
 
 def _symmetric_root(side: Moments) -> Floats:
