@@ -461,3 +461,8 @@ def test_lpips_of_super_resolution_is_measured_by_the_real_network(root: Path, t
     scores = json.loads((folder / "lpips_scores.json").read_text())
     assert len(scores) == 3
     assert all(0 < score < 1 for score in scores.values())
+
+
+def test_attributes_are_a_list_and_none_is_no_list(root: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="attributes must be a list of names, not NoneType"):
+        call(root, "person_localization", tmp_path, reuse_model_outputs=True, attributes=None)

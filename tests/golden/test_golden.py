@@ -60,6 +60,12 @@ def test_a_file_that_no_case_claims_fails_by_name(tmp_path: Any) -> None:
     assert any("no case that we know" in failure for failure in checks.failures)
 
 
+def test_words_of_documentation_are_not_compared_however_deep_they_stand(tmp_path: Any) -> None:
+    told = '{"a": {"value": 1, "note": "x", "published_DO_NOT_USE": 2}, "b": {"quirk": true}, "comment": "", "c": [3]}'
+    (tmp_path / "expected.json").write_text(told)
+    assert harness.read_expected(tmp_path / "expected.json") == {"a": {"value": 1}, "c": [3]}
+
+
 def test_a_difference_is_named() -> None:
     checks = harness.Checks()
     checks.close("curve", {"x": [1.0, 2.0]}, {"x": [1.0, 2.5]})

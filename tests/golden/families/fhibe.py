@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import Case, Checks
+from harness import Case, Checks, read_expected
 from PIL import Image
 
 from evenhand.benchmarks.fhibe import attributes, data, disparity, grouping, outputs, scores, table, verification
@@ -37,7 +37,7 @@ def cases(folder: Path) -> Iterator[Case]:
 
 
 def _check(folder: Path, checks: Checks) -> None:
-    expected = _json(folder / "expected.json")
+    expected = read_expected(folder / "expected.json")
     there = {path.name for path in folder.iterdir()}
     if isinstance(expected, list) and "groups.json" in there:
         _pairs(folder, expected, checks)

@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import Case, Checks
+from harness import Case, Checks, read_expected
 
 from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.cluster_reports import report_association, report_clusters
@@ -62,9 +61,9 @@ def cases(folder: Path) -> Iterator[Case]:
             for path in here.rglob("*")
             if path.is_file() and not any(other in path.parents for other in nested) and RECIPES not in path.parts
         )
-        yield Case(str(here.relative_to(folder)), files, _checker(here, json.loads(expected.read_text())))
+        yield Case(str(here.relative_to(folder)), files, _checker(here, read_expected(expected)))
     for path in sorted(folder.rglob(f"{RECIPES}/*.json")):
-        yield Case(str(path.relative_to(folder)), frozenset([path]), _recipe(json.loads(path.read_text())))
+        yield Case(str(path.relative_to(folder)), frozenset([path]), _recipe(read_expected(path)))
 
 
 def _checker(here: Path, expected: Mapping[str, Any]) -> Callable[[Checks], None]:
@@ -816,9 +815,9 @@ def _counts(checks: Checks, here: Path, block: Mapping[str, Any]) -> None:
 def _lists(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
     """List files give the same numbers as the official ones, and the converter writes the same lists."""
     (test1,) = [block for key, block in expected.items() if key.startswith("test1")] or [None]
-    if test1 is not None and "default_pooling" in test1:
-        name = test1["default_pooling"]
-        wanted = test1["results"][name]
+    name = (test1 or {}).get("default_pooling")
+    wanted = (test1 or {}).get("results", {}).get(name)
+    if name is not None and wanted is not None:
         options = {"far": _listed(wanted.get("tar_at_far", {})), "conventions": CONVENTIONS, **_pooling(name)}
         with tempfile.TemporaryDirectory() as folder:
             rows = list((here / "meta").glob("*.csv"))
@@ -858,7 +857,7 @@ def _formats(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
             continue
         if "n_pairs" in block:
             _format_matches(checks, name, path, here, block)
-        elif "n_images" in block:
+        elif {"n_images", "n_faces", "n_nonface_images", "n_flagged_media"} & set(block):
             _format_detection(checks, name, path, block)
         elif "n_clusters" in block or "n_fte" in block:
             _format_clusters(checks, name, path, block)

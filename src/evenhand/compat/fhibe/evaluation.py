@@ -40,6 +40,7 @@ _OPTIONS: Mapping[str, str] = {  # metric → the option that holds its threshol
     "AR_DET": "recall_thresholds",
     "ACC_DET": "accuracy_thresholds",
 }
+_DEFAULT_ATTRIBUTES = list(vocabulary.DEFAULT_ATTRIBUTES)  # a list, as published; never changed
 
 
 def evaluate_task(
@@ -49,7 +50,7 @@ def evaluate_task(
     model_name: str,
     task_name: str,
     metrics: Sequence[str] | Mapping[str, Mapping[str, Sequence[float]]] | None = None,
-    attributes: list[str] | None = None,
+    attributes: list[str] = _DEFAULT_ATTRIBUTES,
     use_mini_dataset: bool = False,
     mini_dataset_size: int | None = 50,
     downsampled: bool = True,
@@ -71,7 +72,7 @@ def evaluate_task(
         model_name=model_name,
         task_name=task_name,
         metrics=metrics,
-        attributes_=list(vocabulary.DEFAULT_ATTRIBUTES) if attributes is None else attributes,
+        attributes_=attributes,
         use_mini_dataset=use_mini_dataset,
         mini_dataset_size=mini_dataset_size,
         downsampled=downsampled,

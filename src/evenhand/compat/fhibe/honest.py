@@ -32,7 +32,7 @@ class Honest:
     """Estimates and contrasts of the first output of every metric."""
 
     estimates: tuple[Estimate, ...]
-    contrasts: tuple[Contrast, ...]
+    contrasts: Sequence[Contrast]
 
     margin: float = 0.05
 
