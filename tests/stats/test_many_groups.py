@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from evenhand.core.measure import tally
-from evenhand.core.records import Attribute, Records, groups_of, inside_of
-from evenhand.metrics.means import Mean
-from evenhand.stats import analysis, tables
+from evenhand.core.metric import Ratio
+from evenhand.core.records import Attribute, Records, groups_of
+from evenhand.metrics.means import Mean, Rate
+from evenhand.stats import analysis, families, findings, tables
+from evenhand.stats.evidence import RatioEvidence
 from evenhand.stats.redraw import redraw_ratio
 
 
@@ -31,15 +33,6 @@ def places() -> tuple[tables.Layout, tables.UnitTable]:
     whole = tally(made(), [metric], ["several", "single"])
     found = tables.layout(whole.cells, groups_of(whole.cells, ["several", "single"], 2))
     return found, tables.unit_table(found, metric.ratios(whole.states[0])["mean"])
-
-
-def test_memberships_of_many_groups_are_those_of_each() -> None:
-    rows = made()
-    groups = groups_of(rows, ["several", "single"], 2)
-    kept, members = inside_of(rows, groups)
-    for position, group in enumerate(groups):
-        assert kept[position].tolist() == rows.kept(group).tolist()
-        assert members[position].tolist() == rows.members(group).tolist()
 
 
 def test_a_table_of_some_groups_is_that_part_of_the_table_of_all(
@@ -65,16 +58,18 @@ def test_draws_of_a_table_are_the_same_multiplied_sparsely_or_not(
     np.testing.assert_allclose(table.drawn([weights[:4], weights[4:]]), wide, rtol=1e-12)
 
 
-@pytest.mark.parametrize("dense", [0, 10**9])
-def test_sums_by_unit_are_the_same_filled_or_searched(dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    metric = Mean("m", "value")
-    whole = tally(made(), [metric], ["several"])
-    layout = tables.layout(whole.cells, groups_of(whole.cells, ["several"], 1))
-    plain = tables.unit_table(layout, metric.ratios(whole.states[0])["mean"])
-    monkeypatch.setattr(tables, "_MOST_DENSE", dense)
-    other = tables.unit_table(layout, metric.ratios(whole.states[0])["mean"])
-    for name in ("group", "unit", "top", "bottom"):
-        np.testing.assert_array_equal(getattr(other, name), getattr(plain, name))
+def test_sums_by_unit_are_those_of_its_rows_in_each_group(places: tuple[tables.Layout, tables.UnitTable]) -> None:
+    layout, table = places
+    rows = made()
+    assert list(zip(table.group, table.unit, strict=True)) == sorted(set(zip(table.group, table.unit, strict=True)))
+    sums = dict(zip(zip(table.group.tolist(), table.unit.tolist(), strict=True), table.top, strict=True))
+    units = np.unique(rows["unit"])
+    for position, group in enumerate(layout.groups):
+        inside = rows.members(group)
+        for unit in np.unique(rows["unit"][inside]):
+            mine = inside & (rows["unit"] == unit)
+            assert sums.pop((position, int(np.searchsorted(units, unit)))) == pytest.approx(rows["value"][mine].sum())
+    assert not sums
 
 
 def test_groups_overlap_when_a_row_is_in_two_of_them(places: tuple[tables.Layout, tables.UnitTable]) -> None:
@@ -87,5 +82,54 @@ def test_groups_overlap_when_a_row_is_in_two_of_them(places: tuple[tables.Layout
 def test_units_that_are_kept_for_all_draws_are_those_that_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = tally(made(), [Mean("m", "value")], ["several", "single"])
     kept = analysis.analyse(whole, ["several", "single"], 2)
-    monkeypatch.setattr(analysis, "_MOST_KEPT", 0)
+    monkeypatch.setattr(findings, "_MOST_KEPT", 0)
     assert analysis.analyse(whole, ["several", "single"], 2).summaries == kept.summaries
+
+
+def whole_of(kind: str, rows: int = 400) -> tuple[tables.Layout, Ratio]:
+    """A layout and an output: the mean of a number, or the share of rows above one half."""
+    records = made(rows)
+    columns = {**records.columns, "high": records["value"] > 0.5}
+    metric = Mean("m", "value") if kind == "mean" else Rate("m", "high")
+    whole = tally(Records(columns, records.attributes), [metric], ["several", "single"])
+    layout = tables.layout(whole.cells, groups_of(whole.cells, ["several", "single"], 2))
+    return layout, next(iter(metric.ratios(whole.states[0]).values()))
+
+
+@pytest.mark.parametrize("kind", ["mean", "proportion"])
+def test_p_values_alone_are_those_of_the_whole_comparison(kind: str) -> None:
+    layout, ratio = whole_of(kind)
+    evidence = RatioEvidence(layout, ratio, lambda: iter(()))
+    for positions in layout.by_attributes.values():
+        first, second = (positions[side] for side in np.triu_indices(len(positions), 1))
+        compared = evidence.pairs(first, second, confidence=0.95, alpha=0.05)
+        np.testing.assert_array_equal(evidence.p_values(first, second), compared.p_value)
+
+
+def test_some_pairs_are_compared_as_they_are_among_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout, ratio = whole_of("mean")
+    evidence = RatioEvidence(layout, ratio, lambda: iter(()))
+    positions = layout.by_attributes["several", "single"]
+    first, second = (positions[side] for side in np.triu_indices(len(positions), 1))
+    every = evidence.pairs(first, second, confidence=0.95, alpha=0.05)
+    chosen = np.arange(1, len(first), 3)
+    for most in (10**9, 0):  # from the kept cells of all pairs, and looked up anew
+        monkeypatch.setattr(tables, "_MOST_APART", most)
+        layout._apart.clear()
+        if most:
+            evidence.p_values(first, second)
+        some = evidence.pairs(first[chosen], second[chosen], confidence=0.95, alpha=0.05)
+        assert some.test.tolist() == every.test[chosen].tolist()
+        assert some.shared_rows.tolist() == every.shared_rows[chosen].tolist()
+        np.testing.assert_array_equal(some.p_value, every.p_value[chosen])
+        np.testing.assert_allclose(some.interval.low, every.interval.low[chosen], rtol=1e-12)
+        np.testing.assert_array_equal(some.effects["cliffs_delta"], every.effects["cliffs_delta"][chosen])
+
+
+def test_of_a_large_family_the_smallest_p_values_are_listed_and_equal_ones_in_their_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(families, "MOST_PAIRS", 3)
+    assert families._listed(np.array([0.5, 0.2, 0.5, 0.1, 0.5])).tolist() == [0, 1, 3]
+    assert families._listed(np.array([np.nan, 0.2, np.nan, 0.1, np.nan])).tolist() == [0, 1, 3]
+    assert families._listed(np.array([0.3, 0.2])).tolist() == [0, 1]

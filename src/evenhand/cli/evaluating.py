@@ -113,10 +113,10 @@ def show(run: Run) -> None:
     console = out()
     results = run.results
     parts = [sections.overview(results), sections.group_tables(results), sections.gaps(results)]
-    depth_one = [block for block in parts[1].blocks if isinstance(block, Table) and " × " not in block.title]
     draw(console, [parts[0]])
-    for table in depth_one:
-        draw_table(console, table)
+    for block in parts[1].blocks:
+        if isinstance(block, Table):
+            draw_table(console, block)
     for block in parts[2].blocks:
         if isinstance(block, Table):
             draw_table(console, narrowed(block, ("by", "gap", "an even model", "p", "worst", "best")))

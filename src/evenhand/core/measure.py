@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.engine import total
-from evenhand.core.metric import Column, Metric, Numbers, OperatingPoint, Value
+from evenhand.core.membership import Inside, Memberships, inside
+from evenhand.core.metric import Column, Linear, Metric, Numbers, OperatingPoint, Value
 from evenhand.core.records import (
     EVERYONE,
     Array,
@@ -29,11 +30,12 @@ from evenhand.core.records import (
     dense_patterns,
     distinct,
     groups_of,
-    inside_of,
 )
 from evenhand.core.results import Estimate, Status
 
 AnyMetric = Metric[Any]
+_MOST_DENSE = 1_000_000  # places of a table of groups and patterns
+_MOST_LISTED = 1_000_000  # cells that are listed group by group; of more, one group is looked up at a time
 _BLOCK = 1 << 17  # rows whose codes and values stay in a core's cache
 
 
@@ -120,42 +122,44 @@ def tally_parts(
 
 def membership(cells: Records, groups: Sequence[Group]) -> NDArray[np.int64]:
     """(groups, cells): 1 where the cell's rows count for the group, 0 elsewhere."""
-    return inside_of(cells, groups)[0].astype(np.int64)
+    return inside(cells, groups).kept.dense().astype(np.int64)
 
 
-def estimates(whole: Tally, groups: Sequence[Group]) -> tuple[Estimate, ...]:
+def estimates(whole: Tally, groups: Sequence[Group], known: Inside | None = None) -> tuple[Estimate, ...]:
     """Every output of every metric for every group, without intervals.
 
-    Rows and units are those that the group's attributes apply to.
+    Rows and units are those that the group's attributes apply to. `known` are the memberships of the patterns of the
+    tally in the groups, where they have been looked up before.
     """
     patterns = whole.by_pattern()
-    kept, members = inside_of(patterns.cells, groups)
-    weights = kept.astype(np.int64)
-    rows = members @ patterns.cells["rows"] if groups else np.zeros(0, np.int64)
+    kept, members = inside(patterns.cells, groups) if known is None else known
+    rows = members @ patterns.cells["rows"]
     units = count_units(whole.cells, groups)
     found: list[Estimate] = []
-    parts = _once(lambda state: state.weigh(weights), patterns.states)
+    parts = _once(lambda state: state.weigh(_weights(state, kept)), patterns.states)
     wholes = patterns.everyone()
     for metric, state, part, everyone in zip(whole.metrics, patterns.states, parts, wholes, strict=True):
         values = metric.result(part, everyone)
         points = metric.points(part, everyone)
         missing = _missing(metric, state, members)
+        counts = ((rows - missing).tolist(), units.tolist(), missing.tolist(), rows.tolist())
+        sizes = list(zip(groups, *counts, strict=True))
         for output in metric.outputs:
-            for position, group in enumerate(groups):
-                n = int(rows[position]) - int(missing[position])
-                found.append(
-                    Estimate(
-                        metric=metric.name,
-                        output=output,
-                        group=group,
-                        value=value_at(values[output], position),
-                        rows=n,
-                        units=int(units[position]),
-                        missing=int(missing[position]),
-                        status=Status.OK if rows[position] else Status.EMPTY,
-                        at=_point(points.get(output), position),
-                    )
+            column, at = values[output], points.get(output)
+            found.extend(
+                Estimate(
+                    metric=metric.name,
+                    output=output,
+                    group=group,
+                    value=value_at(column, position),
+                    rows=measured,
+                    units=own,
+                    missing=lost,
+                    status=Status.OK if every else Status.EMPTY,
+                    at=_point(at, position),
                 )
+                for position, (group, measured, own, lost, every) in enumerate(sizes)
+            )
     return tuple(found)
 
 
@@ -193,23 +197,32 @@ def count_units(cells: Records, groups: Sequence[Group]) -> NDArray[np.int64]:
     """(groups,): distinct units among the members of each group; rows where there are no units."""
     counts = np.zeros(len(groups), dtype=np.int64)
     if "unit" not in cells:
-        for position, group in enumerate(groups):
-            counts[position] = cells["rows"][cells.members(group)].sum()
-        return counts
+        return np.asarray(inside(cells, groups).members @ cells["rows"])
     columns = [cells[name] for name in ("unit", "unit_b") if name in cells]
     _, codes = np.unique(np.concatenate(columns), return_inverse=True)
     per_column = np.split(codes.reshape(-1), len(columns))
     span = int(codes.max(initial=-1)) + 1
+    listed = inside(cells, groups).members if len(cells) <= _MOST_LISTED else None
+    seen = np.zeros(span, dtype=np.bool_)
     for position, group in enumerate(groups):
-        inside = cells.members(group)
         if group == EVERYONE:
             counts[position] = span
             continue
-        seen = np.zeros(span, dtype=np.bool_)
+        rows = cells.members(group) if listed is None else listed.of_group(position)
         for column in per_column:
-            seen[column[inside]] = True
+            seen[column[rows]] = True
         counts[position] = np.count_nonzero(seen)
+        for column in per_column:
+            seen[column[rows]] = False
     return counts
+
+
+def _weights(state: Any, kept: Memberships) -> Any:
+    """The groups as weights of patterns: a table where that is small, else the places that are filled."""
+    groups, patterns = kept.shape
+    if isinstance(state, Linear) and groups * patterns > _MOST_DENSE:
+        return kept
+    return kept.dense().astype(np.int64)
 
 
 def _measured(metrics: Sequence[AnyMetric], rows: Records, index: Array, size: int) -> tuple[Any, ...]:
@@ -239,7 +252,7 @@ def _once(make: Callable[..., Any], *given: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _missing(metric: AnyMetric, state: Any, members: Array) -> Array:
+def _missing(metric: AnyMetric, state: Any, members: Memberships) -> Array:
     per_cell = metric.missing(state)
     return np.zeros(len(members), np.int64) if per_cell is None else members @ np.asarray(per_cell)
 

@@ -220,18 +220,19 @@ class Records:
         """(rows,): the rows that all terms of the group are true of."""
         inside = np.ones(len(self), dtype=np.bool_)
         for name, level in group.terms:
-            inside &= self._attribute(name).belongs(level)
+            inside &= self.attribute(name).belongs(level)
         return inside
 
     def kept(self, group: Group) -> NDArray[np.bool_]:
         """(rows,): the rows that `select` keeps; per term, members and «does not apply»."""
         inside = np.ones(len(self), dtype=np.bool_)
         for name, level in group.terms:
-            attribute = self._attribute(name)
+            attribute = self.attribute(name)
             inside &= attribute.belongs(level) | ~attribute.applies
         return inside
 
-    def _attribute(self, name: str) -> Attribute:
+    def attribute(self, name: str) -> Attribute:
+        """The attribute of that name; raises UnknownNameError when there is none."""
         try:
             return self.attributes[name]
         except KeyError:
@@ -279,7 +280,7 @@ def distinct(rows: Records, by: Sequence[str] = (), columns: Sequence[str] = ())
         keys.append(codes)
         radices.append(max(len(values[name]), 1))
     for name in by:
-        attribute = rows._attribute(name)
+        attribute = rows.attribute(name)
         keys.append(attribute.codes)
         radices.append(len(attribute.patterns) + 1)
     offsets = [0] * len(columns) + [1] * len(by)  # «does not apply» is −1
@@ -302,7 +303,7 @@ def dense_codes(rows: Records, by: Sequence[str]) -> tuple[Array, int]:
     >>> dense_codes(Records({}, {"tone": tone}), ["tone"])
     (array([2, 1, 3]), 4)
     """
-    attributes = [rows._attribute(name) for name in by]
+    attributes = [rows.attribute(name) for name in by]
     span = math.prod(len(attribute.patterns) + 1 for attribute in attributes)
     # This runs over every row there is: narrow integers, in place, all offsets added at once.
     narrow = np.int16 if span < 2**15 else np.int32 if span < 2**31 else np.int64
@@ -322,7 +323,7 @@ def dense_codes(rows: Records, by: Sequence[str]) -> tuple[Array, int]:
 
 def dense_patterns(rows: Records, by: Sequence[str]) -> Records:
     """The patterns that `dense_codes` numbers, in that order."""
-    radices = [len(rows._attribute(name).patterns) + 1 for name in by]
+    radices = [len(rows.attribute(name).patterns) + 1 for name in by]
     codes = np.unravel_index(np.arange(math.prod(radices)), radices) if by else ()
     attributes = {}
     for name, code in zip(by, codes, strict=True):
@@ -356,7 +357,7 @@ def groups_of(
     `at_least` leaves out groups with fewer member rows.
     """
     for name in by:
-        rows._attribute(name)
+        rows.attribute(name)
     _, patterns = distinct(rows, by)
     found = [EVERYONE]
     for order in range(1, min(depth, len(by)) + 1):
@@ -370,27 +371,6 @@ def groups_of(
     if at_least:
         found = [group for group in found if patterns["rows"][patterns.members(group)].sum() >= at_least]
     return tuple(found)
-
-
-def inside_of(rows: Records, groups: Sequence[Group]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(groups, rows) twice: what `kept` and `members` say of every group, with every term looked up once.
-
-    >>> tone = Attribute.of(["light", "dark", "dark"], levels=("light", "dark"))
-    >>> inside_of(Records({}, {"tone": tone}), [EVERYONE, Group.of(tone="dark")])[1].tolist()
-    [[True, True, True], [False, True, True]]
-    """
-    kept = np.ones((len(groups), len(rows)), dtype=np.bool_)
-    members = np.ones((len(groups), len(rows)), dtype=np.bool_)
-    known: dict[tuple[str, str], tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
-    for position, group in enumerate(groups):
-        for term in group.terms:
-            if term not in known:
-                attribute = rows._attribute(term[0])
-                belongs = attribute.belongs(term[1])
-                known[term] = belongs | ~attribute.applies, belongs
-            kept[position] &= known[term][0]
-            members[position] &= known[term][1]
-    return kept, members
 
 
 def blocks(length: int, size: int) -> Iterator[slice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -176,7 +176,7 @@ class Results:
     metrics: tuple[MetricFact, ...]
     estimates: tuple[Estimate, ...]
     coverage: Coverage
-    contrasts: tuple[Contrast, ...] = ()
+    contrasts: Sequence[Contrast] = ()  # a tuple, or `Contrasts`, which makes them when they are looked at
     omnibus: tuple[Omnibus, ...] = ()
     summaries: tuple[Summary, ...] = ()
     method: Method = field(default_factory=Method)

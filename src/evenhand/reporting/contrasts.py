@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from evenhand.core.contrasts import contrasts_of, verdict_counts
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Block, Cell, Figure, Interval, Section, Table, Text
 from evenhand.core.results import Contrast, Omnibus, Results, Summary, Verdict
@@ -56,13 +57,13 @@ def spread(results: Results) -> Section:
 def pairs(results: Results) -> Section:
     """The pairs with verdicts, those that were not significant too."""
     first = headline(results)
-    found = [c for c in results.contrasts if first is None or (c.metric, c.output) == first]
+    found = tuple(results.contrasts if first is None else contrasts_of(results.contrasts, *first))
     if not found:
         return Section("Pairs", [Text("No two groups were large enough to be compared.", "small")], name="pairs")
     order = {Verdict.LARGE: 0, Verdict.DIFFERENT: 1, Verdict.UNDECIDED: 2, Verdict.EQUIVALENT: 3, None: 4}
     ranked = sorted(found, key=lambda c: (order[c.verdict], -abs(c.difference or 0.0)))
     shown = ranked[:MOST_PAIRS]
-    counts = ", ".join(f"{sum(c.verdict is verdict for c in found):,} {verdict.value}" for verdict in Verdict)
+    counts = ", ".join(f"{verdict_counts(found)[verdict]:,} {verdict.value}" for verdict in Verdict)
     families = sorted({(c.family, c.family_size, c.correction) for c in found})
     about = "; ".join(f"{family} ({size:,} pairs, {correction})" for family, size, correction in families)
     caption = f"{len(found):,} pairs tested: {counts}. Adjusted within {about}."

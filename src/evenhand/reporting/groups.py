@@ -38,10 +38,18 @@ def group_figures(results: Results, outputs: Sequence[tuple[str, str]] | None = 
 
 
 def group_tables(results: Results) -> Section:
-    """The same without figures, for a terminal."""
-    drawn = group_figures(results)
-    figures = [*drawn.blocks, *(block for inner in drawn.sections for block in inner.blocks)]
-    return Section("Groups", [block.data for block in figures if isinstance(block, Figure)], name="groups")
+    """The tables of single attributes, for a terminal; intersections are in the report."""
+    first = headline(results)
+    if first is None:
+        return Section("Groups", [], name="groups")
+    whole = next((e for e in results.of(*first) if e.group == EVERYONE), None)
+    unknown = _unknown_shares(results, first[0])
+    tables = [
+        group_table(*first, names, found, whole=whole, unknown=unknown, pooled=_pooled(results, *first, names))
+        for names, found in by_attributes(results, *first).items()
+        if len(names) == 1
+    ]
+    return Section("Groups", list(tables), name="groups")
 
 
 def by_attributes(results: Results, metric: str, output: str) -> Mapping[tuple[str, ...], list[Estimate]]:

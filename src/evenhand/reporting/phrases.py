@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Interval
 from evenhand.core.records import Group
@@ -131,7 +133,7 @@ def coverage_sentence(results: Results) -> str:
     return text + (f" ({', '.join(rest)})." if rest else ".")
 
 
-def certainly_worse(contrasts: list[Contrast]) -> dict[Verdict, list[Group]]:
+def certainly_worse(contrasts: Sequence[Contrast]) -> dict[Verdict, list[Group]]:
     """The groups that are worse off in some pair, by the strongest verdict, in the order of the pairs."""
     found: dict[Verdict, list[Group]] = {Verdict.LARGE: [], Verdict.DIFFERENT: []}
     for verdict in found:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evenhand import registry
+from evenhand.core.contrasts import contrasts_of
 from evenhand.core.errors import EvenhandError
 from evenhand.core.page import Block, Cell, Section, Table, Text
 from evenhand.core.results import Results, Verdict
@@ -117,7 +118,7 @@ def _line(results: Results) -> tuple[Cell, ...]:
     if first is None:
         return (results.task, results.model, "–", None, "–", None, None, "no value")
     summary = widest(results, first)
-    pairs = [c for c in results.contrasts if (c.metric, c.output) == first and len(c.first.terms) == 1]
+    pairs = contrasts_of(results.contrasts, *first, order=1)
     worse = certainly_worse(pairs)
     sure = [levels(group) for verdict in (Verdict.LARGE, Verdict.DIFFERENT) for group in worse[verdict]]
     told = listed(sure, 4) if sure else ("nobody for certain" if pairs else how_even(pairs))

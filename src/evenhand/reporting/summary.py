@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from evenhand.core.contrasts import contrasts_of, verdict_counts
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Block, Cell, Interval, Section, Table, Text
 from evenhand.core.results import Contrast, Results, Summary, Verdict
@@ -33,12 +36,12 @@ def overview(results: Results, question: str = "") -> Section:
     if isinstance(whole.value, Undefined):
         blocks.append(Text(f"{name}: {words(output)} of {results.task} is undefined: {whole.value.reason}.", "lead"))
         return Section("Summary", blocks, name="summary")
-    pairs = [c for c in results.contrasts if (c.metric, c.output) == first]
-    single = [c for c in pairs if len(c.first.terms) == 1]
+    pairs = contrasts_of(results.contrasts, metric, output)
+    single = contrasts_of(pairs, metric, output, order=1)
     better = {"higher": " (higher is better)", "lower": " (lower is better)"}.get(direction_of(results, *first), "")
     how_well = f"{name} reaches {said(whole)} {short_name(*first)}{better} on {whole.rows:,} rows"
     how_well += f" of {whole.units:,} units. " if whole.units != whole.rows else ". "
-    blocks.insert(0, Text(how_well + how_even(single or pairs), "lead"))
+    blocks.insert(0, Text(how_well + how_even(tuple(single or pairs)), "lead"))
     meaning = next((fact.definition for fact in results.metrics if fact.name == metric), "")
     if meaning and "column" not in meaning:  # a general metric, whose words say nothing of this task
         blocks.append(Text(f"{metric}: {meaning}"))
@@ -50,7 +53,7 @@ def overview(results: Results, question: str = "") -> Section:
     return Section("Summary", blocks, name="summary")
 
 
-def how_even(pairs: list[Contrast]) -> str:
+def how_even(pairs: Sequence[Contrast]) -> str:
     """Whether the groups are served alike, in one sentence."""
     if not pairs:
         return "No two groups were large enough to be compared."
@@ -61,7 +64,7 @@ def how_even(pairs: list[Contrast]) -> str:
         return f"It is uneven: beyond {margin} and beyond chance, it does worse for {listed(large)}."
     if different:
         return f"It differs beyond chance, though not for certain by more than {margin}: worse for {listed(different)}."
-    undecided = sum(c.verdict is Verdict.UNDECIDED for c in pairs)
+    undecided = verdict_counts(pairs)[Verdict.UNDECIDED]
     if undecided:
         if len(pairs) == 1:
             return "No group is shown to be served worse, but the data cannot tell."
@@ -70,12 +73,12 @@ def how_even(pairs: list[Contrast]) -> str:
     return f"The groups are even: {alike} alike within {margin}."
 
 
-def how_sure(results: Results, pairs: list[Contrast]) -> str:
+def how_sure(results: Results, pairs: Sequence[Contrast]) -> str:
     """What the intervals and verdicts rest on, in one sentence."""
     text = f"Intervals cover {results.method.confidence:.0%}"
     if not pairs:
         return text + "."
-    undecided = sum(c.verdict is Verdict.UNDECIDED for c in pairs)
+    undecided = verdict_counts(pairs)[Verdict.UNDECIDED]
     if len(pairs) == 1:
         return text + "; one pair of groups was compared" + ("; the data cannot tell." if undecided else ".")
     text += f"; {len(pairs):,} pairs of groups were compared, with p-values adjusted for their number"

@@ -113,8 +113,10 @@ def t_quantile(confidence: float, degrees: ArrayLike) -> Floats:
     array([   nan, 2.1448])
     """
     df = floats(degrees)
-    safe = np.where(df > 0, df, 1.0)
-    return floats(np.where(df > 0, special.stdtrit(safe, 0.5 + checked_confidence(confidence) / 2), np.nan))
+    mass = 0.5 + checked_confidence(confidence) / 2
+    # A quantile is searched for, and degrees of freedom are often the same: each is looked up once.
+    distinct, place = np.unique(np.where(df > 0, df, 1.0), return_inverse=True)
+    return floats(np.where(df > 0, special.stdtrit(distinct, mass)[place.reshape(df.shape)], np.nan))
 
 
 def t_two_sided(statistic: ArrayLike, degrees: ArrayLike) -> Floats:

@@ -29,7 +29,7 @@ from evenhand.stats.permutation import gap_reference
 from evenhand.stats.redraw import draws_of, redraw, redraw_dyadic, redraw_ratio
 from evenhand.stats.resample import Weights, subsample_weights, weight_blocks
 from evenhand.stats.settings import Settings, margin_of
-from evenhand.stats.tables import Layout, UnitTable, by_order, layout
+from evenhand.stats.tables import Layout, UnitTable, layout
 from evenhand.stats.verdicts import verdicts
 
 
@@ -235,13 +235,13 @@ class _Side:
 
     def gaps(self, drawn: _BothDraws) -> Iterator[GapContrast]:
         """The gap of every attribute for both models, with its own reference each, and their joint difference."""
-        orders = by_order(self.places[0].groups)
+        orders = self.places[0].by_attributes
         if not orders or self.settings.draws == 0:
             return
         a, b = self.evidence(drawn)
         redrawn = [self._all_draws(side) for side in (a, b)]
         for by, positions in orders.items():
-            large = [p for p in positions if self._usable(p, a.values, b.values)]
+            large = [p for p in positions.tolist() if self._usable(p, a.values, b.values)]
             if len(large) < 2:
                 continue
             apart = paired.gap_difference(

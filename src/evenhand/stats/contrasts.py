@@ -157,10 +157,33 @@ def joint_contrast(
     0.022
     """
     d, g = floats(difference), floats(clusters)
-    error = np.sqrt(divide(g, (g - 1).clip(0)) * floats(squares))
+    error = joint_error(squares, g)
     half = t_quantile(confidence, g - 1) * error
-    p = np.where(error > 0, t_two_sided(divide(d, error), g - 1), np.where(d == 0, 1.0, 0.0))
-    return MeanContrast(d, d - half, d + half, error, g - 1, np.where(g >= 2, p, np.nan))
+    return MeanContrast(d, d - half, d + half, error, g - 1, joint_test(d, error, g))
+
+
+def joint_error(squares: ArrayLike, clusters: ArrayLike) -> Floats:
+    """The standard error of a difference of groups that share clusters."""
+    g = floats(clusters)
+    return np.sqrt(divide(g, (g - 1).clip(0)) * floats(squares))
+
+
+def joint_test(difference: ArrayLike, error: ArrayLike, clusters: ArrayLike) -> Floats:
+    """p-values of `joint_contrast` alone."""
+    d, e, g = floats(difference), floats(error), floats(clusters)
+    p = np.where(e > 0, t_two_sided(divide(d, e), g - 1), np.where(d == 0, 1.0, 0.0))
+    return floats(np.where(g >= 2, p, np.nan))
+
+
+def at_confidence(contrast: MeanContrast, confidence: float) -> Interval:
+    """The limits of a difference of means at another confidence.
+
+    >>> at_confidence(welch(0.7, 0.01, 15, 0.6, 0.01, 15), 0.9).low.round(4)
+    np.float64(-0.1406)
+    """
+    error = contrast.standard_error
+    half = np.where(error == 0, 0.0, t_quantile(confidence, contrast.degrees) * error)
+    return Interval(floats(contrast.value - half), floats(contrast.value + half))
 
 
 def proportion_test(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> ProportionTest:

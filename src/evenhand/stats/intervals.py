@@ -11,6 +11,7 @@ bias-corrected and accelerated ones.
 A limit that does not exist is NaN: no rows, one subject, too many skipped draws.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -231,16 +232,27 @@ def percentile(draws: ArrayLike, *, confidence: float = 0.95) -> DrawInterval:
     >>> percentile([[1.0], [2.0], [3.0]], confidence=0.5)
     DrawInterval(low=array([1.5]), high=array([2.5]), skipped=array([0]))
     """
-    tail = (1 - checked_confidence(confidence)) / 2
+    return percentiles(draws, [confidence])[0]
+
+
+def percentiles(draws: ArrayLike, confidences: Sequence[float]) -> list[DrawInterval]:
+    """The limits of `percentile` at several confidences, from draws that are sorted once."""
+    tails = [(1 - checked_confidence(confidence)) / 2 for confidence in confidences]
     values, skipped, kept = _kept(draws)
-    low, high = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
-    limits = _quantiles(values[:, kept], np.array([[tail], [1 - tail]]) * np.ones(int(kept.sum())))
-    low[kept], high[kept] = limits
-    return DrawInterval(low, high, skipped)
+    levels = np.array([[level] for tail in tails for level in (tail, 1 - tail)])
+    found = np.full((len(levels), values.shape[1]), np.nan)
+    found[:, kept] = _quantiles(values[:, kept], levels * np.ones(int(kept.sum())))
+    return [DrawInterval(low, high, skipped) for low, high in zip(found[::2], found[1::2], strict=True)]
 
 
 def scaled_percentile(
-    draws: ArrayLike, value: ArrayLike, clusters: ArrayLike, *, confidence: float = 0.95, rates: bool = False
+    draws: ArrayLike,
+    value: ArrayLike,
+    clusters: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    rates: bool = False,
+    plain: DrawInterval | None = None,
 ) -> DrawInterval:
     """Percentile limits drawn apart around the value, for few clusters.
 
@@ -248,12 +260,13 @@ def scaled_percentile(
     distribution where t with G − 1 degrees of freedom is due: both are put right by one factor.
     With `rates`, limits of numbers from 0 to 1 are drawn apart on the scale asin √p, where the spread of a
     proportion does not depend on its size, and which ends at 0 and 1: the limits never leave these.
+    `plain`, the percentile limits at this confidence, saves sorting the draws again.
 
     >>> wide = scaled_percentile([[0.9], [0.95], [0.99]], [0.95], [4], rates=True)
     >>> bool(wide.low[0] < 0.9), bool(0.99 < wide.high[0] <= 1.0)
     (True, True)
     """
-    plain = percentile(draws, confidence=confidence)
+    plain = percentile(draws, confidence=confidence) if plain is None else plain
     centre, g = floats(value), floats(clusters)
     factor = t_quantile(confidence, g - 1) / normal_quantile(confidence) * np.sqrt(divide(g, g - 1))
     if not rates:

@@ -78,7 +78,7 @@ def _in_order(p_values: ArrayLike, adjust: Callable[[Floats], Floats]) -> Floats
     p = checked_probabilities(p_values)
     out = np.full(p.shape, np.nan)
     there = np.flatnonzero(~np.isnan(p))
-    order = there[np.argsort(p[there], kind="stable")]
+    order = there[np.argsort(p[there])]  # equal p-values get the same, whichever comes first
     out[order] = adjust(p[order])
     return out
 

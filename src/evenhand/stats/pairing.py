@@ -5,7 +5,9 @@ intervals on effective sizes, and a score test between units. Means: t and Welch
 unit means. Groups that share units: one joint formula.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ from scipy import special
 
 from evenhand.core.metric import Kind
 from evenhand.stats import contrasts, ranks
-from evenhand.stats.checks import Booleans, Floats, Integers, divide, summed
+from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
 from evenhand.stats.intervals import (
     Interval,
     effective_size,
@@ -46,6 +48,37 @@ class Pairs:
     shared_rows: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     shared_units: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
+    def take(self, at: Integers) -> "Pairs":
+        """Some of the pairs, in the order given."""
+        return Pairs(
+            self.difference[at], Interval(self.interval.low[at], self.interval.high[at]),
+            Interval(self.narrow.low[at], self.narrow.high[at]), self.p_value[at], self.test[at],
+            self.interval_name[at], self.detectable[at], {name: values[at] for name, values in self.effects.items()},
+            self.shared_rows[at], self.shared_units[at],
+        )  # fmt: skip
+
+
+def joined(parts: Sequence[Pairs]) -> Pairs:
+    """The pairs of all parts, one after the other; the effects of all parts have the same names."""
+    if len(parts) == 1:
+        return parts[0]
+
+    def every(column: Callable[[Pairs], NDArray[Any]]) -> NDArray[Any]:
+        return np.concatenate([column(part) for part in parts])
+
+    return Pairs(
+        every(lambda part: part.difference),
+        Interval(every(lambda part: part.interval.low), every(lambda part: part.interval.high)),
+        Interval(every(lambda part: part.narrow.low), every(lambda part: part.narrow.high)),
+        every(lambda part: part.p_value),
+        every(lambda part: part.test),
+        every(lambda part: part.interval_name),
+        every(lambda part: part.detectable),
+        {name: np.concatenate([part.effects[name] for part in parts]) for name in parts[0].effects},
+        every(lambda part: part.shared_rows),
+        every(lambda part: part.shared_units),
+    )
+
 
 def names(text: str | Names, count: int | None = None) -> Names:
     """One name for each pair, with room for longer ones."""
@@ -76,20 +109,38 @@ def _either(few: Booleans, wider: Interval, plain: Interval) -> Interval:
 
 def table_pairs(table: UnitTable, first: Integers, second: Integers, confidence: float, alpha: float) -> Pairs:
     """Differences of groups by the formula that fits the table; groups that share units get the joint one."""
-    shared = np.rint(table.shared_units[first, second]).astype(np.int64)
+    shared = table.units_in_both(first, second)
     narrow = 1 - 2 * alpha
-    if table.kind is not Kind.PROPORTION:
-        found = _mean_pairs(table, first, second, confidence, narrow, alpha)
-    else:
-        found = _proportion_pairs(table, first, second, confidence, narrow, alpha)
+    make = _mean_pairs if table.kind is not Kind.PROPORTION else _proportion_pairs
+    found = make(table, first, second, np.flatnonzero(shared == 0), confidence, narrow, alpha)
     found = Pairs(
         found.difference, found.interval, found.narrow, found.p_value, found.test, found.interval_name,
         found.detectable, found.effects, np.zeros(len(first), dtype=np.int64), shared,
     )  # fmt: skip
     joint = np.flatnonzero(shared > 0)
     if len(joint):
-        _put_joint(found, joint, table, first, second, confidence, narrow, alpha)
+        _put_joint(found, joint, table, first[joint], second[joint], confidence, narrow, alpha)
     return found
+
+
+def table_tests(table: UnitTable, first: Integers, second: Integers) -> Floats:
+    """The p-values of `table_pairs` alone: of a large family all pairs are tested, and few are listed."""
+    shared = table.units_in_both(first, second)
+    p = np.empty(len(first))
+    apart, joint = np.flatnonzero(shared == 0), np.flatnonzero(shared > 0)
+    if len(joint):
+        i, j = first[joint], second[joint]
+        units = _joint_units(table, i, j, shared[joint])
+        error = contrasts.joint_error(table.joint_squares(i, j), units)
+        p[joint] = contrasts.joint_test(_apart(table.means.value, i, j), error, units)
+    if len(apart):
+        i, j = first[apart], second[apart]
+        if table.kind is not Kind.PROPORTION:
+            sums = ranks.paired_ranks(divide(table.top, table.bottom), table.group, table.groups, i, j)
+            p[apart] = ranks.mann_whitney(sums.u, sums.counts[i], sums.counts[j], sums.ties).p_value
+        else:
+            p[apart] = _proportion_tests(table, i, j)[0]
+    return p
 
 
 def wald(values: Floats, covariance: Floats, units: int) -> OmnibusTest:
@@ -109,33 +160,51 @@ def wald(values: Floats, covariance: Floats, units: int) -> OmnibusTest:
     return OmnibusTest(statistic, rank, p, "wald")
 
 
-def _proportion_pairs(
-    table: UnitTable, first: Integers, second: Integers, confidence: float, narrow: float, alpha: float
-) -> Pairs:
-    means = table.means
+def _apart(values: Floats, first: Integers, second: Integers) -> Floats:
+    return floats(values[first] - values[second])
+
+
+def _counts(table: UnitTable) -> tuple[Floats, Floats]:
+    """Events and rows of each group; effective ones, where several rows are of one unit."""
     if table.independent:
-        k, n, name = table.totals, means.rows, "newcombe"
-    else:
-        size = effective_size(means)
-        n = np.where(np.isnan(size.rows), 0.0, size.rows)
-        k = np.clip(np.where(n > 0, means.value * n, 0.0), 0, n)
-        name = "newcombe_effective"
+        return table.totals, table.means.rows
+    size = effective_size(table.means)
+    n = np.where(np.isnan(size.rows), 0.0, size.rows)
+    return np.clip(np.where(n > 0, table.means.value * n, 0.0), 0, n), n
+
+
+def _proportion_tests(table: UnitTable, first: Integers, second: Integers) -> tuple[Floats, Names]:
+    """p-values of tests that two proportions are equal, with the names of the tests."""
+    if table.independent:
+        k, n = _counts(table)
+        found = contrasts.proportion_test(k[first], n[first], k[second], n[second])
+        return found.p_value, names(found.method)
+    sums = contrasts.cluster_sums(table.top, table.bottom, table.group, table.groups)
+    sides = [contrasts.ClusterSums(*(column[side] for column in sums)) for side in (first, second)]
+    return contrasts.cluster_score_test(*sides), names("cluster_score", len(first))
+
+
+def _proportion_pairs(
+    table: UnitTable,
+    first: Integers,
+    second: Integers,
+    apart: Integers,
+    confidence: float,
+    narrow: float,
+    alpha: float,
+) -> Pairs:
+    k, n = _counts(table)
     wide, _ = table_limits(table, confidence)
     slim, _ = table_limits(table, narrow)
-    p = means.value
+    p = table.means.value
     limits = []
     for one in (wide, slim):
         d = contrasts.difference_of_limits(
             p[first], Interval(one.low[first], one.high[first]), p[second], Interval(one.low[second], one.high[second])
         )
         limits.append(Interval(d.low, d.high))
-    if table.independent:
-        found = contrasts.proportion_test(k[first], n[first], k[second], n[second])
-        test, tests = found.p_value, names(found.method)
-    else:
-        sums = contrasts.cluster_sums(table.top, table.bottom, table.group, table.groups)
-        sides = [contrasts.ClusterSums(*(column[side] for column in sums)) for side in (first, second)]
-        test, tests = contrasts.cluster_score_test(*sides), names("cluster_score", len(first))
+    test, tests = np.full(len(first), np.nan), names("", len(first))
+    test[apart], tests[apart] = _proportion_tests(table, first[apart], second[apart])
     ratio = contrasts.log_ratio(k[first], n[first], k[second], n[second], confidence=confidence)
     pooled = divide(k[first] + k[second], n[first] + n[second])
     return Pairs(
@@ -144,7 +213,7 @@ def _proportion_pairs(
         limits[1],
         test,
         tests,
-        names(name, len(first)),
+        names("newcombe" if table.independent else "newcombe_effective", len(first)),
         contrasts.detectable_difference(pooled, n[first], n[second], alpha=alpha),
         {
             "ratio": ratio.value,
@@ -156,27 +225,41 @@ def _proportion_pairs(
 
 
 def _mean_pairs(
-    table: UnitTable, first: Integers, second: Integers, confidence: float, narrow: float, alpha: float
+    table: UnitTable,
+    first: Integers,
+    second: Integers,
+    apart: Integers,
+    confidence: float,
+    narrow: float,
+    alpha: float,
 ) -> Pairs:
+    """Differences of means; interval and test only of the pairs that are `apart`, sharing no unit."""
     means = table.means
     m, v, g = means.value, means.variance, means.clusters
-    wide = contrasts.welch(m[first], v[first], g[first], m[second], v[second], g[second], confidence=confidence)
-    slim = contrasts.welch(m[first], v[first], g[first], m[second], v[second], g[second], confidence=narrow)
+    i, j = first[apart], second[apart]
+    wide = contrasts.welch(m[i], v[i], g[i], m[j], v[j], g[j], confidence=confidence)
+    slim = contrasts.at_confidence(wide, narrow)
     unit_means = divide(table.top, table.bottom)
-    sums = ranks.rank_sums(unit_means, table.group, table.groups)
-    u, n = sums.u[first, second], sums.counts
-    test = ranks.mann_whitney(u, n[first], n[second], sums.ties[first, second])
+    sums = ranks.paired_ranks(unit_means, table.group, table.groups, first, second)
+    u, n = sums.u, sums.counts
+    test = ranks.mann_whitney(u[apart], n[i], n[j], sums.ties[apart])
     centre = divide(summed(table.group, unit_means, table.groups), n)
     squares = summed(table.group, (unit_means - np.nan_to_num(centre)[table.group]) ** 2, table.groups)
     deviation = np.sqrt(divide(squares, (n - 1.0).clip(0)))
+
+    def of_all(values: Floats) -> Floats:
+        every = np.full(len(first), np.nan)
+        every[apart] = values
+        return every
+
     return Pairs(
-        wide.value,
-        Interval(wide.low, wide.high),
-        Interval(slim.low, slim.high),
-        test.p_value,
+        _apart(m, first, second),
+        Interval(of_all(wide.low), of_all(wide.high)),
+        Interval(of_all(slim.low), of_all(slim.high)),
+        of_all(test.p_value),
         names("mann_whitney", len(first)),
         names("welch" if table.independent else "welch_clusters", len(first)),
-        contrasts.detectable_by_error(wide.standard_error, alpha=alpha),
+        of_all(contrasts.detectable_by_error(wide.standard_error, alpha=alpha)),
         {
             "ratio": divide(m[first], m[second]),
             "cliffs_delta": ranks.cliffs_delta(u, n[first], n[second]),
@@ -185,6 +268,11 @@ def _mean_pairs(
             ),
         },
     )
+
+
+def _joint_units(table: UnitTable, first: Integers, second: Integers, shared: Integers) -> Floats:
+    """How many units the two groups of each pair have together."""
+    return floats(table.means.clusters[first] + table.means.clusters[second] - shared)
 
 
 def _put_joint(
@@ -197,13 +285,11 @@ def _put_joint(
     narrow: float,
     alpha: float,
 ) -> None:
-    """Replace pairs that share units by the joint formula: what a unit does to both groups counts once."""
-    i, j = first[at], second[at]
-    units = table.means.clusters[i] + table.means.clusters[j] - table.shared_units[i, j]
-    s = table.covariance
-    squares = (s[i, i] + s[j, j] - 2 * s[i, j]).clip(0)
+    """Write the joint formula over the pairs at the given places: what a unit does to both groups counts once."""
+    units = _joint_units(table, first, second, found.shared_units[at])
+    squares = table.joint_squares(first, second)
     wide = contrasts.joint_contrast(found.difference[at], squares, units, confidence=confidence)
-    slim = contrasts.joint_contrast(found.difference[at], squares, units, confidence=narrow)
+    slim = contrasts.at_confidence(wide, narrow)
     found.interval.low[at], found.interval.high[at] = wide.low, wide.high
     found.narrow.low[at], found.narrow.high[at] = slim.low, slim.high
     found.p_value[at] = wide.p_value

@@ -8,7 +8,7 @@ chance alone shows; a gap is reported together with it, never alone.
 from collections.abc import Iterator
 from itertools import permutations as arrangements
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -199,10 +199,13 @@ def permuted_test(plain: OmnibusTest, null: ArrayLike) -> OmnibusTest:
     return OmnibusTest(plain.statistic, plain.degrees, p, "chi_square_permutation")
 
 
-def _dealt(labels: Integers, permutations: int, rng: np.random.Generator) -> Iterator[tuple[int, NDArray[np.int64]]]:
+def _dealt(
+    labels: Integers, permutations: int, rng: np.random.Generator
+) -> Iterator[tuple[int, NDArray[np.signedinteger[Any]]]]:
     """Permuted labels in blocks, with the number of the first permutation of each."""
     size = max(1, 4_000_000 // max(len(labels), 1))
-
+    # The same permutations, whatever the type; those of short numbers stay in the cache.
+    labels = labels.astype(np.int16 if int(labels.max(initial=0)) < 2**15 else np.int64)
     for start in range(0, permutations, size):
         count = min(size, permutations - start)
         yield start, rng.permuted(np.broadcast_to(labels, (count, len(labels))), axis=1)

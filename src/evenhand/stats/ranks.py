@@ -14,6 +14,7 @@ from scipy import special
 from evenhand.stats.checks import Floats, Integers, StatisticsError, checked_codes, divide, floats
 
 _BLOCK = 8192
+_NOT_A_NUMBER = "a rank test was given NaN: leave out what could not be scored, and count it."
 
 
 class RankSums(NamedTuple):
@@ -53,7 +54,7 @@ def rank_sums(values: ArrayLike, codes: ArrayLike, size: int) -> RankSums:
     """
     x = floats(values)
     if np.any(np.isnan(x)):
-        raise StatisticsError("a rank test was given NaN: leave out what could not be scored, and count it.")
+        raise StatisticsError(_NOT_A_NUMBER)
     c = checked_codes(codes, size, len(x))
     order = np.argsort(x, kind="stable")
     x, c = x[order], c[order]
@@ -76,6 +77,57 @@ def rank_sums(values: ArrayLike, codes: ArrayLike, size: int) -> RankSums:
     together = cubes[:, None] + cubes[None, :] + 3 * (squares + squares.T)
     ties = together - (counts[:, None] + counts[None, :])
     return RankSums(u, ties, counts.astype(np.int64))
+
+
+class PairedRanks(NamedTuple):
+    """What the rank test of each pair needs."""
+
+    u: Floats  # (pairs,)
+    ties: Floats  # (pairs,)
+    counts: Integers  # (groups,)
+
+
+def paired_ranks(values: ArrayLike, codes: ArrayLike, size: int, first: Integers, second: Integers) -> PairedRanks:
+    """U statistics and tie sums of some pairs of groups.
+
+    Where there are more pairs than groups all are computed together, else each pair is sorted by itself.
+
+    >>> paired_ranks([1.0, 2.0, 2.0, 3.0], [0, 0, 1, 1], 2, np.array([0]), np.array([1])).u
+    array([0.5])
+    """
+    if len(first) > size:
+        together = rank_sums(values, codes, size)
+        return PairedRanks(together.u[first, second], together.ties[first, second], together.counts)
+    x = floats(values)
+    c = checked_codes(codes, size, len(x))
+    distinct = np.sort(x)
+    if len(distinct) and np.isnan(distinct[-1]):
+        raise StatisticsError(_NOT_A_NUMBER)
+    distinct = distinct[np.append(True, distinct[1:] > distinct[:-1])[: len(distinct)]]
+    place = np.searchsorted(distinct, x)
+    order = np.argsort(c, kind="stable")
+    counts = np.bincount(c, minlength=size)
+    start = np.cumsum(counts) - counts
+    n = counts[first] + counts[second]
+    # A value of a pair is the number (pair, value, side): sorted as such, ties stand side by side.
+    keys = []
+    for side, groups in enumerate((first, second)):
+        many = counts[groups]
+        pair = np.repeat(np.arange(len(groups)), many)
+        at = np.arange(len(pair)) - np.repeat(np.cumsum(many) - many - start[groups], many)
+        keys.append(((pair * len(distinct) + place[order[at]]) << 1) | side)
+    key = np.concatenate(keys)
+    key.sort()
+    tie = key >> 1
+    ends = np.flatnonzero(np.append(tie[1:] != tie[:-1], True)) if len(key) else np.zeros(0, dtype=np.int64)
+    length = np.diff(ends, prepend=-1)
+    pair_of_tie = tie[ends] // max(len(distinct), 1)
+    from_first = np.diff(np.cumsum((key & 1) == 0)[ends], prepend=0)
+    rank = ends + 1 - (length - 1) / 2 - (np.cumsum(n) - n)[pair_of_tie]
+    sums = np.bincount(pair_of_tie, rank * from_first, minlength=len(first))
+    ties = np.bincount(pair_of_tie, length.astype(np.float64) ** 3 - length, minlength=len(first))
+    many = counts[first].astype(np.float64)
+    return PairedRanks(floats(sums - many * (many + 1) / 2), floats(ties), counts.astype(np.int64))
 
 
 def mann_whitney(u: ArrayLike, n1: ArrayLike, n2: ArrayLike, ties: ArrayLike = 0.0) -> RankTest:

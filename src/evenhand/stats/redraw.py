@@ -15,10 +15,10 @@ from scipy import sparse
 
 from evenhand.core.measure import AnyMetric, numbers
 from evenhand.core.metric import Collected, Linear, Ratio
-from evenhand.stats.checks import Booleans, Floats, divide
+from evenhand.stats.checks import Floats, divide
 from evenhand.stats.resample import Weights, dyadic_totals
 from evenhand.stats.settings import Settings
-from evenhand.stats.tables import Layout, UnitTable
+from evenhand.stats.tables import Layout, UnitTable, as_sparse
 
 COSTLY_CELLS = 50_000
 """Beyond so many cells, metrics that are drawn again get fewer draws."""
@@ -66,7 +66,7 @@ def redraw(
     if quick is not None:
         return Draws(quick, len(next(iter(quick.values()))) if quick else 0)
     found: dict[str, list[Floats]] = {name: [] for name in wanted}
-    groups, patterns = places.kept.shape
+    groups, patterns = places.keeps.shape
     kinds = _kinds(state, places)
     pattern = places.pattern
     if kinds is not None:
@@ -74,13 +74,14 @@ def redraw(
     cells = len(pattern)
     order = np.argsort(pattern, kind="stable")
     starts = np.searchsorted(pattern[order], np.arange(patterns))
-    group_matrix = sparse.csr_array(places.kept.astype(np.float64))
+    group_matrix = as_sparse(places.keeps)
     source, on_kinds = weights, False
     if kinds is not None and of_kinds is not None and places.units == places.cells and places.unit_b is None:
         source, on_kinds = of_kinds(kinds.sizes), True
     most = _BLOCK_ENTRIES // max(cells * _groups_per_cell(places), 1)
     block = max(1, min(most, _MOST_AT_ONCE if on_kinds else _BLOCK_ENTRIES // max(places.cells, 1)))
     count = 0
+    steps: dict[int, tuple[Any, Any, Any]] = {}
     for many in source:
         for start in range(0, len(many), block):
             drawn = many[start : start + block]
@@ -89,18 +90,28 @@ def redraw(
                 cell_weights = cell_weights @ kinds.member
             spread = _by_pattern(cell_weights[:, order], order, starts, cells)
             in_patterns = state.weigh(spread)
-            identity = sparse.eye_array(len(drawn), format="csr")
-            part = in_patterns.weigh(sparse.kron(identity, group_matrix, "csr"))
-            repeats = groups if len(drawn) > 1 else 1  # a single whole serves all groups of its draw
-            everyone = sparse.csr_array(np.ones((repeats, patterns)))
-            whole = in_patterns.weigh(sparse.kron(identity, everyone, "csr"))
-            values = metric.result(part, whole)
+            if len(drawn) not in steps:
+                steps[len(drawn)] = _steps(len(drawn), group_matrix)
+            to_groups, to_everyone, again = steps[len(drawn)]
+            part, whole = in_patterns.weigh(to_groups), in_patterns.weigh(to_everyone)
+            # A single whole serves all groups of its draw.
+            values = metric.result(part, whole if len(drawn) == 1 else whole.weigh(again))
             for name in wanted:
                 column = numbers(values[name])
                 assert column is not None, f"{metric.name}.{name} is not a number in a draw"
                 found[name].append(column.reshape(len(drawn), groups))
             count += len(drawn)
     return Draws({name: np.concatenate(parts) for name, parts in found.items()}, count)
+
+
+def _steps(draws: int, groups: Any) -> tuple[Any, Any, Any]:
+    """From the patterns of so many draws to their groups, to everyone in each, and to everyone for every group."""
+    identity = sparse.eye_array(draws, format="csr")
+    return (
+        sparse.kron(identity, groups, "csr"),
+        sparse.kron(identity, np.ones((1, groups.shape[1])), "csr"),
+        sparse.kron(identity, np.ones((groups.shape[0], 1)), "csr"),
+    )
 
 
 def redraw_ratio(table: UnitTable, chosen: list[int], weights: Iterator[Weights]) -> Floats:
@@ -212,5 +223,4 @@ def _by_pattern(cell_weights: Floats, order: NDArray[np.int64], starts: NDArray[
 
 
 def _groups_per_cell(places: Layout) -> int:
-    used: Booleans = places.kept
-    return int(np.ceil(used.sum() / max(used.shape[1], 1))) + 1
+    return int(np.ceil(len(places.keeps.rows) / max(places.patterns, 1))) + 1

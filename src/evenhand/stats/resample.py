@@ -258,9 +258,11 @@ def _units(codes: ArrayLike, units: int) -> Integers:
 
 
 def _tally(drawn: NDArray[np.int32], units: int) -> Weights:
-    """How often each unit occurs in each row of drawn units."""
-    flat = drawn + (np.arange(len(drawn), dtype=np.int64) * units)[:, None]
-    return np.bincount(flat.ravel(), minlength=len(drawn) * units).reshape(len(drawn), units).astype(np.float32)
+    """How often each unit occurs in each row of drawn units; row by row, as a row stays in the cache."""
+    weights = np.empty((len(drawn), units), dtype=np.float32)
+    for row, inside in enumerate(drawn):
+        weights[row] = np.bincount(inside, minlength=units)
+    return weights
 
 
 def _members(strata: ArrayLike | None, units: int) -> list[Integers] | None:

@@ -8,17 +8,20 @@ groups are looked up on patterns, and only the cells that are in a group are tou
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 
 import numpy as np
 from scipy import sparse
 
+from evenhand.core.membership import Memberships, inside
 from evenhand.core.metric import Kind, Ratio
-from evenhand.core.records import Group, Records, distinct, inside_of, unique_codes
+from evenhand.core.records import Group, Records, blocks, distinct, unique_codes
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
 from evenhand.stats.intervals import ClusteredMean, JackknifeMean, cluster_means, jackknife_means
 from evenhand.stats.resample import Weights
 
-_MOST_DENSE = 1_000_000  # a table of so many (group, unit) is filled rather than searched
+_MOST_APART = 1_000_000  # entries of pairs that are kept, for each attribute or intersection
+DRAWS_AT_ONCE = 250  # so that the weights of all units stay in the cache
 _SPARSE = 20  # a table of which fewer than one in so many is there is multiplied sparsely
 
 
@@ -31,8 +34,8 @@ class Layout:
     unit_b: Integers | None  # (cells,), for rows about two units
     units: int
     pattern: Integers  # (cells,)
-    kept: Booleans  # (groups, patterns): the rows that make a group's value
-    members: Booleans  # (groups, patterns): the rows that the group's attributes apply to and are true of
+    keeps: Memberships  # (groups, patterns): the rows that make a group's value
+    has: Memberships  # (groups, patterns): the rows that the group's attributes apply to and are true of
     rows: Integers  # (cells,)
 
     @property
@@ -40,10 +43,42 @@ class Layout:
         """The number of cells."""
         return len(self.unit)
 
+    @property
+    def patterns(self) -> int:
+        """The number of membership patterns."""
+        return self.keeps.width
+
+    @cached_property
+    def kept(self) -> Booleans:
+        """`keeps` as a whole table; large where there are thousands of groups."""
+        return self.keeps.dense()
+
+    @cached_property
+    def members(self) -> Booleans:
+        """`has` as a whole table; large where there are thousands of groups."""
+        return self.has.dense()
+
+    @cached_property
+    def by_attributes(self) -> dict[tuple[str, ...], Integers]:
+        """Positions of the groups of every attribute and intersection, in declared order, without `(missing)`."""
+        found: dict[tuple[str, ...], list[int]] = {}
+        for position, group in enumerate(self.groups):
+            if group.terms and not group.is_missing:
+                found.setdefault(group.by, []).append(position)
+        return {names: np.array(positions) for names, positions in found.items()}
+
+    @cached_property
+    def attribute_sets(self) -> Integers:
+        """(groups,): which attribute or intersection each group is of; −1 for everyone and for `(missing)`."""
+        found = np.full(len(self.groups), -1)
+        for number, positions in enumerate(self.by_attributes.values()):
+            found[positions] = number
+        return found
+
     @cached_property
     def pattern_rows(self) -> Floats:
         """(patterns,): rows of each pattern."""
-        return summed(self.pattern, self.rows, self.kept.shape[1])
+        return summed(self.pattern, self.rows, self.patterns)
 
     @cached_property
     def shared_rows(self) -> Floats:
@@ -52,12 +87,12 @@ class Layout:
 
     def shared_among(self, chosen: Integers) -> Floats:
         """(chosen, chosen): rows that are members of both groups, for some of the groups."""
-        inside = sparse.csr_array(self.members[chosen].astype(np.float64))
+        inside = as_sparse(self.has.take(chosen))
         return np.asarray((inside @ sparse.diags_array(self.pattern_rows) @ inside.T).toarray())
 
     def overlap(self, chosen: Sequence[int]) -> bool:
         """Whether a row is a member of two of the chosen groups."""
-        several = np.count_nonzero(self.members[list(chosen)], axis=0) > 1
+        several = np.bincount(self.has.take(np.array(chosen, dtype=np.int64)).rows, minlength=self.patterns) > 1
         return bool(np.any(self.pattern_rows[several] > 0))
 
     @cached_property
@@ -70,12 +105,20 @@ class Layout:
     def sorted_cells(self) -> tuple[Integers, Integers]:
         """The cells by pattern, and where each pattern's cells start."""
         order = np.argsort(self.pattern, kind="stable")
-        return order, np.searchsorted(self.pattern[order], np.arange(self.kept.shape[1] + 1))
+        return order, np.searchsorted(self.pattern[order], np.arange(self.patterns + 1))
 
-    def entries_of(self, kept: Booleans) -> tuple[Integers, Integers]:
-        """Every (row of `kept`, cell) of which the cell's pattern is in the row, as two columns."""
+    @cached_property
+    def cells_by_unit(self) -> tuple[Integers, Integers]:
+        """The cells by unit, and the place of every cell among them."""
+        order = np.argsort(self.unit, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(self.cells)
+        return order, rank
+
+    def entries_of(self, kept: Memberships) -> tuple[Integers, Integers]:
+        """Every (group of `kept`, cell) of which the cell's pattern is in the group, as two columns."""
         order, start = self.sorted_cells
-        group, pattern = np.nonzero(kept)
+        group, pattern = kept.groups, kept.rows
         many = (start[1:] - start[:-1])[pattern]
         before = np.cumsum(many) - many
         cells = order[np.repeat(start[pattern] - before, many) + np.arange(int(many.sum()))]
@@ -84,24 +127,69 @@ class Layout:
     @cached_property
     def entries(self) -> tuple[Integers, Integers]:
         """Every (group, cell) of which the cell's rows count for the group, as two columns."""
-        return self.entries_of(self.kept)
+        return self.entries_of(self.keeps)
+
+    @cached_property
+    def unit_entries(self) -> "Entries":
+        """The cells of every group, by unit."""
+        return entries_by_unit(self, self.keeps)
+
+    def apart(self, first: Integers, second: Integers) -> "Entries":
+        """The cells of pairs of groups of the same attributes, each without the rows that are members of both.
+
+        The pairs of a large family are asked for again, by other metrics and for those that are listed; the largest
+        request of each attribute or intersection is kept.
+        """
+        if not len(first):
+            return apart_entries(self, first, second)
+        asked = first * len(self.groups) + second
+        of_set = int(self.attribute_sets[first[0]])
+        with self._lock:  # two metrics ask for the same: the second waits for what the first has found
+            kept, found = self._apart.get(of_set, (asked[:0], None))
+            if found is not None:
+                at = np.searchsorted(kept, asked).clip(max=len(kept) - 1)
+                if np.array_equal(kept[at], asked):
+                    return found if len(asked) == len(kept) else found.of_pairs(at)
+            found = apart_entries(self, first, second)
+            if len(found.cell) <= _MOST_APART and len(asked) > len(kept):
+                self._apart[of_set] = asked, found
+        return found
+
+    @cached_property
+    def _apart(self) -> dict[int, tuple[Integers, "Entries"]]:
+        return {}
+
+    @cached_property
+    def _lock(self) -> "Lock":
+        return Lock()
 
     def constant_within_units(self, chosen: Sequence[int]) -> bool:
         """Whether every unit has the same membership in the chosen groups in all its rows."""
-        if self.unit_b is not None:
-            return False
-        packed = np.packbits(self.kept[list(chosen)], axis=0).T  # (patterns, bytes): the membership of each pattern
-        one_cell = np.zeros(self.units, dtype=np.int64)
-        one_cell[self.unit] = np.arange(self.cells)
-        other = self.pattern[one_cell[self.unit]]
-        apart = self.pattern != other
-        return bool(np.array_equal(packed[self.pattern[apart]], packed[other[apart]]))
+        return self.unit_b is None and bool(self._constant[list(chosen)].all())
+
+    @cached_property
+    def _constant(self) -> Booleans:
+        """(groups,): whether every unit has all its cells in the group, or none."""
+        group, cell = self.unit_entries.group, self.unit_entries.cell
+        unit = self.unit[cell]
+        begins = np.flatnonzero(np.append(True, (group[1:] != group[:-1]) | (unit[1:] != unit[:-1]))[: len(group)])
+        inside = np.diff(begins, append=len(group))
+        every = np.bincount(self.unit, minlength=self.units)
+        constant = np.ones(len(self.groups), dtype=np.bool_)
+        constant[group[begins[inside < every[unit[begins]]]]] = False
+        return constant
+
+
+def as_sparse(memberships: Memberships) -> sparse.csr_array:
+    """Memberships as a matrix of zeros and ones."""
+    ones = np.ones(len(memberships.rows))
+    return sparse.csr_array((ones, memberships.rows, memberships.start), shape=memberships.shape)
 
 
 def layout(cells: Records, groups: Sequence[Group]) -> Layout:
     """Where the cells of a tally stand; rows without a `unit` are units of their own."""
     pattern, patterns = distinct(cells, tuple(cells.attributes))
-    kept, members = inside_of(patterns, groups)
+    keeps, has = inside(patterns, groups)
     unit_b = None
     if "unit_b" in cells:
         _, codes = unique_codes(np.concatenate([cells["unit"], cells["unit_b"]]))
@@ -118,15 +206,15 @@ def layout(cells: Records, groups: Sequence[Group]) -> Layout:
         None if unit_b is None else np.asarray(unit_b, dtype=np.int64),
         units,
         np.asarray(pattern, dtype=np.int64),
-        kept,
-        members,
+        keeps,
+        has,
         np.asarray(cells["rows"], dtype=np.int64),
     )
 
 
 @dataclass(frozen=True)
 class UnitTable:
-    """Sums and counts of one output by unit and group; an entry for every unit that a group has."""
+    """Sums and counts of one output by unit and group; an entry for every unit that a group has, in that order."""
 
     group: Integers  # (entries,)
     unit: Integers  # (entries,)
@@ -154,27 +242,47 @@ class UnitTable:
 
     @cached_property
     def influence(self) -> sparse.csr_array:
-        """(units, groups): each unit's pull on the group's value, (s − m·n)/N."""
+        """(groups, units): each unit's pull on the group's value, (s − m·n)/N."""
         means = self.means
         value = np.where(np.isnan(means.value), 0.0, means.value)
-        pull = divide(self.top - value[self.group] * self.bottom, means.rows[self.group])
-        return sparse.csr_array((pull, (self.unit, self.group)), shape=(self.units, self.groups))
+        return self._sparse(divide(self.top - value[self.group] * self.bottom, means.rows[self.group]))
 
     @cached_property
     def presence(self) -> sparse.csr_array:
-        """(units, groups): 1 where the unit has rows in the group."""
-        one = np.ones(len(self.group))
-        return sparse.csr_array((one, (self.unit, self.group)), shape=(self.units, self.groups))
+        """(groups, units): 1 where the unit has rows in the group."""
+        return self._sparse(np.ones(len(self.group)))
+
+    def _sparse(self, values: Floats) -> sparse.csr_array:
+        """Values of the entries as a table (groups, units)."""
+        start = np.searchsorted(self.group, np.arange(self.groups + 1))
+        return sparse.csr_array((values, self.unit, start), shape=(self.groups, self.units))
 
     @cached_property
     def shared_units(self) -> Floats:
         """(groups, groups): units with rows in both groups."""
-        return np.asarray((self.presence.T @ self.presence).todense(), dtype=np.float64)
+        return _products(self.presence)
 
     @cached_property
     def covariance(self) -> Floats:
         """(groups, groups): Σ over units of the products of their pulls."""
-        return np.asarray((self.influence.T @ self.influence).todense(), dtype=np.float64)
+        return _products(self.influence)
+
+    def units_in_both(self, first: Integers, second: Integers) -> Integers:
+        """(pairs,): units with rows in both groups of each pair."""
+        if len(first) > self.groups:
+            shared = self.shared_units[first, second]
+        else:
+            shared = _rowwise(self.presence[first], self.presence[second])
+        return np.rint(shared).astype(np.int64)
+
+    def joint_squares(self, first: Integers, second: Integers) -> Floats:
+        """(pairs,): Σ over units of the squared pull on the difference of each pair."""
+        if len(first) > self.groups:
+            own, both = self.covariance.diagonal(), self.covariance[first, second]
+        else:
+            own = _rowwise(self.influence, self.influence)
+            both = _rowwise(self.influence[first], self.influence[second])
+        return floats((own[first] + own[second] - 2 * both).clip(0))
 
     def of(self, chosen: Integers) -> "UnitTable":
         """The table of some groups, in ascending order, which become 0, 1, 2, …"""
@@ -187,21 +295,19 @@ class UnitTable:
             self.kind, self.independent,
         )  # fmt: skip
 
-    def drawn(self, weights: Iterable[Weights]) -> Floats:
+    def drawn(self, weights: Iterable[Weights | Floats]) -> Floats:
         """The value of every group when units come as often as the weights (draws × units) say: (draws, groups).
 
         A unit is in few of many groups, so only the sums that are there are multiplied.
         """
-        shape = (self.groups, self.units)
-        top, bottom = (
-            sparse.csr_array((column, (self.group, self.unit)), shape=shape) for column in (self.top, self.bottom)
-        )
+        top, bottom = self._sparse(self.top), self._sparse(self.bottom)
         if len(self.group) * _SPARSE > self.groups * self.units:
             top, bottom = top.toarray(), bottom.toarray()
         parts = []
         for many in weights:
-            turned = np.ascontiguousarray(many.T, dtype=np.float64)
-            parts.append(divide(top @ turned, bottom @ turned).T)
+            for block in blocks(len(many), DRAWS_AT_ONCE):
+                turned = np.ascontiguousarray(many[block].T, dtype=np.float64)
+                parts.append(divide(top @ turned, bottom @ turned).T)
         return np.concatenate(parts) if parts else np.zeros((0, self.groups))
 
     def wide(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
@@ -216,41 +322,72 @@ class UnitTable:
         return top, summed(at, self.bottom[inside], size).reshape(shape)
 
 
-def unit_table(places: Layout, ratio: Ratio, kept: Booleans | None = None) -> UnitTable:
-    """Sums and counts of an output by unit and group; `kept` (groups × patterns) replaces the layout's groups."""
-    group, cell = places.entries if kept is None else places.entries_of(kept)
+def _products(table: sparse.csr_array) -> Floats:
+    """(rows, rows): the products of all rows of a table."""
+    return np.asarray((table @ table.T).toarray(), dtype=np.float64)
+
+
+def _rowwise(one: sparse.csr_array, other: sparse.csr_array) -> Floats:
+    """(rows,): the product of each row with the same row of another table."""
+    return floats(one.multiply(other).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The cells of each group, by group and then by unit; the same for every output."""
+
+    group: Integers  # (entries,)
+    cell: Integers  # (entries,)
+    groups: int
+
+    def of_pairs(self, chosen: Integers) -> "Entries":
+        """The entries of some pairs, in ascending order; pair j is groups 2j and 2j + 1."""
+        start = np.searchsorted(self.group, np.stack([2 * chosen, 2 * chosen + 2]))
+        sizes = start[1] - start[0]
+        at = np.repeat(start[0] - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
+        group = 2 * np.repeat(np.arange(len(chosen)), sizes) + (self.group[at] & 1)
+        return Entries(group, self.cell[at], 2 * len(chosen))
+
+
+def entries_by_unit(places: Layout, kept: Memberships) -> Entries:
+    """The cells of each of some groups (groups × patterns)."""
+    group, cell = places.entries_of(kept)
+    by_unit, rank = places.cells_by_unit
+    code = group * max(places.cells, 1) + rank[cell]
+    code.sort()  # a quick sort of numbers, as all of them are different
+    group, at = np.divmod(code, max(places.cells, 1))
+    return Entries(group, by_unit[at], len(kept))
+
+
+def unit_table(places: Layout, ratio: Ratio, entries: Entries | None = None) -> UnitTable:
+    """Sums and counts of an output by unit and group; `entries` replace those of the layout's groups."""
+    found = places.unit_entries if entries is None else entries
+    group, cell = found.group, found.cell
     use = ratio.bottom[cell] > 0
-    group, cell = group[use], cell[use]
-    top, bottom, unit = ratio.top[cell], ratio.bottom[cell], places.unit[cell]
-    groups = len(places.groups) if kept is None else len(kept)
-    key = group * places.units + unit
-    dense = groups * places.units if groups * places.units <= _MOST_DENSE else 0
-    pairs = np.flatnonzero(np.bincount(key, minlength=dense)) if dense else np.unique(key)
-    if len(pairs) < len(key):
-        if dense:
-            top, bottom = summed(key, top, dense)[pairs], summed(key, bottom, dense)[pairs]
-        else:
-            at = np.searchsorted(pairs, key)
-            top, bottom = summed(at, top, len(pairs)), summed(at, bottom, len(pairs))
-        group, unit = pairs // places.units, pairs % places.units
+    if not use.all():
+        group, cell = group[use], cell[use]
+    unit, top, bottom = places.unit[cell], floats(ratio.top[cell]), floats(ratio.bottom[cell])
+    begins = np.append(True, (group[1:] != group[:-1]) | (unit[1:] != unit[:-1]))[: len(group)]
+    if not begins.all():
+        at = np.cumsum(begins) - 1
+        group, unit = group[begins], unit[begins]
+        top, bottom = summed(at, top, len(group)), summed(at, bottom, len(group))
     alone = bool(np.all(places.rows_per_unit <= 1)) and bool(np.all(bottom <= 1))
-    return UnitTable(group, unit, floats(top), floats(bottom), groups, places.units, ratio.kind, alone)
+    return UnitTable(group, unit, top, bottom, found.groups, places.units, ratio.kind, alone)
 
 
-def pair_tables(places: Layout, ratio: Ratio, first: Integers, second: Integers) -> UnitTable:
-    """The table of many pairs of groups, each without the rows that are members of both.
+def apart_entries(places: Layout, first: Integers, second: Integers) -> Entries:
+    """The cells of many pairs of groups, each without the rows that are members of both.
 
-    Pair j is groups 2j and 2j + 1 of the table.
+    Pair j is groups 2j and 2j + 1.
     """
-    shared = places.members[first] & places.members[second]
-    sides = np.stack([places.kept[first] & ~shared, places.kept[second] & ~shared], axis=1)
-    return unit_table(places, ratio, sides.reshape(2 * len(first), -1))
-
-
-def by_order(groups: Sequence[Group]) -> dict[tuple[str, ...], list[int]]:
-    """Positions of the groups of every attribute and intersection, in declared order, without `(missing)`."""
-    found: dict[tuple[str, ...], list[int]] = {}
-    for position, group in enumerate(groups):
-        if group.terms and not group.is_missing:
-            found.setdefault(group.by, []).append(position)
-    return found
+    one, other = as_sparse(places.has.take(first)), as_sparse(places.has.take(second))
+    shared = one.multiply(other)
+    sides = []
+    for side in (first, second):
+        left = as_sparse(places.keeps.take(side)) - shared
+        left.eliminate_zeros()
+        sides.append(left)
+    turns = sparse.vstack(sides, "csr")[np.arange(2 * len(first)).reshape(2, -1).T.ravel()]
+    start, patterns = turns.indptr.astype(np.int64), turns.indices.astype(np.int64)
+    return entries_by_unit(places, Memberships(start, patterns, places.patterns))

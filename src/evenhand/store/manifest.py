@@ -8,6 +8,7 @@ to exist; it is reused because its fingerprint is the same.
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -161,11 +162,13 @@ def media_facts(paths: Iterable[Path], root: Path, *, content: bool) -> Media | 
     """The media of a data set in one line; None when it has none."""
     digest = hashlib.sha256()
     files = size = absent = 0
-    for path in dict.fromkeys(paths):
+    below = f"{root}{os.sep}"
+    for path in dict.fromkeys(map(os.fspath, paths)):
         files += 1
-        name = name_below(path, root)
+        # There may be a million pictures: most lie below the root by their very name.
+        name = path.removeprefix(below).replace(os.sep, "/") if path.startswith(below) else name_below(Path(path), root)
         try:
-            fact = inputs.hash_of(path) if content and path.exists() else inputs.stamp(path)
+            fact = inputs.hash_of(Path(path)) if content and Path(path).exists() else inputs.stamp(path)
         except OSError:
             absent += 1
             digest.update(f"{name}\0absent\n".encode())

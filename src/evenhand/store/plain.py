@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from math import isfinite
@@ -21,8 +21,10 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 import numpy as np
 
+from evenhand.core.contrasts import Contrasts
 from evenhand.core.metric import Curve, Grid, Undefined
 from evenhand.core.records import Group
+from evenhand.store.columns import lines_of_contrasts, lines_of_objects
 
 _AS_IT_IS = frozenset({str, int, bool, type(None)})
 _RULES: dict[type[Any], Callable[[Any], Any]] = {}
@@ -54,15 +56,26 @@ def dumps_lines(value: Mapping[str, Any]) -> bytes:
     }
     """
     encode = msgspec.json.encode
-    lines = []
+    pieces: list[bytes] = []  # joined once, as they may be large
     for name, entry in value.items():
-        parts = entry if isinstance(entry, list | tuple) else ()
-        if any(isinstance(part, Mapping) or is_dataclass(part) for part in parts):
-            text = b"[\n" + b",\n".join(encode(to_plain(part)) for part in parts) + b"\n]"
-        else:
-            text = encode(to_plain(entry))
-        lines.append(encode(name) + b": " + text)
-    return b"{\n" + b",\n".join(lines) + b"\n}\n"
+        parts = _parts(entry)
+        pieces += [b",\n" if pieces else b"{\n", encode(name), b": "]
+        pieces += [encode(to_plain(entry))] if parts is None else [b"[\n", b",\n".join(parts), b"\n]"]
+    return b"".join([*(pieces or [b"{\n"]), b"\n}\n"])
+
+
+def _parts(entry: Any) -> Iterable[bytes] | None:
+    """The encoded entries of a list of objects; None when it is something else."""
+    if isinstance(entry, Contrasts):
+        return lines_of_contrasts(entry, to_plain) if len(entry) else None
+    parts = entry if isinstance(entry, list | tuple) else ()
+    if not any(isinstance(part, Mapping) or is_dataclass(part) for part in parts):
+        return None
+    kind = type(parts[0])
+    own_rule = issubclass(kind, Group | Undefined | Curve | Grid)
+    if is_dataclass(kind) and not own_rule and all(type(part) is kind for part in parts):
+        return lines_of_objects(parts, to_plain)
+    return (msgspec.json.encode(to_plain(part)) for part in parts)
 
 
 def loads(data: bytes) -> Any:
@@ -96,13 +109,13 @@ def _rule(kind: type[Any]) -> Callable[[Any], Any]:
     if issubclass(kind, np.generic):
         return lambda number: to_plain(number.item())
     if issubclass(kind, np.ndarray):
-        return lambda array: to_plain(array.tolist())
+        return _array_rule
     if issubclass(kind, Undefined):
         return lambda undefined: {"undefined": undefined.reason}
     if issubclass(kind, Curve | Grid):
         tag, inner = kind.__name__.lower(), _fields_rule(kind)
         return lambda value: {tag: inner(value)}
-    if is_dataclass(kind):
+    if is_dataclass(kind) and not issubclass(kind, Contrasts):
         return _fields_rule(kind)
     if issubclass(kind, Mapping):
         return _mapping
@@ -130,6 +143,12 @@ def _fields_rule(kind: type[Any]) -> Callable[[Any], dict[str, Any]]:
         return plain
 
     return write
+
+
+def _array_rule(array: np.ndarray[Any, Any]) -> Any:
+    numbers = array.tolist()
+    whole = array.dtype.kind in "iub" or (array.dtype.kind == "f" and bool(np.isfinite(array).all()))
+    return numbers if whole else to_plain(numbers)
 
 
 def _mapping(value: Mapping[Any, Any]) -> Any:
@@ -210,6 +229,8 @@ class _Reading:
             if len(inner) == 2 and inner[1] is Ellipsis:
                 return tuple(self.value(entry, inner[0]) for entry in _list(plain))
             return tuple(self.value(entry, part) for entry, part in zip(_list(plain), inner, strict=True))
+        if origin is Sequence:
+            return tuple(self.value(entry, inner[0]) for entry in _list(plain))
         if origin is np.ndarray:
             return _array(plain)
         if isinstance(origin, type) and issubclass(origin, Mapping):

@@ -95,8 +95,9 @@ class AverageRecall(Metric[Accepted]):
         levels = np.array(list(threshold_keys(self.thresholds).values()))
         order = np.argsort(levels, kind="stable")
         with np.errstate(invalid="ignore", divide="ignore"):
-            shares = part.reached / part.rows[:, np.newaxis]
-        curves = [Curve(levels[order], row[order], "threshold", "recall") for row in shares]
+            shares = (part.reached / part.rows[:, np.newaxis])[:, order]
+        ascending = levels[order]
+        curves = [Curve(ascending, row, "threshold", "recall") for row in shares]
         return {"recall": ratio(self._sums(part), part.rows, "no row was annotated"), "curve": curves}
 
     def ratios(self, state: Accepted) -> Mapping[str, Ratio]:

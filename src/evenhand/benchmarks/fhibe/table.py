@@ -255,9 +255,22 @@ def _read_csv(path: Path, *, rows: int | None = None) -> Any:
         raise DataError(f"{path} is not a table with commas and a header: {str(error).splitlines()[0]}") from None
 
 
+_NUMBER = r"\s*-?\d{1,15}(\.\d{1,17})?\s*"
+_PLAIN_NUMBERS = rf"^\[{_NUMBER}(,{_NUMBER})*\]$"
+"""A list of numbers that JSON and Python write alike."""
+
+
 def _box_column(column: str, path: Path, raw: Any) -> list[Any]:
     import polars as pl
 
+    cells = raw[column]
+    if cells.str.contains(_PLAIN_NUMBERS).all():  # nearly always, and then as one column; a missing cell stays missing
+        try:
+            read = cells.str.json_decode(pl.List(pl.Float64))
+        except pl.exceptions.PolarsError:  # such as a number with two points: said with row and image below
+            pass
+        else:
+            return [read.alias(column)]
     return [pl.Series(column, _literals(path, raw, column, _numbers), dtype=pl.List(pl.Float64))]
 
 

@@ -23,7 +23,7 @@ from evenhand.benchmarks.fhibe.options import (
 from evenhand.benchmarks.fhibe.sections import published_disparities, published_section
 from evenhand.benchmarks.fhibe.wrapped import adapt_wrapper
 from evenhand.core.metric import Direction, Metric
-from evenhand.core.task import About, Dataset, Task
+from evenhand.core.task import About, Dataset, Sample, Task
 from evenhand.metrics.means import Mean
 
 Metrics = tuple[Metric[Any], ...]
@@ -99,7 +99,8 @@ def load_for(
     """The data of a task; every sample says which task it is asked for, as a wrapped model must know."""
     found = load(folder, options, cache)
     asked = {"task": task, "custom_keypoints": getattr(options, "custom_keypoints", None)}
-    return replace(found, samples=tuple(replace(one, given={**one.given, **asked}) for one in found.samples))
+    samples = tuple(Sample(one.id, one.media, {**one.given, **asked}) for one in found.samples)
+    return replace(found, samples=samples)
 
 
 def _task(name: str, summary: str, load: Any, codec_: Any, **more: Any) -> Task[Any, Any]:

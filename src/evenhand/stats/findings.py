@@ -1,0 +1,252 @@
+"""What is found about each output of each metric: its values in all groups, with intervals and notes.
+
+A ratio of sums gets the formula that fits it; anything else is drawn again, all metrics from the same draws of units.
+A group that is too small is shown, and not compared.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from evenhand.core.measure import AnyMetric, Tally, estimates
+from evenhand.core.membership import Inside
+from evenhand.core.metric import Direction, Resampling
+from evenhand.core.records import EVERYONE, blocks
+from evenhand.core.results import Estimate, Status
+from evenhand.core.streams import stream
+from evenhand.stats.checks import Booleans, Floats, Integers
+from evenhand.stats.contrasts import detectable_difference
+from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
+from evenhand.stats.intervals import Interval, bias_corrected
+from evenhand.stats.redraw import draws_of, left_out, redraw, redraw_dyadic
+from evenhand.stats.resample import Weights, table_draws, weight_blocks
+from evenhand.stats.sets import set_evidence
+from evenhand.stats.settings import Settings
+from evenhand.stats.tables import DRAWS_AT_ONCE, Layout
+
+_MOST_KEPT = 8_000_000  # weights of units in draws, four bytes each
+FEW_EVENTS = 30
+FEW_ROWS = 50
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One output of one metric: its direction, its estimates in the order of groups, its evidence."""
+
+    metric: str
+    output: str
+    direction: Direction
+    estimates: tuple[Estimate, ...]
+    evidence: Evidence | None
+
+    @cached_property
+    def usable(self) -> Booleans:
+        """(groups,): which groups may be compared: large enough, annotated, and with a value."""
+        assert self.evidence is not None
+        there = np.isfinite(self.evidence.values)
+        large = [one.status is Status.OK and not one.group.is_missing for one in self.estimates]
+        return np.array(large, dtype=np.bool_) & there
+
+
+def findings_of(tally: Tally, places: Layout, settings: Settings) -> Iterator[list[Finding]]:
+    """The findings of each metric, output by output."""
+    plain = estimates(tally, places.groups, Inside(places.keeps, places.has))
+    size = len(places.groups)
+    drawn_units = _DrawnUnits(places, settings)
+    at = 0
+    for metric, state in zip(tally.metrics, tally.states, strict=True):
+        mine: dict[str, tuple[Estimate, ...]] = {}
+        for output in metric.outputs:
+            mine[output] = plain[at : at + size]
+            at += size
+        evidence = _evidence(metric, state, places, mine, drawn_units, settings)
+        yield [
+            Finding(
+                metric.name,
+                output,
+                direction,
+                _judged(mine[output], evidence.get(output), settings),
+                evidence.get(output),
+            )
+            for output, direction in metric.outputs.items()
+        ]
+
+
+def _evidence(
+    metric: AnyMetric,
+    state: Any,
+    places: Layout,
+    mine: Mapping[str, Sequence[Estimate]],
+    drawn_units: "_DrawnUnits",
+    settings: Settings,
+) -> dict[str, Evidence]:
+    """What is known about each numeric output of a metric."""
+    numeric = [name for name, found in mine.items() if any(estimate.number is not None for estimate in found)]
+    ratios = metric.ratios(state)
+    found: dict[str, Evidence] = {}
+    units = np.array([estimate.units for estimate in next(iter(mine.values()))], dtype=np.int64)
+
+    def weights(draws: int = settings.draws) -> Iterator[Weights]:
+        return drawn_units.of(draws)
+
+    for name in numeric:
+        if name in ratios and places.unit_b is None:
+            seed = (*settings.seed, metric.name, name)
+            found[name] = RatioEvidence(places, ratios[name], drawn_units.turned, seed, settings.exact)
+    left = [name for name in numeric if name not in found]
+    if not left or metric.resampling is Resampling.NONE or settings.draws == 0:
+        return found
+    if metric.resampling is Resampling.SUBSAMPLE:
+        return {**found, **set_evidence(metric, state, places, left, mine, units, settings)}
+    name_of = "dyadic_bootstrap" if places.unit_b is not None else "cluster_bootstrap"
+    drawn: dict[str, Floats] = {}
+    paired = [name for name in left if name in ratios]
+    for name in paired:
+        drawn[name] = redraw_dyadic(ratios[name], places, weights())
+    others = frozenset(name for name in left if name not in ratios)
+    if others:
+        count = draws_of(state, places, settings)
+
+        def of_kinds(sizes: Integers) -> Iterator[Weights]:
+            yield table_draws(sizes, count, stream("kinds", *settings.seed, metric.name)).astype(np.float32)
+
+        together = None if settings.stratified else of_kinds
+        drawn.update(redraw(metric, state, places, weights(count), others, of_kinds=together).values)
+    without = left_out(metric, state, places, others).values if settings.bias_corrected and others else {}
+    for name, values in drawn.items():
+        centre = np.array([np.nan if e.number is None else e.number for e in mine[name]])
+        corrected: Interval | None = None
+        if name in without:
+            corrected = bias_corrected(values, centre, without[name], confidence=settings.confidence).interval
+        drawn_by = f"{name_of}_linearised" if name in metric.linearised else name_of
+        found[name] = DrawnEvidence(centre, values, units, places.shared_rows, drawn_by, corrected)
+    return found
+
+
+class _DrawnUnits:
+    """How often each unit comes in every draw: the same for all metrics, kept where that is little."""
+
+    def __init__(self, places: Layout, settings: Settings) -> None:
+        self._places, self._settings = places, settings
+        self._kept: dict[int, list[Weights]] = {}
+        self._turned: list[Floats] = []
+        self._lock = Lock()  # outputs are judged in several threads
+
+    def of(self, draws: int) -> Iterator[Weights]:
+        """The weights of so many draws, in blocks."""
+        if draws in self._kept:
+            return iter(self._kept[draws])
+        places, settings = self._places, self._settings
+        rng = stream("bootstrap", *settings.seed, places.units)
+        found = weight_blocks(places.units, draws, rng, strata=_strata(places) if settings.stratified else None)
+        if draws * places.units > _MOST_KEPT:
+            return found
+        self._kept[draws] = list(found)
+        return iter(self._kept[draws])
+
+    def turned(self) -> Iterator[Weights | Floats]:
+        """The weights of all draws, laid out for sums over units; turned once for all metrics and attributes."""
+        draws = self._settings.draws
+        if draws * self._places.units > _MOST_KEPT:
+            return self.of(draws)
+        with self._lock:
+            if not self._turned:
+                self._turned.extend(
+                    np.asfortranarray(many[block], dtype=np.float64)
+                    for many in self.of(draws)
+                    for block in blocks(len(many), DRAWS_AT_ONCE)
+                )
+        return iter(self._turned)
+
+
+def _strata(places: Layout) -> Integers:
+    """The membership pattern of each unit; one whose rows differ goes by its first."""
+    first = np.full(places.units, -1, dtype=np.int64)
+    first[places.unit[::-1]] = places.pattern[::-1]
+    return first
+
+
+def _judged(found: Sequence[Estimate], evidence: Evidence | None, settings: Settings) -> tuple[Estimate, ...]:
+    """Estimates with interval, status, events and what has to be said beside them."""
+    if evidence is None:
+        return tuple(_with_status(estimate, _status(estimate, None, settings)) for estimate in found)
+    limits = evidence.limits(settings.confidence)
+    size = len(found)
+    rows = [None] * size if evidence.rows is None or evidence.events is None else evidence.rows.tolist()
+    events = [None] * size if evidence.events is None else [round(count) for count in evidence.events.tolist()]
+    lows, highs = limits.interval.low.tolist(), limits.interval.high.tolist()
+    shows = _shown(found[0], evidence, settings)
+    judged = []
+    for position, one in enumerate(found):
+        low, high = lows[position], highs[position]
+        there = one.number is not None and isfinite(low) and isfinite(high)
+        count = events[position]
+        beside = _beside(one, count, shows[position], there, settings)
+        judged.append(
+            Estimate(
+                one.metric,
+                one.output,
+                one.group,
+                one.value,
+                low if there else None,
+                high if there else None,
+                one.rows,
+                one.units,
+                limits.method[position] if there else "",
+                _status(one, rows[position], settings),
+                one.missing,
+                count,
+                one.at,
+                (*one.notes, *limits.notes[position], *beside),
+            )
+        )
+    return tuple(judged)
+
+
+def _with_status(one: Estimate, status: Status) -> Estimate:
+    if one.status is status:
+        return one
+    return Estimate(
+        one.metric, one.output, one.group, one.value, one.low, one.high, one.rows, one.units, one.method, status,
+        one.missing, one.events, one.at, one.notes,
+    )  # fmt: skip
+
+
+def _shown(everyone: Estimate, evidence: Evidence, settings: Settings) -> list[float | None]:
+    """The difference from the rest that each small group could show; None for large ones, and where nothing counts."""
+    rows = evidence.rows
+    if rows is None or evidence.events is None or everyone.number is None:
+        return [None] * len(evidence.values)
+    rate = min(max(everyone.number, 0.0), 1.0)
+    shows = detectable_difference(rate, rows, np.maximum(everyone.rows - rows, 1.0), alpha=settings.alpha)
+    few = (rows > 0) & (rows < FEW_ROWS)
+    return [one if small else None for one, small in zip(shows.tolist(), few.tolist(), strict=True)]
+
+
+def _status(estimate: Estimate, size: float | None, settings: Settings) -> Status:
+    """Empty without rows; small under either limit; a proportion by the rows that it counts."""
+    if estimate.status is Status.EMPTY or estimate.rows + estimate.missing == 0:
+        return Status.EMPTY
+    rows = estimate.rows if size is None else min(estimate.rows, size)
+    return Status.SMALL if rows < settings.min_rows or estimate.units < settings.min_units else Status.OK
+
+
+def _beside(
+    estimate: Estimate, events: int | None, shows: float | None, there: bool, settings: Settings
+) -> Iterator[str]:
+    """Notes that keep a number from being read for more than it is."""
+    if estimate.number is None:
+        return
+    if events is not None and events < FEW_EVENTS:
+        yield f"rests on {events} events, fewer than {FEW_EVENTS}"
+    if not there and estimate.units == 1:
+        yield "one unit: no interval"
+    if there and estimate.units < settings.min_units:
+        yield f"an interval from {estimate.units} units may cover less than it says"
+    if shows is not None and estimate.group != EVERYONE:
+        yield f"could show a difference of {shows:.2g} or more from the rest"
