@@ -340,7 +340,7 @@ def _mask_truth() -> Any:
     from evenhand.benchmarks.fhibe.data import People
     from evenhand.benchmarks.fhibe.table import Segment
 
-    rows = _polygons() * 8
+    rows = _polygons() * 32
     segments = [[Segment(str(n), np.asarray(one, dtype=np.int32)) for n, one in enumerate(row)] for row in rows]
     names = tuple(f"{n}.png" for n in range(len(rows)))
     nobody = (None,) * len(rows)
@@ -508,7 +508,7 @@ HOT = [
     ),
     Hot(
         "fhibe/rasterise_parallel",
-        "polygons of 800 people to areas, 2048 × 1536, by two processes",
+        "polygons of 3,200 people to areas, 2048 × 1536, by two processes",
         _mask_truth,
         _areas_in_two,
         peer=_areas_in_one,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evenhand.stats.checks import StatisticsError
-from evenhand.stats.ranks import cliffs_delta, kruskal_wallis, mann_whitney, rank_sums
+from evenhand.stats.ranks import cliffs_delta, cliffs_delta_interval, kruskal_wallis, mann_whitney, rank_sums
 
 samples = st.lists(st.integers(0, 6), min_size=2, max_size=30)
 
@@ -67,3 +67,30 @@ def test_kruskal_wallis_agrees_with_scipy(groups: list[list[int]]) -> None:
 
 def test_one_group_is_no_omnibus_test() -> None:
     assert np.isnan(kruskal_wallis([1.0, 2.0], [0, 0], 1).p_value)
+
+
+@given(st.integers(2, 60), st.integers(2, 60), st.floats(-1, 1))
+def test_limits_of_cliffs_delta_hold_it_stay_in_range_and_turn_with_the_groups(n1: int, n2: int, delta: float) -> None:
+    low, high = cliffs_delta_interval([delta], n1, n2)
+    assert -1 <= low[0] <= delta + 1e-9
+    assert delta - 1e-9 <= high[0] <= 1
+    turned = cliffs_delta_interval([-delta], n2, n1)
+    assert np.allclose([-turned.high[0], -turned.low[0]], [low[0], high[0]])
+
+
+def test_a_group_that_always_wins_has_limits_of_some_width_that_shrink_with_size() -> None:
+    widths = [np.subtract(*cliffs_delta_interval([1.0], n, n)[::-1])[0] for n in (5, 20, 80)]
+    assert widths == sorted(widths, reverse=True)
+    assert 0 < widths[-1] < widths[0] < 1
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_limits_of_cliffs_delta_cover_the_truth(shift: float) -> None:
+    chance = np.random.default_rng(17)
+    truth = 2 * stats.norm.cdf(shift / np.sqrt(2)) - 1
+    deltas = []
+    for _ in range(1000):
+        first, second = chance.normal(shift, 1, 15), chance.normal(0, 1, 25)
+        deltas.append(np.sign(first[:, None] - second).mean())
+    low, high = cliffs_delta_interval(deltas, 15, 25)
+    assert 0.93 <= np.mean((low <= truth) & (truth <= high)) <= 0.98

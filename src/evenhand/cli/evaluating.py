@@ -105,7 +105,9 @@ def evaluate(
     if as_json:
         print_json({"runs": [as_document(run) for run in done]})
     elif len(done) > 1:
-        err().print(f"Compare them: evenhand compare {' '.join(str(run.folder) for run in done)}", style="dim", soft_wrap=True)
+        err().print(
+            f"Compare them: evenhand compare {' '.join(str(run.folder) for run in done)}", style="dim", soft_wrap=True
+        )
 
 
 def show(run: Run) -> None:

@@ -16,6 +16,10 @@ MOST_PAIRS = 50
 MOST_DRAWN = 24
 FEW_PAIRS = 20  # more are drawn in steps
 
+ABOUT_DELTA = (
+    "Cliff's δ: how much more often a subject of the first group has the higher mean than one of the second, from −1 "
+    "to 1; without limits where the groups share subjects."
+)
 VERDICTS: Mapping[Verdict, str] = {
     Verdict.LARGE: "the interval lies beyond the margin, and chance does not explain it",
     Verdict.DIFFERENT: "chance does not explain it, but it may be smaller than the margin",
@@ -69,9 +73,14 @@ def pairs(results: Results) -> Section:
     caption = f"{len(found):,} pairs tested: {counts}. Adjusted within {about}."
     if len(found) > len(shown):
         caption += f" The {len(shown)} most telling are shown, all are in the JSON."
-    columns = ("first", "second", "difference", "p adjusted", "verdict", "detectable", "worse off")
+    columns: tuple[str, ...] = ("first", "second", "difference", "p adjusted", "verdict", "detectable", "worse off")
+    rows = [pair_row(contrast) for contrast in shown]
+    if any("cliffs_delta" in contrast.effects for contrast in shown):
+        columns = (*columns, "Cliff's δ")
+        rows = [(*row, _cliffs_delta(contrast)) for row, contrast in zip(rows, shown, strict=True)]
+        caption += f" {ABOUT_DELTA}"
     form = "lookup" if len(shown) > FEW_PAIRS else "table"
-    table = Table("Pairs of groups", columns, tuple(pair_row(contrast) for contrast in shown), caption, form=form)
+    table = Table("Pairs of groups", columns, tuple(rows), caption, form=form)
     meaning = tuple((verdict.value, text) for verdict, text in VERDICTS.items())
     drawn = [_difference_figure(shown[:MOST_DRAWN], words(first[1]) if first else "value")] if first else []
     return Section(
@@ -90,6 +99,12 @@ def pair_row(contrast: Contrast) -> tuple[Cell, ...]:
         number(contrast.detectable) if contrast.verdict is Verdict.UNDECIDED else "",
         levels(contrast.worse) if contrast.verdict in (Verdict.LARGE, Verdict.DIFFERENT) else "",
     )
+
+
+def _cliffs_delta(contrast: Contrast) -> Cell:
+    found = contrast.effects
+    value = found.get("cliffs_delta")
+    return Interval(value, found.get("cliffs_delta_low"), found.get("cliffs_delta_high")) if value is not None else ""
 
 
 def _difference_figure(shown: list[Contrast], label: str) -> Figure:

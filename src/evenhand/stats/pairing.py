@@ -252,6 +252,8 @@ def _mean_pairs(
         every[apart] = values
         return every
 
+    delta = ranks.cliffs_delta(u, n[first], n[second])
+    ranked = ranks.cliffs_delta_interval(delta[apart], n[i], n[j], confidence=confidence)
     return Pairs(
         _apart(m, first, second),
         Interval(of_all(wide.low), of_all(wide.high)),
@@ -262,7 +264,9 @@ def _mean_pairs(
         of_all(contrasts.detectable_by_error(wide.standard_error, alpha=alpha)),
         {
             "ratio": divide(m[first], m[second]),
-            "cliffs_delta": ranks.cliffs_delta(u, n[first], n[second]),
+            "cliffs_delta": delta,
+            "cliffs_delta_low": of_all(ranked.low),
+            "cliffs_delta_high": of_all(ranked.high),
             "hedges_g": contrasts.hedges_g(
                 centre[first], deviation[first], n[first], centre[second], deviation[second], n[second]
             ),

@@ -12,11 +12,13 @@ from evenhand.core.results import Contrast, Estimate, Status, Verdict
 
 MOST_PAIRS = 50
 GROUP_HEADER = ("Group", "Value, 95 % interval", "Rows", "Subjects", "Size")
-PAIR_HEADER = ("Attribute", "Groups", "Difference, 95 % interval", "Adjusted p", "Verdict")
+PAIR_HEADER = ("Attribute", "Groups", "Difference, 95 % interval", "Cliff's δ", "Adjusted p", "Verdict")
 READING = (
     "Verdicts compare the difference of two groups with a margin of {margin:g}: «large» is surely larger than the "
     "margin, «different» surely not zero, «equivalent» surely within the margin, «undecided» none of these: the groups "
-    "are too small to tell. Surely is 95 %, p values are adjusted for all pairs of the report (Holm)."
+    "are too small to tell. Surely is 95 %, p values are adjusted for all pairs of the report (Holm). Cliff's δ says "
+    "how much more often a subject of the first group has the higher mean than one of the second; unlike the published "
+    "effect size it does not grow with the number of rows, and it has an interval where the groups share no subject."
 )
 _WORST_FIRST = {Verdict.LARGE: 0, Verdict.DIFFERENT: 1, Verdict.UNDECIDED: 2, Verdict.EQUIVALENT: 3}
 
@@ -71,8 +73,17 @@ def pair_rows(found: Honest, metric: str) -> list[list[str]]:
         p = "" if one.adjusted is None else "< 0.001" if one.adjusted < 0.001 else f"{one.adjusted:.3f}"
         by = ", ".join(names.display_name(name) for name in one.first.by)
         between = f"{_shown(one.first)} − {_shown(one.second)}"
-        rows.append([by, between, _difference(one), p, "" if one.verdict is None else one.verdict.value])
+        rows.append(
+            [by, between, _difference(one), _cliffs_delta(one), p, "" if one.verdict is None else one.verdict.value]
+        )
     return rows
+
+
+def _cliffs_delta(one: Contrast) -> str:
+    value, low, high = (one.effects.get(f"cliffs_delta{end}") for end in ("", "_low", "_high"))
+    if value is None:
+        return "–"
+    return f"{value:.2f}" if low is None or high is None else f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def in_short(found: Honest, metrics: Sequence[str], most: int = 4) -> Iterator[str]:
