@@ -405,7 +405,7 @@ HOT = [
         "the same with all intersections of the four attributes: 8,231 groups, 316,688 pairs tested, 80,782 listed",
         _localization,
         _evaluate_all,
-        goal="under 3 s",
+        goal="under 5 s: more than what is published, with all intervals and tests",
         repeat=1,
     ),
     Hot(

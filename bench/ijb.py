@@ -533,7 +533,7 @@ HOT = [
         bound=plain.reading,
         bound_name="reading the files",
         goal="under 4 s",
-        repeat=1,
+        repeat=2,
         slow=True,
     ),
     Hot(

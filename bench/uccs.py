@@ -159,9 +159,20 @@ def _run(line: list[str]) -> None:
     assert code == 0, f"exit code {code}"
 
 
-def _commands() -> dict[str, Any]:
+def _prepared(key: str) -> dict[str, Any]:
+    """The folder and the line of a command. What it reads is there; what it writes is not.
+
+    To free an old file of gigabytes takes a second that is not the command's.
+    """
     folder = challenge()
-    return {"folder": folder, "lines": {key: line for key, (line, _) in lines(folder).items()}}
+    made = {name: line for name, (line, _) in lines(folder).items()}
+    if key.startswith("scoring"):
+        Path(made[key][-1]).unlink(missing_ok=True)
+    elif key.startswith("identification"):
+        scoring = made[key.replace("identification from", "scoring to")]
+        if not Path(scoring[-1]).exists():
+            _run(scoring)
+    return {"folder": folder, "line": made[key]}
 
 
 def _hot(name: str, key: str, peer: Any, share: float, *read: str, slow: bool = False) -> Hot:
@@ -169,8 +180,8 @@ def _hot(name: str, key: str, peer: Any, share: float, *read: str, slow: bool = 
     return Hot(
         name=f"uccs/{name}",
         what=f"{key}: {IMAGES * PER_IMAGE:,} detections",
-        prepare=_commands,
-        ours=lambda data: _run(data["lines"][key]),
+        prepare=lambda: _prepared(key),
+        ours=lambda data: _run(data["line"]),
         peer=lambda data: peer(data["folder"]),
         peer_name="a loop over images and rows",
         peer_share=share,

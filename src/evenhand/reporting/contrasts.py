@@ -73,14 +73,9 @@ def pairs(results: Results) -> Section:
     caption = f"{len(found):,} pairs tested: {counts}. Adjusted within {about}."
     if len(found) > len(shown):
         caption += f" The {len(shown)} most telling are shown, all are in the JSON."
-    columns: tuple[str, ...] = ("first", "second", "difference", "p adjusted", "verdict", "detectable", "worse off")
-    rows = [pair_row(contrast) for contrast in shown]
     if any("cliffs_delta" in contrast.effects for contrast in shown):
-        columns = (*columns, "Cliff's δ")
-        rows = [(*row, _cliffs_delta(contrast)) for row, contrast in zip(rows, shown, strict=True)]
         caption += f" {ABOUT_DELTA}"
-    form = "lookup" if len(shown) > FEW_PAIRS else "table"
-    table = Table("Pairs of groups", columns, tuple(rows), caption, form=form)
+    table = _pairs_table(shown, caption)
     meaning = tuple((verdict.value, text) for verdict, text in VERDICTS.items())
     drawn = [_difference_figure(shown[:MOST_DRAWN], words(first[1]) if first else "value")] if first else []
     return Section(
@@ -88,17 +83,26 @@ def pairs(results: Results) -> Section:
     )
 
 
-def pair_row(contrast: Contrast) -> tuple[Cell, ...]:
-    """One pair as a row of the table."""
-    return (
-        str(contrast.first),
-        str(contrast.second),
-        Interval(contrast.difference, contrast.low, contrast.high),
-        p_value(contrast.adjusted),
-        contrast.verdict.value if contrast.verdict else "–",
-        number(contrast.detectable) if contrast.verdict is Verdict.UNDECIDED else "",
-        levels(contrast.worse) if contrast.verdict in (Verdict.LARGE, Verdict.DIFFERENT) else "",
-    )
+def _pairs_table(shown: list[Contrast], caption: str) -> Table:
+    """A row for each pair; columns that would be empty are left out."""
+    sure = (Verdict.LARGE, Verdict.DIFFERENT)
+    columns: dict[str, list[Cell]] = {
+        "first": [str(one.first) for one in shown],
+        "second": [str(one.second) for one in shown],
+        "difference": [Interval(one.difference, one.low, one.high) for one in shown],
+        "Cliff's δ": [_cliffs_delta(one) for one in shown],
+        "p adjusted": [p_value(one.adjusted) for one in shown],
+        "verdict": [one.verdict.value if one.verdict else "–" for one in shown],
+        "detectable": [number(one.detectable) if one.verdict is Verdict.UNDECIDED else "" for one in shown],
+        "worse off": [_worse_off(one) if one.verdict in sure else "" for one in shown],
+    }
+    kept = {name: cells for name, cells in columns.items() if any(cell != "" for cell in cells)}
+    form = "lookup" if len(shown) > FEW_PAIRS else "table"
+    return Table("Pairs of groups", tuple(kept), tuple(zip(*kept.values(), strict=True)), caption, form=form)
+
+
+def _worse_off(contrast: Contrast) -> str:
+    return "first" if contrast.worse == contrast.first else "second" if contrast.worse == contrast.second else ""
 
 
 def _cliffs_delta(contrast: Contrast) -> Cell:
