@@ -83,7 +83,7 @@ def _cliffs_delta(one: Contrast) -> str:
     value, low, high = (one.effects.get(f"cliffs_delta{end}") for end in ("", "_low", "_high"))
     if value is None:
         return "–"
-    return f"{value:.2f}" if low is None or high is None else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+    return f"{value:.2f}" if low is None or high is None else f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
 def in_short(found: Honest, metrics: Sequence[str], most: int = 4) -> Iterator[str]:
