@@ -17,10 +17,12 @@ import platform
 import subprocess
 import sys
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent.parent
+_NARROW = "\N{NARROW NO-BREAK SPACE}"  # a number and its unit stay on one line
 SECTIONS = {
     "scaling": ("bench.scaling", "--json"),
     "search": ("bench.search_scale", "--json", "--gallery", "1000000", "--probes", "20000"),
@@ -85,7 +87,7 @@ def write(page: Path, rows: list[dict[str, Any]], sections: dict[str, Any]) -> N
         "",
     ]
     if found:
-        text += ["## Hot paths", "", *_table(found), ""]
+        text += ["## Hot paths", "", *_tables(found)]
         if _figure(folder / "peers.svg", _ratios(found, "peer"), "times as long as ours", "What people use today"):
             text += [f"![What people use today, as a multiple of our time]({folder.name}/peers.svg)", ""]
         if _figure(folder / "bounds.svg", _ratios(found, "bound"), "ours as a multiple of the bound", "The bound"):
@@ -110,26 +112,30 @@ def _machine_line(found: dict[str, Any]) -> str:
     )
 
 
-def _table(rows: list[dict[str, Any]]) -> list[str]:
-    lines = ["| path | work | ours | peer | times | bound | promise |", "|---|---|---|---|---|---|---|"]
-    for row in rows:
-        peer = f"{row['peer_name']}: {_side(row['peer'])}" if "peer" in row else ""
-        ratio = f"{row['ratio']:.1f}" if "ratio" in row else ""
-        bound = _side(row["bound"]) if "bound" in row else ""
-        lines.append(
-            f"| {row['name']} | {row['what']} | {_side(row['ours'])} | {peer} | {ratio} | {bound} | {row['goal']} |"
-        )
+def _tables(rows: list[dict[str, Any]]) -> list[str]:
+    """A table for each family, so that a page of ordinary width holds it."""
+    lines: list[str] = []
+    for family, mine in groupby(rows, key=lambda row: str(row["name"]).partition("/")[0]):
+        lines += [f"### {family}", "", "| work | ours | peer | times | bound |", "|---|---|---|---|---|"]
+        for row in mine:
+            promise = f" Promised: {row['goal']}." if row["goal"] else ""
+            work = f"**{row['name'].partition('/')[2]}**: {row['what']}.{promise}"
+            peer = f"{row['peer_name']}: {_side(row['peer'])}" if "peer" in row else ""
+            ratio = f"{row['ratio']:,.1f}" if "ratio" in row else ""
+            bound = _side(row["bound"]) if "bound" in row else ""
+            lines.append(f"| {work} | {_side(row['ours'])} | {peer} | {ratio} | {bound} |")
+        lines.append("")
     return lines
 
 
 def _side(entry: dict[str, Any]) -> str:
     share = entry.get("share", 1)
     part = "" if share == 1 else f" for {share:.2g} of the work"
-    return entry.get("error") or f"{_seconds(entry['seconds'])}{part}, {entry['peak_mb']:,.0f} MB"
+    return entry.get("error") or f"{_seconds(entry['seconds'])}{part}, {entry['peak_mb']:,.0f}{_NARROW}MB"
 
 
 def _seconds(value: float) -> str:
-    return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s"
+    return f"{value * 1000:.3g}{_NARROW}ms" if value < 1 else f"{value:.3g}{_NARROW}s"
 
 
 def _ratios(rows: list[dict[str, Any]], side: str) -> list[dict[str, Any]]:
@@ -145,6 +151,7 @@ def _figure(path: Path, values: list[dict[str, Any]], axis: str, title: str) -> 
     """A bar chart on a logarithmic axis; False when there is nothing to draw."""
     if not values:
         return False
+    axes = {"values": [10**power for power in range(-1, 7)], "format": "~s", "labelFlush": True}
     spec = {
         "title": title,
         "data": {"values": [{**value, "from": 1} for value in values]},
@@ -152,7 +159,7 @@ def _figure(path: Path, values: list[dict[str, Any]], axis: str, title: str) -> 
         "width": 420,
         "encoding": {
             "y": {"field": "name", "type": "nominal", "title": None, "sort": "-x", "axis": {"labelLimit": 260}},
-            "x": {"field": "value", "type": "quantitative", "scale": {"type": "log"}, "title": axis},
+            "x": {"field": "value", "type": "quantitative", "scale": {"type": "log"}, "title": axis, "axis": axes},
             "x2": {"field": "from"},
         },
     }
