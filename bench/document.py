@@ -81,8 +81,8 @@ def write(page: Path, rows: list[dict[str, Any]], sections: dict[str, Any]) -> N
         "Written by `make bench`. Each side runs in a process of its own, over the same data, and the best of some "
         "repetitions counts. A peer that would take hours is given a share of the work, and *times* is scaled up. "
         "*Bound* is what no implementation can beat: a copy, a sort, the bare products. Memory is the peak of the "
-        "whole process, data included. Read a factor below two as noise. Where no peer stands, no public tool does that "
-        "work; where no bound stands, the peer is one, or none smaller than the work itself could be named.",
+        "whole process, data included. Read a factor below two as noise. Where no peer stands, no public tool does "
+        "that work; where no bound stands, the peer is one, or none smaller than the work itself could be named.",
         "",
         _machine_line(known["machine"]),
         "",
