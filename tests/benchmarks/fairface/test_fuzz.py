@@ -75,6 +75,8 @@ LONG = [
     '"',
     "{'",
     "black ",
+    "black hair ",
+    "white white-",
     "25 years old, ",
     "20-30 or ",
     "age: ",
