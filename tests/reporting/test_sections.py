@@ -77,6 +77,20 @@ def test_4_pairs_come_with_verdicts_families_and_those_that_were_not_significant
     assert "match.rate, single attributes (1 pairs, holm)" in table.caption
 
 
+def test_4_of_a_family_too_large_to_list_both_numbers_are_said(results):
+    one = replace(results.contrasts[0], family_size=158_344)
+    caption = tables(section(replace(results, contrasts=(one,)), "pairs"))["Pairs of groups"].caption
+    assert "158,344 pairs tested, 1 with the smallest p-values listed: 1 large" in caption
+
+
+def test_4_cliffs_delta_stands_beside_its_pair_with_limits_where_it_has_some(results):
+    effects = {"cliffs_delta": -0.2, "cliffs_delta_low": -0.3, "cliffs_delta_high": -0.1}
+    pairs = tuple(replace(results.contrasts[0], effects=found) for found in (effects, {"cliffs_delta": 0.1}))
+    table = tables(section(replace(results, contrasts=pairs), "pairs"))["Pairs of groups"]
+    at = table.columns.index("Cliff's δ")
+    assert {row[at] for row in table.rows} == {Interval(-0.2, -0.3, -0.1), Interval(0.1, None, None)}
+
+
 def test_4_of_very_many_pairs_the_fifty_most_telling_are_shown(results):
     many = tuple(replace(results.contrasts[0], difference=at / 100) for at in range(60))
     table = tables(section(replace(results, contrasts=many), "pairs"))["Pairs of groups"]

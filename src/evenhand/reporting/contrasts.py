@@ -17,8 +17,8 @@ MOST_DRAWN = 24
 FEW_PAIRS = 20  # more are drawn in steps
 
 ABOUT_DELTA = (
-    "Cliff's δ: how much more often a subject of the first group has the higher mean than one of the second, from −1 "
-    "to 1; without limits where the groups share subjects."
+    "Cliff's δ: how much more often a unit of the first group has the higher mean than one of the second, from −1 "
+    "to 1; without limits where units have rows in both groups."
 )
 VERDICTS: Mapping[Verdict, str] = {
     Verdict.LARGE: "the interval lies beyond the margin, and chance does not explain it",
@@ -70,9 +70,12 @@ def pairs(results: Results) -> Section:
     counts = ", ".join(f"{verdict_counts(found)[verdict]:,} {verdict.value}" for verdict in Verdict)
     families = sorted({(c.family, c.family_size, c.correction) for c in found})
     about = "; ".join(f"{family} ({size:,} pairs, {correction})" for family, size, correction in families)
-    caption = f"{len(found):,} pairs tested: {counts}. Adjusted within {about}."
+    tested = sum(size for _, size, _ in families)
+    many = tested > len(found)  # of very large families the smallest p-values are listed
+    listed = f"{tested:,} pairs tested, {len(found):,} with the smallest p-values listed" if many else ""
+    caption = f"{listed or f'{len(found):,} pairs tested'}: {counts}. Adjusted within {about}."
     if len(found) > len(shown):
-        caption += f" The {len(shown)} most telling are shown, all are in the JSON."
+        caption += f" The {len(shown)} most telling are shown, all {'listed ones ' if many else ''}are in the JSON."
     if any("cliffs_delta" in contrast.effects for contrast in shown):
         caption += f" {ABOUT_DELTA}"
     table = _pairs_table(shown, caption)
