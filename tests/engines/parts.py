@@ -41,7 +41,7 @@ def troubled(part: str, place: Workplace) -> str:
     if part == "exit":
         os._exit(5)
     if part == "unsendable":
-        return lambda: None  # type: ignore[return-value]
+        return lambda: None  # type: ignore[return-value]  # what no process can be sent
     if part == "print":
         print("a model that talks")
         sys.stdout.flush()
