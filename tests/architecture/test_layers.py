@@ -1,4 +1,4 @@
-"""The arrows between rooms are held by import-linter, and each contract fails when it is broken."""
+"""The arrows between packages are held by import-linter, and each contract fails when it is broken."""
 
 from __future__ import annotations
 
@@ -11,17 +11,29 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
-ROOMS = ("cli", "compat", "serve", "api", "run", "reporting", "registry", "benchmarks", "scenes", "models", "engines")
-ROOMS += ("instruments", "search", "metrics", "stats", "store", "geometry", "core")
+PACKAGES = (
+    "cli",
+    "compat",
+    "serve",
+    "api",
+    "run",
+    "reporting",
+    "registry",
+    "benchmarks",
+    "scenes",
+    "models",
+    "engines",
+)
+PACKAGES += ("instruments", "search", "metrics", "stats", "store", "geometry", "files", "core")
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Path:
-    """An empty house with all rooms, two benchmarks, and our contracts."""
-    for room in ROOMS:
-        folder = tmp_path / "evenhand" / room
+def tree(tmp_path: Path) -> Path:
+    """An empty tree with all packages, two benchmarks, and our contracts."""
+    for package in PACKAGES:
+        folder = tmp_path / "evenhand" / package
         folder.mkdir(parents=True)
         (folder / "__init__.py").write_text("")
     (tmp_path / "evenhand" / "__init__.py").write_text("")
@@ -32,18 +44,18 @@ def house(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def lint(house: Path) -> tuple[int, str]:
+def lint(tree: Path) -> tuple[int, str]:
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
-    environment = {**os.environ, "PYTHONPATH": str(house)}
-    done = subprocess.run(command, cwd=house, capture_output=True, text=True, env=environment, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    done = subprocess.run(command, cwd=tree, capture_output=True, text=True, env=environment, check=False)
     return done.returncode, done.stdout
 
 
 BROKEN = {
-    "Rooms": ("core", "import evenhand.cli"),
+    "Layers": ("core", "import evenhand.cli"),
     "Benchmarks do not know each other": ("benchmarks/ijb", "import evenhand.benchmarks.uccs"),
     "Core is bare": ("core", "import scipy"),
-    "Light rooms": ("stats", "import torch"),
+    "Light packages": ("stats", "import torch"),
     "Metrics see rows": ("metrics", "import evenhand.geometry"),
 }
 
@@ -52,16 +64,16 @@ def test_every_contract_has_a_way_to_break_it() -> None:
     assert set(BROKEN) == {contract["name"] for contract in CONTRACTS}
 
 
-def test_an_empty_house_keeps_all_contracts(house: Path) -> None:
-    code, said = lint(house)
+def test_an_empty_tree_keeps_all_contracts(tree: Path) -> None:
+    code, said = lint(tree)
     assert code == 0, said
 
 
 @pytest.mark.parametrize("contract", BROKEN)
-def test_a_broken_contract_is_named(house: Path, contract: str) -> None:
-    room, line = BROKEN[contract]
-    (house / "evenhand" / room / "__init__.py").write_text(line + "\n")
-    code, said = lint(house)
+def test_a_broken_contract_is_named(tree: Path, contract: str) -> None:
+    package, line = BROKEN[contract]
+    (tree / "evenhand" / package / "__init__.py").write_text(line + "\n")
+    code, said = lint(tree)
     assert code == 1
     assert f"{contract} BROKEN" in said
 
