@@ -25,8 +25,8 @@ def _task() -> Any:
     from evenhand.core.records import blocks
     from evenhand.core.results import Coverage
     from evenhand.core.task import Answers, Codec, Dataset, Task
+    from evenhand.files import inputs
     from evenhand.metrics.means import Mean, Rate
-    from evenhand.store import inputs
 
     def load(folder: Path, options: Any) -> Any:
         facts = tuple(inputs.hash_of(folder / f"{name}.npy") for name in ("unit", *LEVELS))

@@ -19,8 +19,8 @@ from evenhand.core.options import Options, option
 from evenhand.core.records import Attribute, Records
 from evenhand.core.results import Coverage
 from evenhand.core.task import About, Answers, Benchmark, Codec, Dataset, Demo, Predictions, Sample, Task, Tools
+from evenhand.files.inputs import read
 from evenhand.metrics.means import Rate
-from evenhand.store.inputs import read
 
 AGES = ("young", "middle", "old")
 

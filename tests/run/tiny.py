@@ -18,8 +18,8 @@ from evenhand.core.options import Options, option
 from evenhand.core.records import Attribute, Records
 from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset, Sample, Task, Tools
+from evenhand.files import inputs
 from evenhand.metrics.means import Mean, Rate
-from evenhand.store import inputs
 
 LEVELS = {"tone": ("light", "dark"), "age": ("young", "old")}
 

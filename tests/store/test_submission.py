@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.core.errors import PredictionError
-from evenhand.store import inputs
+from evenhand.files import inputs
 from evenhand.store.submission import store_submission
 
 

@@ -29,9 +29,9 @@ def gate(
     as_json: Json = False,
 ) -> None:
     """Stop a release when a requirement is not met."""
+    from evenhand.files import inputs
     from evenhand.reporting.junit import write_junit
     from evenhand.stats.gate import judge, read_requirements
-    from evenhand.store import inputs
 
     results = open_run(run).results
     requirements = read_requirements(inputs.read(require, OptionError).text(OptionError), str(require))

@@ -26,7 +26,7 @@ from typing import Any
 
 from evenhand.core.errors import ModelError, UnknownNameError
 from evenhand.core.task import Adapt, Model, Sample, Unanswered
-from evenhand.store import inputs
+from evenhand.files import inputs
 
 _IN_A_ROW = 10  # failures without a single answer: then it is the function, not the samples
 

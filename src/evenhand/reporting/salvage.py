@@ -14,8 +14,8 @@ from typing import Any, get_args, get_type_hints
 
 from evenhand.core.errors import EvenhandError, RunError
 from evenhand.core.results import Contrast, Coverage, Estimate, Method, MetricFact, Omnibus, Results, Summary
+from evenhand.files import inputs
 from evenhand.reporting.reported import Reported, family_of, reported
-from evenhand.store import inputs
 from evenhand.store.manifest import FILENAME, FORMAT, Input
 from evenhand.store.plain import from_plain, loads
 from evenhand.store.runs import RECORDS, RESULTS, open_run

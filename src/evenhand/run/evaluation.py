@@ -21,11 +21,11 @@ from evenhand.core.records import Records, concatenate
 from evenhand.core.results import MetricFact, Results
 from evenhand.core.task import Dataset, Predictions, Task, Tools, ignore, no_progress
 from evenhand.engines.blas import OneThread
+from evenhand.files import inputs
 from evenhand.run.analysis import Tallied, in_metric_order, plain_estimates, tally_rows
 from evenhand.run.instruments import LazyInstruments
 from evenhand.run.places import folder_of, model_of, place_of
 from evenhand.run.recording import KEPT, Keeping, Recorder, kept_parts, share, stored_before, told
-from evenhand.store import inputs
 from evenhand.store.manifest import (
     FILENAME,
     Clock,

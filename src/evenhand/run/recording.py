@@ -18,8 +18,8 @@ from evenhand.core.engine import Done, Engine, Failed, In, Out, Workplace
 from evenhand.core.errors import PartError, RunError
 from evenhand.core.records import Array, Records
 from evenhand.core.task import no_progress
+from evenhand.files import inputs
 from evenhand.run import outcomes
-from evenhand.store import inputs
 from evenhand.store.rows import from_parquet, to_parquet
 from evenhand.store.runs import RECORDED, RECORDS, Part, Recorded, read_recorded
 from evenhand.store.writing import storing, write_whole

@@ -15,8 +15,8 @@ from typing import Any
 from evenhand.core.errors import InputError, RunError
 from evenhand.core.records import Records, concatenate
 from evenhand.core.results import Results
+from evenhand.files import inputs
 from evenhand.serve.fence import Fence, OutsideError
-from evenhand.store import inputs
 from evenhand.store.manifest import FILENAME, Manifest, check_format, read_manifest
 from evenhand.store.plain import from_plain, loads
 from evenhand.store.runs import (

@@ -21,7 +21,7 @@ import numpy as np
 
 from evenhand.core.errors import RunError
 from evenhand.core.task import Unanswered
-from evenhand.store import inputs
+from evenhand.files import inputs
 from evenhand.store.writing import storing, write_whole
 
 SHARD_ANSWERS = 256

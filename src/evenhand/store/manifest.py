@@ -19,7 +19,7 @@ from typing import Any
 
 from evenhand.core.errors import RunError
 from evenhand.core.task import InputFact
-from evenhand.store import inputs
+from evenhand.files import inputs
 from evenhand.store.plain import dumps, from_plain, loads, to_plain
 
 FORMAT = 1  # raised when an older evenhand could not read what we write

@@ -23,7 +23,7 @@ from evenhand.core.errors import RunError
 from evenhand.core.records import Records, concatenate
 from evenhand.core.results import Coverage, Results
 from evenhand.core.task import InputFact
-from evenhand.store import inputs
+from evenhand.files import inputs
 from evenhand.store.manifest import FILENAME, FORMAT, Manifest, check_format, read_manifest
 from evenhand.store.plain import dumps_lines, from_plain, loads
 from evenhand.store.rows import from_parquet

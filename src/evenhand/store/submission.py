@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evenhand.core.errors import PredictionError
 from evenhand.core.task import InputFact
-from evenhand.store import inputs
+from evenhand.files import inputs
 from evenhand.store.manifest import name_below
 from evenhand.store.writing import storing, write_whole
 

@@ -22,7 +22,7 @@ from evenhand.benchmarks.fairface.prompts import prompt_of, schema_of
 from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, COARSE_OF, FINE_RACES, GENDERS, RACES
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.task import Dataset, InputFact, Sample
-from evenhand.store.inputs import read
+from evenhand.files.inputs import read
 
 REPAIRED: Final = "spreadsheet_dates_repaired"
 

@@ -41,7 +41,7 @@ from evenhand.benchmarks.fairface.normalise.structured import (
 from evenhand.benchmarks.fairface.options import FaceOptions
 from evenhand.core.errors import PredictionError
 from evenhand.core.task import InputFact
-from evenhand.store.inputs import decode, hashed
+from evenhand.files.inputs import decode, hashed
 
 IMAGE_KEYS: Final = ("image_path", "image", "file", "img_path", "path", "filename", "image_id", "id")
 TEXT_KEYS: Final = ("raw_output", "output", "response", "answer", "text", "prediction", "completion")

@@ -24,8 +24,8 @@ from evenhand.benchmarks.fhibe.keyed import match_keys, parse, top_level, write_
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact
+from evenhand.files import inputs
 from evenhand.geometry.masks import MaskError, Runs, compress, expand_all
-from evenhand.store import inputs
 
 OUTPUTS = "model_outputs.json"
 P = TypeVar("P")

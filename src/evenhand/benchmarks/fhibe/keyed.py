@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from evenhand.core.errors import PredictionError
-from evenhand.store import inputs
+from evenhand.files import inputs
 
 
 def top_level(data: bytes, path: Path) -> Mapping[str, bytes | msgspec.Raw]:

@@ -21,7 +21,7 @@ from evenhand.benchmarks.fhibe.keyed import match_keys, parse, top_level, write_
 from evenhand.core.errors import EvenhandError, PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset, InputFact, Tools
-from evenhand.store import inputs
+from evenhand.files import inputs
 
 ENCODINGS = "face_encodings"
 Picture = Path | bytes  # where it lies, or the content of its file

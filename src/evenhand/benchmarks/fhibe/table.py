@@ -22,7 +22,7 @@ from evenhand.benchmarks.fhibe.literals import LiteralError, parse_literal
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.store import inputs
+from evenhand.files import inputs
 from evenhand.store.writing import storing, write_whole
 
 BODY_TABLE = "fhibe_downsampled"

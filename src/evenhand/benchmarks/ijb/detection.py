@@ -25,10 +25,10 @@ from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, Predictions, Sample, Tools
+from evenhand.files.inputs import Problem
 from evenhand.geometry.assignment import assign_by_score
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
 from evenhand.metrics.curves import Event
-from evenhand.store.inputs import Problem
 
 MEDIA = ("still", "frame", "non-face")
 

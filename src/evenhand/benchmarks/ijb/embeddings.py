@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.core.errors import MissingExtraError, PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.store.inputs import hash_of, opened
+from evenhand.files.inputs import hash_of, opened
 
 FORMATS = (".npy", ".npz", ".parquet", ".safetensors")
 _NAMES = ("embeddings", "embedding", "features", "arr_0")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.store.inputs import Problem, Source, hash_of, opened, read
+from evenhand.files.inputs import Problem, Source, hash_of, opened, read
 
 SYNONYMS: Mapping[str, str] = {
     "FILE": "FILENAME",

@@ -24,7 +24,7 @@ from evenhand.benchmarks.ijb.templates import LANDMARKS, Faces, TemplateSet
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.store.inputs import read
+from evenhand.files.inputs import read
 
 
 @dataclass(frozen=True)

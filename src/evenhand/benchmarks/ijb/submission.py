@@ -32,8 +32,8 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import InputFact
+from evenhand.files.inputs import hash_of, read
 from evenhand.search.enrol import Templates
-from evenhand.store.inputs import hash_of, read
 
 C = TypeVar("C")
 

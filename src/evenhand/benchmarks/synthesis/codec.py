@@ -24,7 +24,7 @@ from evenhand.benchmarks.synthesis.options import PairedOptions
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset
-from evenhand.store.inputs import read
+from evenhand.files.inputs import read
 
 Pictures = tuple[str | None, ...]  # in the order of the frames; None where one is missing
 _EXAMPLES = 5

@@ -23,7 +23,7 @@ from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Reading
 from evenhand.benchmarks.synthesis.protocol_file import Question
 from evenhand.core.errors import DataError
 from evenhand.core.task import Dataset, InputFact, Sample
-from evenhand.store.inputs import hash_of
+from evenhand.files.inputs import hash_of
 
 VIDEO = "video"
 """The attribute that every row has: grouping by it gives a table per video."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.store.inputs import Problem, hash_of, opened, read
+from evenhand.files.inputs import Problem, hash_of, opened, read
 
 PICTURES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".gif"})
 """Endings of picture files."""

@@ -25,7 +25,7 @@ from evenhand.benchmarks.synthesis.features import (
 )
 from evenhand.core.records import Attribute
 from evenhand.core.task import InputFact
-from evenhand.store.inputs import Problem, read
+from evenhand.files.inputs import Problem, read
 
 ATTRIBUTES_FILE = "attributes.csv"
 KEYS = ("id", "video")

@@ -19,7 +19,7 @@ from evenhand.benchmarks.synthesis.features import FOUND, FeatureTable
 from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.core.errors import DataError, InputError, PredictionError
 from evenhand.core.records import Array
-from evenhand.store.inputs import read
+from evenhand.files.inputs import read
 
 _RECENT = 2  # both sides of a part
 

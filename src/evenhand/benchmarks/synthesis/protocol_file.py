@@ -15,7 +15,7 @@ import msgspec
 
 from evenhand.core.errors import DataError
 from evenhand.core.task import InputFact
-from evenhand.store.inputs import read
+from evenhand.files.inputs import read
 
 
 class Question(Enum):

@@ -16,7 +16,7 @@ from evenhand.benchmarks.uccs.scores import read_scores
 from evenhand.benchmarks.uccs.scoring import ScoredBlock, evaluate_blocks, score_stores, write_text
 from evenhand.core.errors import PredictionError
 from evenhand.core.task import Codec, Dataset
-from evenhand.store.inputs import read
+from evenhand.files.inputs import read
 
 
 class DetectionCodec(Codec[ImageDetections]):

@@ -22,7 +22,7 @@ from evenhand.benchmarks.uccs.tables import Issue, Kind, first_of, read_table
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.task import Dataset, InputFact, Sample
-from evenhand.store.inputs import read
+from evenhand.files.inputs import read
 
 FACE_COLUMNS = ("FILE", "FACE_ID", "SUBJECT_ID", "FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
 LANDMARK_COLUMNS = tuple(f"{part}_{axis}" for part in ("REYE", "LEYE", "NOSE", "RMOUTH", "LMOUTH") for axis in "XY")

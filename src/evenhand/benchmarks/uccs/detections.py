@@ -30,8 +30,8 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import InputFact
+from evenhand.files.inputs import read
 from evenhand.geometry.boxes import extents, offsets_of
-from evenhand.store.inputs import read
 
 BOX_COLUMNS = ("BB_X", "BB_Y", "BB_WIDTH", "BB_HEIGHT")
 LEADING_COLUMNS = ("FILE", "DETECTION_SCORE", *BOX_COLUMNS)

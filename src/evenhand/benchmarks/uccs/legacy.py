@@ -24,7 +24,7 @@ import numpy as np
 
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
-from evenhand.store.inputs import Problem
+from evenhand.files.inputs import Problem
 
 _TORCH_MAGIC = 0x1950A86A20F9469CFC6C  # opens the files of torch before 1.6
 _STORAGES = {

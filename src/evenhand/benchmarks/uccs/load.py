@@ -20,7 +20,7 @@ from evenhand.benchmarks.uccs.data import (
 from evenhand.benchmarks.uccs.options import DetectionOptions
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.task import Dataset, InputFact
-from evenhand.store.inputs import opened
+from evenhand.files.inputs import opened
 
 
 def load(data: Path, options: DetectionOptions) -> Dataset[Faces]:

@@ -48,8 +48,8 @@ from evenhand.benchmarks.uccs.tables import (
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
+from evenhand.files.inputs import hashed
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
-from evenhand.store.inputs import hashed
 
 PREFIX = "S_"
 CHALLENGE_SUBJECTS = 1000

@@ -26,7 +26,7 @@ from evenhand.benchmarks.uccs.legacy import load_plain, save_plain
 from evenhand.core.errors import DataError, MissingExtraError, PredictionError
 from evenhand.core.records import Array, blocks
 from evenhand.core.task import InputFact
-from evenhand.store.inputs import Problem, opened, read
+from evenhand.files.inputs import Problem, opened, read
 
 SUFFIXES = (".npz", ".safetensors", ".pth")
 _ROWS_AT_ONCE = 4096

@@ -25,7 +25,7 @@ import polars as pl
 from evenhand.core.errors import InputError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.store.inputs import HashingFile, Problem, decode, opened
+from evenhand.files.inputs import HashingFile, Problem, decode, opened
 
 BLOCK_BYTES = 20 << 20  # larger ones are mapped anew by the allocator each time, which costs a third of the work
 

@@ -18,7 +18,7 @@ from evenhand.benchmarks.fhibe.keyed import parse, top_level
 from evenhand.compat.fhibe.errors import ArgumentKeyError
 from evenhand.core.errors import RunError
 from evenhand.core.records import Array
-from evenhand.store import inputs
+from evenhand.files import inputs
 
 _PREFIX = "intersectional_results_"
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from evenhand.core.errors import OptionError
-from evenhand.store.inputs import read
+from evenhand.files.inputs import read
 
 Tree = dict[str, Any]
 PACKAGED = "baseline_config.yaml"
