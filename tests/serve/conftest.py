@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from evenhand import api
-from evenhand.serve import Door, Settings, make_app
+from evenhand.serve import AccessPolicy, ServeSettings, make_app
 from evenhand.serve.listing import key_of
 
 PORT = 8765
@@ -120,9 +120,9 @@ def place(made: Path, tmp_path: Path) -> Path:
 def client_of() -> Callable[..., Client]:
     """A client over a folder made by `made`."""
 
-    def client(place: Path, door: Door | None = None, *, data: bool = True, host: str = HOST) -> Client:
-        settings = Settings(place / "runs", (place / "data",) if data else (), draws=50)
-        app = make_app(settings, door or Door.on_loopback(PORT))
+    def client(place: Path, access: AccessPolicy | None = None, *, data: bool = True, host: str = HOST) -> Client:
+        settings = ServeSettings(place / "runs", (place / "data",) if data else (), draws=50)
+        app = make_app(settings, access or AccessPolicy.on_loopback(PORT))
         return Client(app, f"http://{host}")
 
     return client

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.serve import Door
+from evenhand.serve import AccessPolicy
 from evenhand.serve.guard import COOKIE
 
 Clients = Callable[..., Any]
@@ -109,35 +109,35 @@ def test_a_report_runs_only_scripts_that_carry_its_own_nonce(client: Any, made: 
 
 
 def test_elsewhere_a_token_is_needed_and_becomes_a_cookie(made: Path, client_of: Clients) -> None:
-    door = Door.elsewhere("192.0.2.7", 8765)
-    client = client_of(made, door, host="192.0.2.7:8765")
+    access = AccessPolicy.elsewhere("192.0.2.7", 8765)
+    client = client_of(made, access, host="192.0.2.7:8765")
     assert client.get("/").status_code == 401
     assert client.get("/static/htmx.min.js").status_code == 401
     assert client.get("/?token=wrong").status_code == 401
-    entered = client.get(f"/?q=x&token={door.token}")
+    entered = client.get(f"/?q=x&token={access.token}")
     assert (entered.status_code, entered.headers["location"]) == (303, "/?q=x")
     cookie = entered.headers["set-cookie"]
     assert cookie.startswith(f"{COOKIE}=")
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
     assert client.get("/").status_code == 200
-    other = client_of(made, door, host="192.0.2.7:8765")
-    assert other.get("/", headers={"Authorization": f"Bearer {door.token}"}).status_code == 200
+    other = client_of(made, access, host="192.0.2.7:8765")
+    assert other.get("/", headers={"Authorization": f"Bearer {access.token}"}).status_code == 200
     assert other.get("/", headers={"Cookie": f"{COOKIE}=wrong"}).status_code == 401
 
 
 def test_the_token_never_leads_to_another_site(made: Path, client_of: Clients) -> None:
-    door = Door.elsewhere("192.0.2.7", 8765)
-    response = client_of(made, door, host="192.0.2.7:8765").get(f"/evil.example?token={door.token}")
+    access = AccessPolicy.elsewhere("192.0.2.7", 8765)
+    response = client_of(made, access, host="192.0.2.7:8765").get(f"/evil.example?token={access.token}")
     assert response.headers["location"] == "/evil.example"
     assert client_of(made).status_of("//evil.example?token=x") == 400
 
 
 def test_a_door_to_every_interface_knows_addresses_and_given_names_only(made: Path, client_of: Clients) -> None:
-    door = Door.elsewhere("0.0.0.0", 8765, ("lab.example",))
-    assert door.token
+    access = AccessPolicy.elsewhere("0.0.0.0", 8765, ("lab.example",))
+    assert access.token
     for host, code in (("10.1.2.3:8765", 401), ("lab.example:8765", 401), ("evil.example:8765", 421)):
-        assert client_of(made, door, host=host).get("/").status_code == code
+        assert client_of(made, access, host=host).get("/").status_code == code
 
 
 def test_reading_every_page_writes_nothing(made: Path, client: Any, key: Keys) -> None:

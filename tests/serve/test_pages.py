@@ -35,7 +35,7 @@ def test_the_list_is_filtered_by_words_task_and_kind(client: Any) -> None:
     assert models(client.get("/?task=fairface/race").text) == ["careful"]
     assert models(client.get("/?q=hasty&task=fairface/race").text) == []
     assert models(client.get("/?state=damaged").text) == []
-    assert "No run fits the filter" in client.get("/?q=nothing").text
+    assert "No run matches the filter" in client.get("/?q=nothing").text
 
 
 def test_the_list_is_sorted_both_ways(client: Any) -> None:

@@ -21,10 +21,10 @@ from evenhand.serve.server import listen
 def test_loopback_needs_no_token_unless_asked() -> None:
     plain, asked = listen("127.0.0.1", 0), listen("localhost", 0, token=True)
     try:
-        assert not plain.door.token
+        assert not plain.access.token
         assert "token" not in plain.address
-        assert len(asked.door.token) >= 32
-        assert asked.address.endswith(f"?token={asked.door.token}")
+        assert len(asked.access.token) >= 32
+        assert asked.address.endswith(f"?token={asked.access.token}")
     finally:
         plain.socket.close()
         asked.socket.close()
@@ -33,8 +33,8 @@ def test_loopback_needs_no_token_unless_asked() -> None:
 def test_every_interface_means_a_token() -> None:
     listening = listen("0.0.0.0", 0)
     listening.socket.close()
-    assert listening.door.token
-    assert listening.door.any_address
+    assert listening.access.token
+    assert listening.access.any_address
 
 
 def test_a_port_in_use_is_said_in_words() -> None:

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from evenhand import registry
+from evenhand.cli.arguments import settings
 from evenhand.cli.console import escape, out, print_json
 from evenhand.cli.draw import draw_table
-from evenhand.cli.words import settings
 from evenhand.core.errors import DataError, InputError, PredictionError
 from evenhand.core.options import facts, parse
 from evenhand.core.page import Table

@@ -11,10 +11,10 @@ import typer
 from rich.console import Console
 
 from evenhand import api, registry
+from evenhand.cli.arguments import group, names, settings, system
 from evenhand.cli.catalogue import Json, Set
 from evenhand.cli.console import err, escape, out, print_json, progress, warn
 from evenhand.cli.draw import draw, draw_table
-from evenhand.cli.words import group, names, settings, system
 from evenhand.core.errors import OptionError
 from evenhand.core.options import parse
 from evenhand.core.page import Table

@@ -42,8 +42,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-for room in (catalogue, evaluating, predicting, comparing, gating, report_verb, serving, housekeeping, demonstration):
-    room.mount(app)
+for module in (catalogue, evaluating, predicting, comparing, gating, report_verb, serving, housekeeping, demonstration):
+    module.mount(app)
 
 
 @app.callback()

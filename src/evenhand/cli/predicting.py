@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from evenhand import api, registry
+from evenhand.cli.arguments import settings
 from evenhand.cli.catalogue import Json, Set
 from evenhand.cli.console import escape, out, print_json, progress, warn
 from evenhand.cli.evaluating import Data, EngineName, Runs
-from evenhand.cli.words import settings
 
 
 def mount(app: typer.Typer) -> None:

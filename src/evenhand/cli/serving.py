@@ -39,11 +39,11 @@ def serve(
             raise OptionError(f"{folder} is not a folder. Name the folder of runs, and data folders with --data.")
     from evenhand.serve.server import listen
     from evenhand.serve.server import serve as answer
-    from evenhand.serve.settings import Settings
+    from evenhand.serve.settings import ServeSettings
 
     listening = listen(host, port, names=tuple(names or ()), token=token)
     out().print(f"open:  {escape(listening.address)}", soft_wrap=True)
-    if listening.door.token:
+    if listening.access.token:
         err().print("Whoever has this address can see the runs and the pictures of the data folders.", style="yellow")
     err().print("stop:  Ctrl-C", style="dim")
-    answer(Settings(runs.resolve(), tuple(folder.resolve() for folder in data or [])), listening)
+    answer(ServeSettings(runs.resolve(), tuple(folder.resolve() for folder in data or [])), listening)

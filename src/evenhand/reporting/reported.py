@@ -13,7 +13,7 @@ from evenhand.core.results import Results, Verdict
 from evenhand.reporting.curves import curves_together
 from evenhand.reporting.html import Article, Link, Page
 from evenhand.reporting.phrases import as_cell, certainly_worse, headline, levels, listed, value_name
-from evenhand.reporting.sections import Source, brief, standard, with_added
+from evenhand.reporting.sections import InputFile, brief, standard, with_added
 from evenhand.reporting.summary import how_even, widest
 from evenhand.store.runs import Run
 
@@ -27,7 +27,7 @@ class Reported:
     results: Results
     added: tuple[Section, ...] = ()  # the sections of its family
     question: str = ""  # what the task asks, in a line
-    inputs: tuple[Source, ...] = ()  # the files that it rests on
+    inputs: tuple[InputFile, ...] = ()  # the files that it rests on
     problems: tuple[str, ...] = ()  # what is missing or damaged
 
     @property

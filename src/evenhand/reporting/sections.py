@@ -38,7 +38,7 @@ __all__ = [
 MOST_VALUES = 20_000  # rows of the table of every value of every group
 
 
-class Source(Protocol):
+class InputFile(Protocol):
     """A file that the run rests on, as its manifest names it."""
 
     @property
@@ -97,7 +97,7 @@ def coverage(results: Results) -> Section:
     return Section("Coverage", blocks, name="coverage")
 
 
-def method(results: Results, inputs: Sequence[Source] = ()) -> Section:
+def method(results: Results, inputs: Sequence[InputFile] = ()) -> Section:
     """How it was computed, so that somebody else can."""
     how = results.method
     facts: list[tuple[Cell, ...]] = [
@@ -140,7 +140,7 @@ CAUTIONS = (
 )
 
 
-def standard(results: Results, question: str = "", inputs: Sequence[Source] = ()) -> tuple[Section, ...]:
+def standard(results: Results, question: str = "", inputs: Sequence[InputFile] = ()) -> tuple[Section, ...]:
     """All of the above, in order; empty sections are left out."""
     every = (
         overview(results, question),
@@ -156,7 +156,7 @@ def standard(results: Results, question: str = "", inputs: Sequence[Source] = ()
     return tuple(section for section in every if section.blocks or section.sections)
 
 
-def brief(results: Results, question: str = "", inputs: Sequence[Source] = ()) -> tuple[Section, ...]:
+def brief(results: Results, question: str = "", inputs: Sequence[InputFile] = ()) -> tuple[Section, ...]:
     """The sections of one run among many: what can't be shown together with the others."""
     every = (overview(results, question), group_figures(results), _with_sentences(results), pairs(results))
     rest = (coverage(results), method(results, inputs))

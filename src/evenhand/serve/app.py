@@ -19,26 +19,26 @@ from evenhand.core.errors import EvenhandError, OptionError
 from evenhand.core.page import Section, Text
 from evenhand.core.records import EVERYONE
 from evenhand.reporting.comparison import comparison_sections, difference_sections
-from evenhand.serve.choosing import MOST, Choosing
-from evenhand.serve.drill import (
-    Cut,
+from evenhand.serve.filters import MOST, RunFilter
+from evenhand.serve.folders import OutsideError
+from evenhand.serve.guard import AccessPolicy, Guard, report_policy
+from evenhand.serve.library import Library, NotFoundError
+from evenhand.serve.listing import RunEntry, RunState
+from evenhand.serve.pages import address, environment
+from evenhand.serve.pictures import FILMS, PICTURES, NoPictureError, thumbnail
+from evenhand.serve.selection import (
+    RowPage,
     choices,
     chosen,
     contrasts_of,
-    cut,
     facts_of,
     group_of,
+    row_page,
     scalar_columns,
     value_text,
 )
-from evenhand.serve.drill import spreads as spreads_of
-from evenhand.serve.fence import OutsideError
-from evenhand.serve.guard import Door, Guard, report_policy
-from evenhand.serve.library import Library, NotHereError
-from evenhand.serve.listing import Line, State
-from evenhand.serve.pages import address, environment
-from evenhand.serve.pictures import FILMS, PICTURES, NoPictureError, thumbnail
-from evenhand.serve.settings import Settings
+from evenhand.serve.selection import spreads as spreads_of
+from evenhand.serve.settings import ServeSettings
 
 _STATIC: Mapping[str, str] = {
     "style.css": "text/css; charset=utf-8",
@@ -53,37 +53,37 @@ _MOST_ROWS = 50  # changed rows of a difference
 _CACHED = {"Cache-Control": "private, max-age=300"}
 
 
-def make_app(settings: Settings, door: Door) -> ASGIApp:
-    """The page over some folders, behind a door."""
-    desk = _Desk(Library(settings))
+def make_app(settings: ServeSettings, access: AccessPolicy) -> ASGIApp:
+    """The page over some folders, behind an access policy."""
+    handlers = _Routes(Library(settings))
     routes = [
-        Route("/", desk.runs),
-        Route("/live", desk.live),
-        Route("/live/{key}", desk.following),
-        Route("/run/{key}", desk.run),
-        Route("/run/{key}/report", desk.report),
-        Route("/run/{key}/group", desk.group),
-        Route("/run/{key}/row/{number:int}", desk.row),
-        Route("/run/{key}/row/{number:int}/picture/{place:int}", desk.picture),
-        Route("/compare", desk.compare),
-        Route("/compare/found", desk.compared),
-        Route("/compare/page", desk.compared_page),
-        Route("/diff", desk.diff),
-        Route("/diff/found", desk.differing),
-        Route("/diff/page", desk.differing_page),
-        Route("/static/{name}", desk.static),
-        Route("/favicon.ico", desk.icon),  # browsers ask for it where a page names none
+        Route("/", handlers.runs),
+        Route("/live", handlers.live),
+        Route("/live/{key}", handlers.following),
+        Route("/run/{key}", handlers.run),
+        Route("/run/{key}/report", handlers.report),
+        Route("/run/{key}/group", handlers.group),
+        Route("/run/{key}/row/{number:int}", handlers.row),
+        Route("/run/{key}/row/{number:int}/picture/{place:int}", handlers.picture),
+        Route("/compare", handlers.compare),
+        Route("/compare/found", handlers.compared),
+        Route("/compare/page", handlers.compared_page),
+        Route("/diff", handlers.diff),
+        Route("/diff/found", handlers.differing),
+        Route("/diff/page", handlers.differing_page),
+        Route("/static/{name}", handlers.static),
+        Route("/favicon.ico", handlers.icon),  # browsers ask for it where a page names none
     ]
     problems: Any = {
-        HTTPException: desk.refused,
-        NotHereError: desk.not_here,
-        OutsideError: desk.outside,
-        EvenhandError: desk.in_words,
+        HTTPException: handlers.refused,
+        NotFoundError: handlers.not_here,
+        OutsideError: handlers.outside,
+        EvenhandError: handlers.in_words,
     }
-    return Guard(Starlette(routes=routes, exception_handlers=problems), door)
+    return Guard(Starlette(routes=routes, exception_handlers=problems), access)
 
 
-class _Desk:
+class _Routes:
     """Answers requests; every answer is made in a thread of its own, from a library that all share."""
 
     def __init__(self, library: Library) -> None:
@@ -97,17 +97,17 @@ class _Desk:
     def runs(self, request: Request) -> Response:
         """All runs, filtered and sorted."""
         listing = self.library.listing()
-        choosing = Choosing.of(request.query_params)
-        lines = choosing.pick(listing)
+        run_filter = RunFilter.of(request.query_params)
+        lines = run_filter.pick(listing)
         return self._page(
             "runs.html.j2",
             listing=listing,
-            choosing=choosing,
+            run_filter=run_filter,
             lines=lines[:MOST],
             matching=len(lines),
-            hidden=choosing.hidden(lines[:MOST], listing),
+            hidden=run_filter.hidden(lines[:MOST], listing),
             tasks=sorted({line.task for line in listing.lines if line.task}),
-            states=list(State),
+            states=list(RunState),
             under_way=self.library.watch.look(listing),
             root=self.library.settings.runs,
         )
@@ -128,7 +128,7 @@ class _Desk:
         found = next((one for one in self.library.watch.look(listing) if one.key == key), None)
         became = None if found is not None else self.library.watch.became(key, listing)
         if found is None and became is None:
-            raise NotHereError("That run is not being made any more. If it was finished or removed, the list knows.")
+            raise NotFoundError("That run is not being made any more. If it was finished or removed, the list knows.")
         return self._page("following.html.j2", found=found, became=became, key=key)
 
     # One run
@@ -164,14 +164,14 @@ class _Desk:
         query = request.query_params
         group = group_of(query.getlist("g"))
         if found.results is None:
-            raise NotHereError("The results of this run can't be read, so its groups are not known.")
+            raise NotFoundError("The results of this run can't be read, so its groups are not known.")
         choice = chosen(found.results, query.get("metric", ""), query.get("output", ""))
         estimates = [one for one in found.results.estimates if one.group == group and one.number is not None]
         if not estimates and group != EVERYONE:
             estimates = [one for one in found.results.estimates if one.group == group]
             if not estimates:
-                raise NotHereError(f"The run has no group {group}.")
-        shown: Cut | None = None
+                raise NotFoundError(f"The run has no group {group}.")
+        shown: RowPage | None = None
         columns: tuple[str, ...] = ()
         cells: list[list[str]] = []
         problems: tuple[str, ...] = ()
@@ -180,7 +180,7 @@ class _Desk:
             rows = self.library.rows(line)
             problems = rows.problems
             metric = self.library.metric(line, choice.metric) if choice is not None else None
-            shown = cut(rows.records, group, metric, _whole_number(query.get("page", "1")))
+            shown = row_page(rows.records, group, metric, _whole_number(query.get("page", "1")))
             columns = scalar_columns(shown.rows)
             cells = [[value_text(shown.rows[name][at]) for name in columns] for at in range(len(shown.numbers))]
         except EvenhandError as error:
@@ -301,10 +301,10 @@ class _Desk:
         """Whatever else evenhand says."""
         return self._page("problem.html.j2", title="This can't be shown", said=str(error), code=422)
 
-    def _line(self, request: Request) -> Line:
+    def _line(self, request: Request) -> RunEntry:
         return self.library.line(request.path_params["key"])
 
-    def _ticked(self, request: Request, at_least: int) -> list[Line]:
+    def _ticked(self, request: Request, at_least: int) -> list[RunEntry]:
         lines = [self.library.line(key) for key in dict.fromkeys(request.query_params.getlist("run"))]
         if len(lines) < at_least:
             raise OptionError(f"{len(lines)} run ticked: tick two or more runs of the same task in the list.")

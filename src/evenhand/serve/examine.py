@@ -16,7 +16,7 @@ from evenhand.core.errors import InputError, RunError
 from evenhand.core.records import Records, concatenate
 from evenhand.core.results import Results
 from evenhand.files import inputs
-from evenhand.serve.fence import Fence, OutsideError
+from evenhand.serve.folders import OutsideError, ServedFolders
 from evenhand.store.manifest import FILENAME, Manifest, check_format, read_manifest
 from evenhand.store.plain import from_plain, loads
 from evenhand.store.runs import (
@@ -90,9 +90,9 @@ class Examined:
         return self.told.get(name, "")
 
 
-def examine(folder: Path, fence: Fence) -> Examined:
+def examine(folder: Path, allowed: ServedFolders) -> Examined:
     """Look at every piece of a run's folder; raises OutsideError when a link in it leads out."""
-    fence.check_tree(folder)
+    allowed.check_tree(folder)
     pieces: list[Piece] = []
     manifest, told = _manifest(folder, pieces)
     kind = manifest.kind if manifest is not None else told.get("kind", "evaluation")
@@ -104,7 +104,7 @@ def examine(folder: Path, fence: Fence) -> Examined:
     return Examined(folder, tuple(pieces), manifest, results, recorded, told)
 
 
-def readable_rows(found: Examined, fence: Fence) -> tuple[Records, tuple[str, ...]]:
+def readable_rows(found: Examined, allowed: ServedFolders) -> tuple[Records, tuple[str, ...]]:
     """The rows of every part that can be read, and what is wrong with the others.
 
     Raises RunError when there are no rows to read.
@@ -113,7 +113,7 @@ def readable_rows(found: Examined, fence: Fence) -> tuple[Records, tuple[str, ..
         reason = next((piece.said for piece in found.pieces if piece.name == RECORDS and piece.said), "")
         raise RunError(reason or "The run keeps no rows. Evaluate again with --rows all to store them.")
     parts, problems = [], []
-    for part, problem in _parts(found.folder / RECORDS, found.recorded, fence):
+    for part, problem in _parts(found.folder / RECORDS, found.recorded, allowed):
         if part is None:
             problems.append(problem)
         else:
@@ -196,12 +196,12 @@ def _predictions(folder: Path) -> Piece:
     return Piece(PREDICTIONS, what, Condition.WHOLE if there else Condition.MISSING, said)
 
 
-def _parts(records: Path, recorded: Recorded, fence: Fence) -> Iterator[tuple[Records | None, str]]:
+def _parts(records: Path, recorded: Recorded, allowed: ServedFolders) -> Iterator[tuple[Records | None, str]]:
     for part in recorded.parts:
         try:
             if not is_plain(part.name):
                 raise OutsideError(f"{RECORDED} names the part {part.name!r}, which is no name of a file beside it.")
-            fence.inside(records / part.name)
+            allowed.inside(records / part.name)
             yield next(read_parts(records, replace(recorded, parts=(part,)))), ""
         except InputError as error:
             yield None, str(error)

@@ -44,7 +44,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(frozen=True)
-class Door:
+class AccessPolicy:
     """Under which names the page is reached, and with which token, if any."""
 
     port: int
@@ -53,13 +53,13 @@ class Door:
     token: str = ""  # empty: none is needed
 
     @classmethod
-    def on_loopback(cls, port: int, *, token: str = "") -> Door:
-        """The door of a page that only this machine can reach."""
+    def on_loopback(cls, port: int, *, token: str = "") -> AccessPolicy:
+        """The policy of a page that only this machine can reach."""
         return cls(port, token=token)
 
     @classmethod
-    def elsewhere(cls, host: str, port: int, names: tuple[str, ...] = ()) -> Door:
-        """The door of a page that other machines can reach: with a random token."""
+    def elsewhere(cls, host: str, port: int, names: tuple[str, ...] = ()) -> AccessPolicy:
+        """The policy of a page that other machines can reach: with a random token."""
         literal = f"[{host}]" if ":" in host else host
         known = (*_LOOPBACK, literal, *names)
         return cls(port, tuple(name.casefold() for name in known), _is_every(host), secrets.token_urlsafe(24))
@@ -67,9 +67,9 @@ class Door:
     def knows(self, host: str) -> bool:
         """Whether a `Host` header names this page.
 
-        >>> door = Door.on_loopback(8765)
-        >>> [door.knows(host) for host in ("localhost:8765", "127.0.0.1:8765", "evil.example:8765", "localhost:80", "")]
-        [True, True, False, False, False]
+        >>> access = AccessPolicy.on_loopback(8765)
+        >>> [access.knows(host) for host in ("localhost:8765", "127.0.0.1:8765", "evil.example:8765", "localhost:80")]
+        [True, True, False, False]
         """
         name, port = _split(host)
         if port != self.port:
@@ -84,8 +84,8 @@ class Door:
 class Guard:
     """Refuses what must not come in, and dresses what goes out."""
 
-    def __init__(self, app: ASGIApp, door: Door) -> None:
-        self.app, self.door = app, door
+    def __init__(self, app: ASGIApp, access: AccessPolicy) -> None:
+        self.app, self.access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -107,7 +107,7 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        if len(headers.getlist("host")) != 1 or not self.door.knows(host):
+        if len(headers.getlist("host")) != 1 or not self.access.knows(host):
             return _said(421, "This page is not served under that name. Use the address that `evenhand serve` printed.")
         if _comes_from_elsewhere(headers, host):
             return _said(403, "Another site may not ask for this.")
@@ -119,19 +119,19 @@ class Guard:
 
     def _stranger(self, scope: Scope, headers: Headers) -> Response | None:
         """What somebody without the token gets; the right one in the address becomes a cookie."""
-        if not self.door.token:
+        if not self.access.token:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = [value for name, value in query if name == "token"]
-        if given and self.door.admits(given[0]):
+        if given and self.access.admits(given[0]):
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             path = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
             response = RedirectResponse(_local(path) + (f"?{rest}" if rest else ""), status_code=303)
-            response.set_cookie(COOKIE, self.door.token, httponly=True, samesite="strict", path="/")
+            response.set_cookie(COOKIE, self.access.token, httponly=True, samesite="strict", path="/")
             return response
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
-        if self.door.admits(cookie) or self.door.admits(bearer):
+        if self.access.admits(cookie) or self.access.admits(bearer):
             return None
         return _said(401, "A token is needed: open the address that `evenhand serve` printed, with its ?token=….")
 

@@ -1,4 +1,4 @@
-"""What the pages ask for: runs, rows, pictures, comparisons, reports; read inside the fence and kept for a while."""
+"""What the pages ask for: runs, rows, pictures, comparisons, reports, read and cached."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from evenhand.core.records import Records
 from evenhand.reporting.comparison import comparison_page, difference_page
 from evenhand.reporting.html import Link, page_html
 from evenhand.reporting.reported import report_page, reported
-from evenhand.serve.drill import item_of, metrics_of
+from evenhand.serve.cache import LRUCache
 from evenhand.serve.examine import Examined, examine, readable_rows
-from evenhand.serve.fence import Fence
-from evenhand.serve.kept import Kept
-from evenhand.serve.listing import Line, Listing, Shelf
-from evenhand.serve.pictures import Media, NoPictureError, load_media, pictures_of
-from evenhand.serve.progress import Watch
-from evenhand.serve.settings import Settings
+from evenhand.serve.folders import ServedFolders
+from evenhand.serve.listing import RunEntry, RunIndex, RunList
+from evenhand.serve.pictures import NoPictureError, SampleMedia, load_media, pictures_of
+from evenhand.serve.progress import ProgressMonitor
+from evenhand.serve.selection import item_of, metrics_of
+from evenhand.serve.settings import ServeSettings
 from evenhand.stats.comparison import Comparison
 from evenhand.store.differences import Difference, diff
 from evenhand.store.runs import Run
@@ -31,7 +31,7 @@ from evenhand.store.runs import Run
 _BACK = (Link("Runs", "/"),)
 
 
-class NotHereError(InputError):
+class NotFoundError(InputError):
     """Something that was asked for by a key that belongs to nothing."""
 
 
@@ -46,48 +46,48 @@ class Rows:
 class Library:
     """The folders that are served, with what was read from them lately."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServeSettings) -> None:
         self.settings = settings
-        self.fence = Fence.around((settings.runs, *settings.data))
-        self.shelf = Shelf(settings.runs, Fence.around([settings.runs]))
-        self.watch = Watch(settings.runs, Fence.around([settings.runs]))
-        self._examined = Kept[Examined](most=16)
-        self._metrics = Kept[tuple[Metric[Any], ...]](most=16)
-        self._rows = Kept[Rows](most=3)
-        self._media = Kept[Media](most=8)
-        self._compared = Kept[tuple[Comparison, ...]](most=8)
-        self._differences = Kept[Difference](most=8)
-        self._reports = Kept[str](most=8)
+        self.allowed = ServedFolders.of((settings.runs, *settings.data))
+        self.index = RunIndex(settings.runs, ServedFolders.of([settings.runs]))
+        self.watch = ProgressMonitor(settings.runs, ServedFolders.of([settings.runs]))
+        self._examined = LRUCache[Examined](most=16)
+        self._metrics = LRUCache[tuple[Metric[Any], ...]](most=16)
+        self._rows = LRUCache[Rows](most=3)
+        self._media = LRUCache[SampleMedia](most=8)
+        self._compared = LRUCache[tuple[Comparison, ...]](most=8)
+        self._differences = LRUCache[Difference](most=8)
+        self._reports = LRUCache[str](most=8)
         self._placeholder = secrets.token_urlsafe(24)  # stands for the nonce in a report that is kept
         self._costly = Semaphore(2)  # comparisons and reports that are made at the same time
 
-    def listing(self) -> Listing:
+    def listing(self) -> RunList:
         """All runs."""
-        return self.shelf.now()
+        return self.index.now()
 
-    def line(self, key: str) -> Line:
-        """The run of a key; raises NotHereError when there is none."""
+    def line(self, key: str) -> RunEntry:
+        """The run of a key; raises NotFoundError when there is none."""
         line = self.listing().find(key)
         if line is None:
-            raise NotHereError("There is no run of that key. It may have been removed or replaced.")
+            raise NotFoundError("There is no run of that key. It may have been removed or replaced.")
         return line
 
-    def examined(self, line: Line) -> Examined:
+    def examined(self, line: RunEntry) -> Examined:
         """What can be read of a run; raises OutsideError when a link in its folder leads out."""
-        return self._examined.get(self._stamped(line), lambda: examine(line.folder, self.shelf.fence))
+        return self._examined.get(self._stamped(line), lambda: examine(line.folder, self.index.allowed))
 
-    def rows(self, line: Line) -> Rows:
+    def rows(self, line: RunEntry) -> Rows:
         """The rows of a run; raises RunError when there are none to show."""
         found = self.examined(line)
-        return self._rows.get(self._stamped(line), lambda: Rows(*readable_rows(found, self.shelf.fence)))
+        return self._rows.get(self._stamped(line), lambda: Rows(*readable_rows(found, self.index.allowed)))
 
-    def metric(self, line: Line, name: str) -> Metric[Any] | None:
+    def metric(self, line: RunEntry, name: str) -> Metric[Any] | None:
         """The metric of that name, as the run applied it; None when its family does not tell."""
         results = self.whole(line).results
         every = self._metrics.get(self._stamped(line), lambda: metrics_of(results))
         return next((metric for metric in every if metric.name == name), None)
 
-    def pictures(self, line: Line, number: int) -> tuple[Path, ...]:
+    def pictures(self, line: RunEntry, number: int) -> tuple[Path, ...]:
         """The pictures of a row's sample; raises NoPictureError with the reason when there are none."""
         found = self.examined(line)
         if found.manifest is None:
@@ -95,11 +95,11 @@ class Library:
         if not self.settings.data:
             raise NoPictureError("No data folder was named: start `evenhand serve` with --data DIR to see the picture.")
         manifest = found.manifest
-        fence = Fence.around(self.settings.data)
-        media = self._media.get(self._stamped(line), lambda: load_media(manifest, self.settings.data, fence))
-        return pictures_of(item_of(self.rows(line).records, number), media, self.settings.data, fence)
+        allowed = ServedFolders.of(self.settings.data)
+        media = self._media.get(self._stamped(line), lambda: load_media(manifest, self.settings.data, allowed))
+        return pictures_of(item_of(self.rows(line).records, number), media, self.settings.data, allowed)
 
-    def whole(self, line: Line) -> Run:
+    def whole(self, line: RunEntry) -> Run:
         """A run as the verbs take it; raises RunError with what is missing."""
         found = self.examined(line)
         run = found.run
@@ -108,7 +108,7 @@ class Library:
             raise RunError(f"{line.name} can't be used for this: it has no results. {said}")
         return run
 
-    def report(self, line: Line, nonce: str) -> str:
+    def report(self, line: RunEntry, nonce: str) -> str:
         """The report of a run as a page; its style and scripts carry the nonce."""
         run = self.whole(line)
 
@@ -119,7 +119,7 @@ class Library:
 
         return self._reports.get(self._stamped(line), made).replace(self._placeholder, nonce)
 
-    def comparison(self, lines: Sequence[Line]) -> tuple[Comparison, ...]:
+    def comparison(self, lines: Sequence[RunEntry]) -> tuple[Comparison, ...]:
         """The first of some runs compared with each of the others."""
         for line in lines:
             self._check_rows(line)
@@ -131,12 +131,12 @@ class Library:
 
         return self._compared.get(tuple(map(self._stamped, lines)), made)
 
-    def comparison_page(self, lines: Sequence[Line], nonce: str) -> str:
+    def comparison_page(self, lines: Sequence[RunEntry], nonce: str) -> str:
         """The comparison as one page with its figures; its style and scripts carry the nonce."""
         results = [self.whole(line).results for line in lines]
         return page_html(comparison_page(self.comparison(lines), results, _BACK), nonce=nonce)
 
-    def difference(self, first: Line, second: Line) -> Difference:
+    def difference(self, first: RunEntry, second: RunEntry) -> Difference:
         """Why two runs differ."""
         runs = (self.whole(first), self.whole(second))
 
@@ -146,15 +146,15 @@ class Library:
 
         return self._differences.get((self._stamped(first), self._stamped(second)), made)
 
-    def difference_page(self, first: Line, second: Line, nonce: str) -> str:
+    def difference_page(self, first: RunEntry, second: RunEntry, nonce: str) -> str:
         """The difference as one page; its style and scripts carry the nonce."""
         return page_html(difference_page(self.difference(first, second), _BACK), nonce=nonce)
 
-    def _check_rows(self, line: Line) -> None:
+    def _check_rows(self, line: RunEntry) -> None:
         """Raises RunError when not all rows of a run can be read: half of them would compare something else."""
         problems = self.rows(line).problems
         if problems:
             raise RunError(f"{line.name} has lost rows, so it can't be compared. {' '.join(problems)}")
 
-    def _stamped(self, line: Line) -> tuple[str, str]:
-        return line.key, repr(self.shelf.stamp(line))
+    def _stamped(self, line: RunEntry) -> tuple[str, str]:
+        return line.key, repr(self.index.stamp(line))

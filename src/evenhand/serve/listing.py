@@ -21,7 +21,7 @@ from evenhand.core.page import Interval
 from evenhand.core.results import Results
 from evenhand.reporting.phrases import as_cell, headline, levels
 from evenhand.serve.examine import results_plain
-from evenhand.serve.fence import Fence
+from evenhand.serve.folders import ServedFolders
 from evenhand.store.manifest import FILENAME, read_manifest
 from evenhand.store.plain import from_plain
 from evenhand.store.runs import RESULTS
@@ -31,7 +31,7 @@ FRESH_SECONDS = 1.0
 _SHARE_OF_TIME = 10  # a walk that takes long is repeated seldom
 
 
-class State(Enum):
+class RunState(Enum):
     """What stands in a folder."""
 
     EVALUATION = "evaluation"
@@ -40,13 +40,13 @@ class State(Enum):
 
 
 @dataclass(frozen=True)
-class Line:
+class RunEntry:
     """A run, as it stands in the list."""
 
     key: str  # how it is addressed
     folder: Path
     name: str  # below the folder of runs, for people
-    state: State
+    state: RunState
     task: str = ""
     model: str = ""
     dataset: str = ""
@@ -63,15 +63,15 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Listing:
+class RunList:
     """All that was found in one walk."""
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[RunEntry, ...] = ()
     unfinished: tuple[Path, ...] = ()
     links: int = 0  # not followed
     version: str = ""  # changes with the lines
 
-    def find(self, key: str) -> Line | None:
+    def find(self, key: str) -> RunEntry | None:
         """The run of a key."""
         return next((line for line in self.lines if line.key == key), None)
 
@@ -79,17 +79,17 @@ class Listing:
 Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
-class Shelf:
+class RunIndex:
     """The runs below a folder, as they are now."""
 
-    def __init__(self, root: Path, fence: Fence, *, fresh_seconds: float = FRESH_SECONDS) -> None:
-        self.root, self.fence, self.fresh_seconds = root, fence, fresh_seconds
-        self._read: dict[Path, tuple[Stamp, Line]] = {}
-        self._latest = Listing()
+    def __init__(self, root: Path, allowed: ServedFolders, *, fresh_seconds: float = FRESH_SECONDS) -> None:
+        self.root, self.allowed, self.fresh_seconds = root, allowed, fresh_seconds
+        self._read: dict[Path, tuple[Stamp, RunEntry]] = {}
+        self._latest = RunList()
         self._due = float("-inf")
         self._lock = Lock()
 
-    def now(self) -> Listing:
+    def now(self) -> RunList:
         """What is in the folder; at most `fresh_seconds` old, or older where walking takes long."""
         with self._lock:
             begun = monotonic()
@@ -98,13 +98,13 @@ class Shelf:
                 self._due = monotonic() + max(self.fresh_seconds, _SHARE_OF_TIME * (monotonic() - begun))
             return self._latest
 
-    def stamp(self, line: Line) -> Stamp:
+    def stamp(self, line: RunEntry) -> Stamp:
         """What changes when the files of a run do."""
         return _stamp(line.folder)
 
-    def _walk(self) -> Listing:
+    def _walk(self) -> RunList:
         lines, unfinished, links = [], [], 0
-        read: dict[Path, tuple[Stamp, Line]] = {}
+        read: dict[Path, tuple[Stamp, RunEntry]] = {}
         for folder, is_finished, linked in folders(self.root):
             links += linked
             if not is_finished:
@@ -117,13 +117,13 @@ class Shelf:
             lines.append(line)
         self._read = read
         version = hashlib.sha256(repr([(line.key, read[line.folder][0]) for line in lines]).encode()).hexdigest()[:16]
-        return Listing(tuple(lines), tuple(unfinished), links, version)
+        return RunList(tuple(lines), tuple(unfinished), links, version)
 
-    def _line(self, folder: Path) -> Line:
+    def _line(self, folder: Path) -> RunEntry:
         place = folder.relative_to(self.root).as_posix() if folder != self.root else folder.name
-        line = Line(key_of(folder, self.root), folder, shown(place), State.EVALUATION)
+        line = RunEntry(key_of(folder, self.root), folder, shown(place), RunState.EVALUATION)
         try:
-            self.fence.check_tree(folder)
+            self.allowed.check_tree(folder)
             manifest = read_manifest(folder)
             line = replace(
                 line,
@@ -133,7 +133,7 @@ class Shelf:
                 finished=manifest.clock.finished,
             )
             if manifest.kind == "predictions":
-                return replace(line, state=State.PREDICTIONS)
+                return replace(line, state=RunState.PREDICTIONS)
             return replace(line, **_values(_everyone(folder)))
         except (InputError, ValueError, TypeError, AttributeError, OSError) as error:
             *task, model, _ = ("", *line.name.split("/"))[-4:]
@@ -141,7 +141,7 @@ class Shelf:
                 line,
                 task=line.task or "/".join(filter(None, task)),
                 model=line.model or model or line.name,
-                state=State.DAMAGED,
+                state=RunState.DAMAGED,
                 problem=shown(str(error)),
             )
 

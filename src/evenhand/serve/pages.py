@@ -16,7 +16,7 @@ from evenhand.core.results import Estimate, Status
 from evenhand.reporting.html import exact
 from evenhand.reporting.phrases import as_cell, levels, status_word, words
 from evenhand.reporting.rounding import cell, number, p_value
-from evenhand.serve.drill import Spread
+from evenhand.serve.selection import GroupEstimates
 
 _WIDTH = 200.0  # of a drawn interval
 
@@ -76,7 +76,7 @@ def terms(group: Group) -> list[str]:
     return [f"{name}={level}" for name, level in group.terms]
 
 
-def drawn(estimate: Estimate, spread: Spread) -> Mapping[str, float] | None:
+def drawn(estimate: Estimate, spread: GroupEstimates) -> Mapping[str, float] | None:
     """Where an estimate and its interval lie on a line of 200 units; None when it has no number."""
     if estimate.number is None or spread.high <= spread.low:
         return None

@@ -2,7 +2,7 @@
 
 The run's data set is loaded from a data folder that was named, and the row's item is looked up among its samples. Where
 that fails, an item that is the name of a file below a data folder is that file. Whatever is found is shown only
-when it lies inside the fence.
+when it lies inside the served folders.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from evenhand import registry
 from evenhand.core.errors import EvenhandError, InputError
 from evenhand.core.options import parse
-from evenhand.serve.fence import Fence, OutsideError
+from evenhand.serve.folders import OutsideError, ServedFolders
 from evenhand.store.manifest import Manifest
 
 PICTURES: Mapping[str, str] = {
@@ -37,7 +37,7 @@ class NoPictureError(InputError):
 
 
 @dataclass(frozen=True)
-class Media:
+class SampleMedia:
     """The pictures of every sample of a data set, and where it was loaded from."""
 
     root: Path | None
@@ -62,45 +62,45 @@ class Media:
         return ()
 
 
-def load_media(manifest: Manifest, data: Sequence[Path], fence: Fence) -> Media:
+def load_media(manifest: Manifest, data: Sequence[Path], allowed: ServedFolders) -> SampleMedia:
     """The pictures of a run's samples, from the first data folder that its task can load."""
     try:
         task = registry.question(manifest.task)
         options = parse(task.options, manifest.options)
-        _check_paths(options, fence)
+        _check_paths(options, allowed)
     except EvenhandError as error:
-        return Media(None, {}, str(error))
+        return SampleMedia(None, {}, str(error))
     problem = "No data folder was named: start with --data DIR to see pictures."
-    for root in candidates(manifest, data, fence):
+    for root in candidates(manifest, data, allowed):
         try:
             dataset = task.load(root, options)
         except (EvenhandError, OSError, ValueError) as error:
             problem = f"{root.name}: {error}"
             continue
-        return Media(root, {sample.id: sample.media for sample in dataset.samples if sample.media})
-    return Media(None, {}, problem)
+        return SampleMedia(root, {sample.id: sample.media for sample in dataset.samples if sample.media})
+    return SampleMedia(None, {}, problem)
 
 
-def candidates(manifest: Manifest, data: Sequence[Path], fence: Fence) -> tuple[Path, ...]:
+def candidates(manifest: Manifest, data: Sequence[Path], allowed: ServedFolders) -> tuple[Path, ...]:
     """Folders in which the data of a run may lie: where they were when it was made, if inside; else as named."""
     found: list[Path] = []
     for entry in manifest.inputs:
         if entry.role == "data" and entry.name and entry.path.endswith(entry.name):
             root = Path(entry.path[: len(entry.path) - len(entry.name)])
-            if root.is_dir() and fence.holds(root):
+            if root.is_dir() and allowed.holds(root):
                 found.append(root)
     return tuple(dict.fromkeys((*found, *data)))
 
 
-def pictures_of(item: str, media: Media, data: Sequence[Path], fence: Fence) -> tuple[Path, ...]:
-    """The files to show for an item, all inside the fence; raises NoPictureError with the reason if there is none."""
+def pictures_of(item: str, media: SampleMedia, data: Sequence[Path], allowed: ServedFolders) -> tuple[Path, ...]:
+    """The files to show for an item, all inside the served folders; raises NoPictureError where there are none."""
     named = media.of(item)
     if not named and item:
         named = tuple(path for root in data if (path := root / item).suffix.casefold() in (*PICTURES, *FILMS))
     there, absent, outside = [], 0, 0
     for path in named:
         try:
-            real = fence.inside(path)
+            real = allowed.inside(path)
         except OutsideError:
             outside += 1
             continue
@@ -139,7 +139,7 @@ def thumbnail(path: Path, width: int) -> bytes | None:
     return file.getvalue()
 
 
-def _check_paths(options: Any, fence: Fence) -> None:
+def _check_paths(options: Any, allowed: ServedFolders) -> None:
     """Raises OutsideError when an option of the run names a file outside, which loading would read.
 
     A run may come from anybody; an option of it is no way to read another file than those of the data.
@@ -155,4 +155,4 @@ def _check_paths(options: Any, fence: Fence) -> None:
                     f"The run's option {entry.name} is {str(text)!r}, which leads out of the data folder."
                 )
             if path.is_absolute():
-                fence.inside(path)
+                allowed.inside(path)

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from evenhand.serve.fence import Fence, OutsideError
-from evenhand.serve.listing import Line, Listing, State, key_of, shown
+from evenhand.serve.folders import OutsideError, ServedFolders
+from evenhand.serve.listing import RunEntry, RunList, RunState, key_of, shown
 from evenhand.store.manifest import read_manifest
 from evenhand.store.plain import loads
 from evenhand.store.runs import RECORDED, RECORDS, RESULTS
@@ -29,7 +29,7 @@ _Entry = tuple[str, str, msgspec.Raw]
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """How far an unfinished run is."""
 
     key: str
@@ -72,16 +72,16 @@ class _Answers:
     kinds: dict[str, str]  # sample → "answer" or "unanswered"
 
 
-class Watch:
+class ProgressMonitor:
     """Follows the unfinished runs below a folder, and remembers where those were that are gone."""
 
-    def __init__(self, root: Path, fence: Fence) -> None:
-        self.root, self.fence = root, fence
+    def __init__(self, root: Path, allowed: ServedFolders) -> None:
+        self.root, self.allowed = root, allowed
         self._answers: dict[Path, _Answers] = {}
         self._seen: dict[str, Path] = {}
         self._lock = Lock()
 
-    def look(self, listing: Listing) -> tuple[Progress, ...]:
+    def look(self, listing: RunList) -> tuple[RunProgress, ...]:
         """All unfinished runs, as they are now."""
         with self._lock:
             found = tuple(filter(None, map(self._progress, listing.unfinished)))
@@ -89,22 +89,22 @@ class Watch:
                 del self._answers[gone]
         return found
 
-    def became(self, key: str, listing: Listing) -> Line | None:
+    def became(self, key: str, listing: RunList) -> RunEntry | None:
         """The finished run that an unfinished one has become."""
         folder = self._seen.get(key)
         if folder is None:
             return None
         name = folder.name[1:].partition(UNFINISHED)[0]
         for line in listing.lines:
-            if line.folder.parent != folder.parent or line.state is State.DAMAGED:
+            if line.folder.parent != folder.parent or line.state is RunState.DAMAGED:
                 continue
             if line.folder.name == name or read_manifest(line.folder).fingerprint == name:
                 return line
         return None
 
-    def _progress(self, folder: Path) -> Progress | None:
+    def _progress(self, folder: Path) -> RunProgress | None:
         try:
-            self.fence.check_tree(folder)
+            self.allowed.check_tree(folder)
             fact = folder.stat()
             begun = min((path.stat().st_mtime for path in folder.iterdir()), default=fact.st_mtime)
             latest = max(path.stat().st_mtime for path in (folder, *folder.iterdir(), *_inner(folder)))
@@ -128,7 +128,7 @@ class Watch:
             return self._asking(folder, about, common)
         return _evaluating(folder, common)
 
-    def _asking(self, folder: Path, about: Mapping[str, Any], common: dict[str, Any]) -> Progress:
+    def _asking(self, folder: Path, about: Mapping[str, Any], common: dict[str, Any]) -> RunProgress:
         journal = folder / _JOURNAL
         known = self._answers.setdefault(folder, _Answers(set(), {}))
         for path in sorted(journal.glob("shard-*.msgpack")):
@@ -142,7 +142,7 @@ class Watch:
             known.shards.add(path.name)
         total = about.get("samples")
         handed = _lines(journal / "asked")
-        return Progress(
+        return RunProgress(
             kind="predictions",
             stage="asking the model",
             done=len(known.kinds),
@@ -154,14 +154,14 @@ class Watch:
         )
 
 
-def _evaluating(folder: Path, common: dict[str, Any]) -> Progress:
+def _evaluating(folder: Path, common: dict[str, Any]) -> RunProgress:
     parts = max(sum(1 for _ in folder.glob(f"{name}/*.parquet")) for name in (_KEPT, RECORDS))
     stage = "recording rows"
     if (folder / RESULTS).exists():
         stage = "writing"
     elif (folder / RECORDS / RECORDED).exists():
         stage = "measuring groups and intervals"
-    return Progress(kind="evaluation", stage=stage, done=parts, total=None, unit="parts recorded", **common)
+    return RunProgress(kind="evaluation", stage=stage, done=parts, total=None, unit="parts recorded", **common)
 
 
 def _inner(folder: Path) -> list[Path]:

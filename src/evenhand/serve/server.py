@@ -10,18 +10,18 @@ from urllib.parse import urlencode
 
 from evenhand.core.errors import OptionError
 from evenhand.serve.app import make_app
-from evenhand.serve.guard import Door
-from evenhand.serve.settings import Settings
+from evenhand.serve.guard import AccessPolicy
+from evenhand.serve.settings import ServeSettings
 
 PORT = 8765
 
 
 @dataclass(frozen=True)
 class Listening:
-    """An open socket, and the door behind it."""
+    """An open socket, and the access policy behind it."""
 
     socket: socket.socket
-    door: Door
+    access: AccessPolicy
     address: str  # to open in a browser, with the token where one is needed
 
 
@@ -42,22 +42,22 @@ def listen(host: str, port: int, *, names: tuple[str, ...] = (), token: bool = F
         raise OptionError(advice) from None
     port = int(opened.getsockname()[1])
     if ipaddress.ip_address(bound).is_loopback:
-        asked = Door.elsewhere(bound, port).token if token else ""
-        door = Door.on_loopback(port, token=asked)
+        asked = AccessPolicy.elsewhere(bound, port).token if token else ""
+        access = AccessPolicy.on_loopback(port, token=asked)
     else:
-        door = Door.elsewhere(bound, port, (host, socket.gethostname(), *names))
-    shown = host if not door.any_address else "127.0.0.1" if ":" not in bound else "::1"
+        access = AccessPolicy.elsewhere(bound, port, (host, socket.gethostname(), *names))
+    shown = host if not access.any_address else "127.0.0.1" if ":" not in bound else "::1"
     literal = f"[{shown}]" if ":" in shown else shown
-    query = "?" + urlencode({"token": door.token}) if door.token else ""
-    return Listening(opened, door, f"http://{literal}:{port}/{query}")
+    query = "?" + urlencode({"token": access.token}) if access.token else ""
+    return Listening(opened, access, f"http://{literal}:{port}/{query}")
 
 
-def serve(settings: Settings, listening: Listening) -> None:
+def serve(settings: ServeSettings, listening: Listening) -> None:
     """Answer until interrupted."""
     import uvicorn
 
     config = uvicorn.Config(
-        make_app(settings, listening.door),
+        make_app(settings, listening.access),
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServeSettings:
     """The folders that may be read, and how much work a comparison is."""
 
     runs: Path

@@ -8,17 +8,17 @@ from time import sleep
 
 import pytest
 
-from evenhand.serve.fence import Fence, OutsideError
-from evenhand.serve.kept import Kept
+from evenhand.serve.cache import LRUCache
+from evenhand.serve.folders import OutsideError, ServedFolders
 
 
 def test_a_folder_with_a_name_that_begins_alike_is_outside(tmp_path: Path) -> None:
     for name in ("data", "data-private"):
         (tmp_path / name).mkdir()
-    fence = Fence.around([tmp_path / "data"])
-    assert fence.holds(tmp_path / "data" / "a.jpg")
-    assert not fence.holds(tmp_path / "data-private" / "a.jpg")
-    assert not fence.holds(tmp_path / "data" / ".." / "data-private" / "a.jpg")
+    allowed = ServedFolders.of([tmp_path / "data"])
+    assert allowed.holds(tmp_path / "data" / "a.jpg")
+    assert not allowed.holds(tmp_path / "data-private" / "a.jpg")
+    assert not allowed.holds(tmp_path / "data" / ".." / "data-private" / "a.jpg")
 
 
 def test_links_are_followed_before_they_are_judged(tmp_path: Path) -> None:
@@ -28,25 +28,25 @@ def test_links_are_followed_before_they_are_judged(tmp_path: Path) -> None:
     (outside / "secret").write_text("x")
     (inside / "link").symlink_to(outside / "secret")
     (inside / "loop").symlink_to(inside / "loop")
-    fence = Fence.around([inside])
-    assert not fence.holds(inside / "link")
-    assert not fence.holds(inside / "loop")
+    allowed = ServedFolders.of([inside])
+    assert not allowed.holds(inside / "link")
+    assert not allowed.holds(inside / "loop")
     with pytest.raises(OutsideError, match="--data"):
-        fence.check_tree(inside)
+        allowed.check_tree(inside)
 
 
 def test_a_folder_that_is_itself_a_link_may_be_named(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "data").symlink_to(tmp_path / "disk")
-    assert Fence.around([tmp_path / "data"]).holds(tmp_path / "data" / "a.jpg")
+    assert ServedFolders.of([tmp_path / "data"]).holds(tmp_path / "data" / "a.jpg")
 
 
 def test_a_null_byte_is_no_way_out(tmp_path: Path) -> None:
-    assert not Fence.around([tmp_path]).holds(tmp_path / "a\0b")
+    assert not ServedFolders.of([tmp_path]).holds(tmp_path / "a\0b")
 
 
 def test_two_who_ask_at_the_same_time_get_one_making() -> None:
-    kept = Kept[int](most=2)
+    kept = LRUCache[int](most=2)
     made: list[int] = []
 
     def make() -> int:
@@ -64,7 +64,7 @@ def test_two_who_ask_at_the_same_time_get_one_making() -> None:
 
 
 def test_what_fails_is_not_kept() -> None:
-    kept = Kept[int](most=2)
+    kept = LRUCache[int](most=2)
     with pytest.raises(ZeroDivisionError):
         kept.get("key", lambda: 1 // 0)
     assert kept.get("key", lambda: 3) == 3

@@ -1,6 +1,6 @@
-"""Things that are costly to make and asked for often, kept for a while.
+"""A small cache of values that are costly to compute.
 
-The latest few are kept. Two readers who ask for the same thing at the same time wait for one making of it.
+Two threads that ask for the same key at the same time wait for one computation.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Generic, TypeVar
 V = TypeVar("V")
 
 
-class Kept(Generic[V]):
+class LRUCache(Generic[V]):
     """The latest `most` values, by key.
 
-    >>> squares = Kept[int](most=2)
+    >>> squares = LRUCache[int](most=2)
     >>> [squares.get(n, lambda n=n: n * n) for n in (2, 3, 2)], len(squares)
     ([4, 9, 4], 2)
     """

@@ -24,7 +24,7 @@ _LONG = 400  # characters of a value that are shown
 
 
 @dataclass(frozen=True)
-class Choice:
+class ValueChoice:
     """A value that a run has: one output of one metric."""
 
     metric: str
@@ -34,7 +34,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Spread:
+class GroupEstimates:
     """The estimates of the groups of one attribute or intersection, worst first, with the range that they span."""
 
     by: tuple[str, ...]
@@ -43,22 +43,22 @@ class Spread:
     high: float
 
 
-def choices(results: Results) -> tuple[Choice, ...]:
+def choices(results: Results) -> tuple[ValueChoice, ...]:
     """Every output that is a number for someone, the task's own first."""
     facts = {fact.name: fact for fact in results.metrics}
-    found: dict[tuple[str, str], Choice] = {}
+    found: dict[tuple[str, str], ValueChoice] = {}
     for estimate in results.estimates:
         pair = (estimate.metric, estimate.output)
         if pair in found or estimate.number is None:
             continue
         fact = facts.get(estimate.metric)
         better = fact.outputs.get(estimate.output, "neither") if fact is not None else "neither"
-        found[pair] = Choice(*pair, better, fact.definition if fact is not None else "")
+        found[pair] = ValueChoice(*pair, better, fact.definition if fact is not None else "")
     first = headline(results)
     return tuple(sorted(found.values(), key=lambda choice: (choice.metric, choice.output) != first))
 
 
-def chosen(results: Results, metric: str, output: str) -> Choice | None:
+def chosen(results: Results, metric: str, output: str) -> ValueChoice | None:
     """The value that was asked for; the first one when nothing was; None when the run has no values.
 
     Raises UnknownNameError for one that the run does not have.
@@ -72,7 +72,7 @@ def chosen(results: Results, metric: str, output: str) -> Choice | None:
     raise UnknownNameError("value", f"{metric}: {output}", [f"{one.metric}: {one.output}" for one in known])
 
 
-def spreads(results: Results, choice: Choice) -> tuple[Spread, ...]:
+def spreads(results: Results, choice: ValueChoice) -> tuple[GroupEstimates, ...]:
     """The groups of every attribute and intersection, worst first."""
     by: dict[tuple[str, ...], list[Estimate]] = {}
     for estimate in results.of(choice.metric, choice.output):
@@ -83,7 +83,7 @@ def spreads(results: Results, choice: Choice) -> tuple[Spread, ...]:
         sign = -1.0 if choice.better == "lower" else 1.0
         ordered = sorted(estimates, key=lambda e: (e.status is Status.EMPTY, e.number is None, sign * (e.number or 0)))
         low, high = _range(ordered)
-        found.append(Spread(names, tuple(ordered), low, high))
+        found.append(GroupEstimates(names, tuple(ordered), low, high))
     return tuple(found)
 
 
@@ -98,7 +98,7 @@ def group_of(terms: Sequence[str]) -> Group:
     return Group(tuple(pairs))
 
 
-def contrasts_of(results: Results, choice: Choice, group: Group) -> tuple[Contrast, ...]:
+def contrasts_of(results: Results, choice: ValueChoice, group: Group) -> tuple[Contrast, ...]:
     """The comparisons in which a group takes part, the surest first."""
     found = (
         contrast
@@ -119,7 +119,7 @@ def metrics_of(results: Results) -> tuple[Metric[Any], ...]:
 
 
 @dataclass(frozen=True)
-class Cut:
+class RowPage:
     """Some rows of a group: their numbers in the run, and how they are ordered."""
 
     rows: Records
@@ -133,7 +133,7 @@ class Cut:
         return max(-(-self.of // PAGE), 1)
 
 
-def cut(rows: Records, group: Group, metric: Metric[Any] | None, page: int) -> Cut:
+def row_page(rows: Records, group: Group, metric: Metric[Any] | None, page: int) -> RowPage:
     """A page of a group's rows: worst first when the metric scores single rows, else as they were recorded."""
     numbered = Records({**rows.columns, _NUMBER: np.arange(len(rows))}, rows.attributes)
     inside = numbered.take(numbered.members(group))
@@ -147,7 +147,7 @@ def cut(rows: Records, group: Group, metric: Metric[Any] | None, page: int) -> C
     shown = ordered.take(slice((page - 1) * PAGE, page * PAGE))
     columns = {name: column for name, column in shown.columns.items() if name != _NUMBER}
     numbers = tuple(int(number) for number in shown[_NUMBER])
-    return Cut(Records(columns, shown.attributes), numbers, len(inside), page, is_worst_first)
+    return RowPage(Records(columns, shown.attributes), numbers, len(inside), page, is_worst_first)
 
 
 def scalar_columns(rows: Records) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
-from evenhand.serve.listing import Line, Listing, State
+from evenhand.serve.listing import RunEntry, RunList, RunState
 
-_ORDERS: dict[str, Callable[[Line], Any]] = {
+_ORDERS: dict[str, Callable[[RunEntry], Any]] = {
     "task": lambda line: (line.task, line.model, line.name),
     "model": lambda line: (line.model.casefold(), line.task, line.name),
     "value": lambda line: -math.inf if line.value.value is None else line.value.value,
@@ -24,7 +24,7 @@ MOST = 500  # lines on a page
 
 
 @dataclass(frozen=True)
-class Choosing:
+class RunFilter:
     """Filters, order and ticks."""
 
     text: str = ""
@@ -35,7 +35,7 @@ class Choosing:
     ticked: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, query: QueryParams) -> Choosing:
+    def of(cls, query: QueryParams) -> RunFilter:
         """What an address says; names that are not known are ignored."""
         order = query.get("sort", "finished")
         order = order if order in _ORDERS else "finished"
@@ -45,13 +45,13 @@ class Choosing:
         return cls(
             query.get("q", "").strip()[:200],
             query.get("task", ""),
-            state if state in {one.value for one in State} else "",
+            state if state in {one.value for one in RunState} else "",
             order,
             falling,
             tuple(dict.fromkeys(query.getlist("run"))),
         )
 
-    def pick(self, listing: Listing) -> tuple[Line, ...]:
+    def pick(self, listing: RunList) -> tuple[RunEntry, ...]:
         """The lines that are shown, in order."""
         wanted = self.text.casefold().split()
         found = [
@@ -65,7 +65,7 @@ class Choosing:
         found.sort(key=_ORDERS[self.order], reverse=self.falling)
         return tuple(found)
 
-    def hidden(self, shown: Sequence[Line], listing: Listing) -> tuple[Line, ...]:
+    def hidden(self, shown: Sequence[RunEntry], listing: RunList) -> tuple[RunEntry, ...]:
         """Ticked runs that the filter hides; they stay ticked."""
         visible = {line.key for line in shown}
         return tuple(line for key in self.ticked if key not in visible and (line := listing.find(key)) is not None)
@@ -81,5 +81,5 @@ class Choosing:
         return "none" if order != self.order else "descending" if self.falling else "ascending"
 
 
-def _words(line: Line) -> str:
+def _words(line: RunEntry) -> str:
     return f"{line.task} {line.model} {line.dataset} {line.name} {line.worst}".casefold()

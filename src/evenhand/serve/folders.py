@@ -18,14 +18,14 @@ class OutsideError(InputError):
 
 
 @dataclass(frozen=True)
-class Fence:
+class ServedFolders:
     """The folders that may be read, with links resolved."""
 
     roots: tuple[Path, ...]
 
     @classmethod
-    def around(cls, folders: Iterable[Path]) -> Fence:
-        """The fence around some folders."""
+    def of(cls, folders: Iterable[Path]) -> ServedFolders:
+        """Those folders, with links resolved."""
         return cls(tuple(Path(folder).resolve() for folder in folders))
 
     def holds(self, path: Path) -> bool:
