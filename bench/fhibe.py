@@ -196,7 +196,7 @@ def _verify_stored(data: Any) -> None:
 
 
 def _person_masks() -> Any:
-    from evenhand.benchmarks.fhibe.made_up import make_subjects
+    from evenhand.benchmarks.fhibe.synthetic import make_subjects
     from evenhand.geometry.masks import runs_of_polygons
     from evenhand.scenes.figures import Figure
 
@@ -226,7 +226,7 @@ def _on_pixels(data: Any) -> None:
 
 
 def _polygons() -> Any:
-    from evenhand.benchmarks.fhibe.made_up import make_subjects
+    from evenhand.benchmarks.fhibe.synthetic import make_subjects
     from evenhand.scenes.figures import Figure
 
     return [
@@ -253,7 +253,7 @@ def _rasterise_whole(data: Any) -> None:
 
 def _label_maps() -> Any:
     from evenhand.benchmarks.fhibe.codec import FaceMapCodec, face_map
-    from evenhand.benchmarks.fhibe.made_up import make_subjects, write_faces
+    from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_faces
 
     folder = Path(tempfile.mkdtemp())
     rows = write_faces(folder, make_subjects(50, "bench"), images=4, size=512, pixels=True)
@@ -264,8 +264,8 @@ def _label_maps() -> Any:
 
 def _parse_faces(data: Any) -> None:
     from evenhand.benchmarks.fhibe.codec import FaceMapCodec
-    from evenhand.benchmarks.fhibe.keyed import parse
-    from evenhand.benchmarks.fhibe.scores import face_score, read_label_map
+    from evenhand.benchmarks.fhibe.face_segmentation import face_score, read_label_map
+    from evenhand.benchmarks.fhibe.output_file import parse
 
     codec, (paths, answers) = FaceMapCodec(), data
     for path, answer in zip(paths, answers, strict=True):
@@ -276,7 +276,7 @@ def _decode_faces(data: Any) -> None:
     """What reading the maps and decoding every stored mask costs, without scoring anything."""
     from pycocotools import mask as coco
 
-    from evenhand.benchmarks.fhibe.scores import read_label_map
+    from evenhand.benchmarks.fhibe.face_segmentation import read_label_map
 
     for path, answer in zip(*data, strict=True):
         read_label_map(path)
@@ -291,7 +291,7 @@ def _face_root(rows: int = 10_000) -> tuple[Path, Path]:
     if stored.exists():
         return folder, stored
     from evenhand.benchmarks.fhibe.codec import FaceMapCodec, face_map
-    from evenhand.benchmarks.fhibe.made_up import make_subjects, write_faces
+    from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_faces
 
     made = write_faces(folder, make_subjects(50, "bench"), images=4, size=512, pixels=True)
     codec = FaceMapCodec()
@@ -324,7 +324,7 @@ def _decode_stored(data: Any) -> None:
     """What reading every map and decoding every stored mask costs, without scoring anything."""
     from pycocotools import mask as coco
 
-    from evenhand.benchmarks.fhibe.scores import read_label_map
+    from evenhand.benchmarks.fhibe.face_segmentation import read_label_map
 
     root, stored = data
     table = root / "data/processed/fhibe_face_crop_align/fhibe_face_crop_align.csv"

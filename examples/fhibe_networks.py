@@ -6,7 +6,7 @@ A wrapper has `data_preprocessor`, which gives batches, and `__call__`, which an
 the paths of its pictures, so answers are tied to pictures by them. YuNet and SFace are OpenCV's, pose and person mask
 MediaPipe's; they run with `pip install 'evenhand[models]'`, and `evenhand weights` says where their files come from.
 They were trained on photographs and need not find drawn figures; classical vision that does is in
-`evenhand.benchmarks.fhibe.examples`. They are examples to copy from, not models to compare with.
+`examples/fhibe_classical.py`. They are examples to copy from, not models to compare with.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fhibe_classical import EXAMPLES
 
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.examples import EXAMPLES
-from evenhand.benchmarks.fhibe.made_up import make_subjects, write_bodies, write_faces
+from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_bodies, write_faces
 from evenhand.compat.fhibe import BaseModelWrapper, BiasReport, evaluate_task
 from evenhand.core.errors import EvenhandError
 
@@ -226,7 +226,7 @@ def test_the_report_is_a_pdf_with_its_figures_and_the_same_bytes_again(task: str
 
 @pytest.mark.parametrize("task", ["person_localization", "face_parsing"])
 def test_the_report_of_a_mini_data_set_has_intervals_too(task: str, root: Path, tmp_path: Path) -> None:
-    from evenhand.compat.fhibe.stored import scored_rows
+    from evenhand.compat.fhibe.results_folder import scored_rows
 
     folder = call(root, task, tmp_path, model=EXAMPLES[task](), use_mini_dataset=True, mini_dataset_size=12)
     assert scored_rows(folder) == 12
@@ -272,7 +272,7 @@ def test_the_figures_of_verification_show_the_spread_over_folds_and_judge_by_the
     page = made.pages("VAL", ("pronoun",), True, judged)
     values = page.figures["pronoun"]["data"]["values"]
     assert all(entry["low"] <= entry["value"] <= entry["high"] for entry in values if entry["low"] is not None)
-    assert page.honest["pronoun"]
+    assert page.statistics["pronoun"]
     assert page.table is None
 
 

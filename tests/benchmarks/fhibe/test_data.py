@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.benchmarks.fhibe import attributes, data, table, vocabulary, write_outputs
-from evenhand.benchmarks.fhibe.literals import LiteralError, parse_literal
+from evenhand.benchmarks.fhibe import attributes, cells, data, vocabulary, write_outputs
+from evenhand.benchmarks.fhibe.cells import LiteralError, parse_literal
 from evenhand.benchmarks.fhibe.options import FhibeOptions, KeypointOptions
 from evenhand.benchmarks.fhibe.table import BODY_TABLE, mini_rows, read_table
 from evenhand.benchmarks.fhibe.tasks import task_named
@@ -99,7 +99,7 @@ def test_parsed_tables_are_kept_by_content_and_read_again(
     kept = sorted(path.stem for path in (cache / "fhibe").rglob("*.parquet"))
     assert kept == ["cells", "segments"]  # boxes and keypoints were not asked for, so they were not parsed
     with monkeypatch.context() as patched:
-        patched.setattr(table, "parse_literal", lambda text: pytest.fail("parsed again"))
+        patched.setattr(cells, "segments", lambda text: pytest.fail("parsed again"))
         again = data.load_masks(root, FhibeOptions(), cache)
         patched.undo()
     assert [one.points.tolist() for one in again.truth.segments[0]] == [

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.fhibe import attributes, codec, data, pictures, write_outputs
-from evenhand.benchmarks.fhibe.literals import LiteralError
+from evenhand.benchmarks.fhibe.cells import LiteralError
 from evenhand.benchmarks.fhibe.options import FhibeOptions, PictureOptions, RecallOptions
 from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.core.errors import PredictionError

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.benchmarks.fhibe import codec, data, record, scores, verification
+from evenhand.benchmarks.fhibe import codec, data, face_segmentation, record, scores, verification
 from evenhand.benchmarks.fhibe.data import load_identities
 from evenhand.benchmarks.fhibe.embeddings import EmbeddingCodec
-from evenhand.benchmarks.fhibe.made_up import make_subjects, write_faces
+from evenhand.benchmarks.fhibe.face_segmentation import score_faces
 from evenhand.benchmarks.fhibe.metrics import AverageRecall, TarAtFar, TarAtOwnFar, ValidationRate
 from evenhand.benchmarks.fhibe.options import (
     FhibeOptions,
@@ -24,7 +24,7 @@ from evenhand.benchmarks.fhibe.options import (
     threshold_keys,
 )
 from evenhand.benchmarks.fhibe.outputs import encode_mask, write_outputs
-from evenhand.benchmarks.fhibe.parsing import score_faces
+from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_faces
 from evenhand.benchmarks.fhibe.tasks import TASKS, task_named
 from evenhand.core.errors import PredictionError
 from evenhand.core.measure import tally
@@ -219,16 +219,16 @@ def test_stored_ears_are_wrong_skin_and_left_out_in_the_corrected_reading() -> N
     truth = np.ones((4, 4), dtype=np.uint8)
     labels = truth.copy()
     labels[0] = 8
-    found = scores.face_score(truth, codec.face_map(labels))
+    found = face_segmentation.face_score(truth, codec.face_map(labels))
     assert found.mean == pytest.approx(24 / 28)
     assert found.ears_ignored == 1.0
-    assert scores.face_score(truth, codec.face_map(labels), ears_to_skin=True).mean == 1.0
+    assert face_segmentation.face_score(truth, codec.face_map(labels), ears_to_skin=True).mean == 1.0
 
 
 def test_labels_that_overlap_are_scored_one_by_one() -> None:
     truth = np.array([[0, 1]], dtype=np.uint8)
     both = encode(np.ones((1, 2), bool))
-    found = scores.face_score(truth, codec.FaceMap({0: both, 1: both}))
+    found = face_segmentation.face_score(truth, codec.FaceMap({0: both, 1: both}))
     assert found.by_label == {"background": pytest.approx(2 / 3), "skin": pytest.approx(2 / 3)}
 
 

@@ -20,7 +20,7 @@ from functools import partial
 from itertools import product
 
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.literals import LiteralError, parse_literal
+from evenhand.benchmarks.fhibe.cells import LiteralError, parse_literal, selections
 
 AGE_BUCKETS = vocabulary.VALUES["age"]
 CORRECTED_NATIONALITY = "nationality_corrected"
@@ -88,21 +88,6 @@ def corrected_country(raw: str | None) -> str | None:
     """
     cleaned = clean_country(raw)
     return None if cleaned is None else _CANONICAL_COUNTRIES.get(cleaned.casefold(), cleaned)
-
-
-def selections(cell: str) -> tuple[str, ...]:
-    """The individual values of a multi-valued cell; a cell that is no list is one value.
-
-    >>> selections("['1. Haze', '5. Cloud']")
-    ('1. Haze', '5. Cloud')
-    """
-    if not cell.lstrip().startswith(("[", "(")):
-        return (cell,)
-    try:
-        found = parse_literal(cell)
-    except LiteralError:
-        return (cell,)
-    return tuple(str(value) for value in found)
 
 
 def found_values(attribute: str, cells: Iterable[str | None]) -> tuple[str, ...]:

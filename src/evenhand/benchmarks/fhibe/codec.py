@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.keyed import match_keys, parse, top_level, write_entries
+from evenhand.benchmarks.fhibe.output_file import match_keys, parse, top_level, write_entries
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.fhibe import attributes, vocabulary
+from evenhand.benchmarks.fhibe.cells import LiteralError, combined_mask
 from evenhand.benchmarks.fhibe.options import FhibeOptions, KeypointOptions
 from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, Segment, Table, mini_rows, read_table
 from evenhand.core.errors import DataError, OptionError
@@ -162,20 +163,14 @@ def load_parts(data: Path, options: FhibeOptions, cache: Path | None = None) -> 
 
 def load_face_maps(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[FaceMapTruth]:
     """Face pictures and their label maps."""
-    from evenhand.benchmarks.fhibe.literals import LiteralError, parse_literal
-
     table = _table(data, FACE_TABLE, ("CelebA",), options, cache)
     people = people_of(table)
     maps = []
     for number, cell in zip(table.numbers, table.texts("CelebA"), strict=True):
         try:
-            listed = parse_literal(cell) if cell is not None else []
-            combined = [str(path) for path in listed if "combined" in str(path)]
-        except (LiteralError, TypeError) as error:
-            raise table.problem("CelebA", int(number), f"no list of mask pictures: {error}") from None
-        if not combined:
-            raise table.problem("CelebA", int(number), "no combined mask among the listed pictures")
-        maps.append(Path(data) / combined[0])
+            maps.append(Path(data) / combined_mask(cell))
+        except LiteralError as error:
+            raise table.problem("CelebA", int(number), str(error)) from None
     # The published contract hands the mask's path to a wrapper's preprocessor.
     given = {"mask_filepath": np.array([str(path) for path in maps])}
     found = _dataset(table, people, FaceMapTruth(people, tuple(maps)), given)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.made_up import BodyRow, make_subjects, write_bodies
 from evenhand.benchmarks.fhibe.outputs import encode_mask, write_outputs
+from evenhand.benchmarks.fhibe.synthetic import BodyRow, make_subjects, write_bodies
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.fhibe.codec import OutputsCodec
-from evenhand.benchmarks.fhibe.keyed import write_entries
+from evenhand.benchmarks.fhibe.output_file import write_entries
 from evenhand.core.task import Dataset, Sample
 
 Embedding = NDArray[np.float64]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.benchmarks.fhibe.codec import OutputsCodec
-from evenhand.benchmarks.fhibe.keyed import write_entries
+from evenhand.benchmarks.fhibe.output_file import write_entries
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from evenhand.benchmarks.fhibe.codec import OUTPUTS, OutputsCodec
 from evenhand.benchmarks.fhibe.data import FaceTruth, People
-from evenhand.benchmarks.fhibe.keyed import match_keys, parse, top_level, write_entries
+from evenhand.benchmarks.fhibe.output_file import match_keys, parse, top_level, write_entries
 from evenhand.core.errors import EvenhandError, PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset, InputFact, Tools

@@ -15,6 +15,7 @@ import numpy as np
 from evenhand.benchmarks.fhibe import pictures, scores, vocabulary
 from evenhand.benchmarks.fhibe.codec import Detections, FaceMap, PartProbabilities, PersonMasks, Poses
 from evenhand.benchmarks.fhibe.data import BoxTruth, FaceMapTruth, FaceTruth, MaskTruth, PartTruth, People, PoseTruth
+from evenhand.benchmarks.fhibe.face_segmentation import score_faces
 from evenhand.benchmarks.fhibe.options import (
     FhibeOptions,
     KeypointOptions,
@@ -23,7 +24,6 @@ from evenhand.benchmarks.fhibe.options import (
     PictureOptions,
     VerificationOptions,
 )
-from evenhand.benchmarks.fhibe.parsing import score_faces
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array, Records
 from evenhand.core.task import Dataset, Predictions, Tools

@@ -8,31 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.codec import (
     Detections,
-    FaceMap,
     PartProbabilities,
     PersonMasks,
     Poses,
     fitting,
-    label_map,
 )
 from evenhand.benchmarks.fhibe.data import BoxTruth, MaskTruth, PartTruth, People, PoseTruth
 from evenhand.benchmarks.fhibe.options import threshold_keys
 from evenhand.benchmarks.fhibe.table import Segment
 from evenhand.core.engine import Engine, Serial, Workplace, finished
-from evenhand.core.errors import DataError, PredictionError
+from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.geometry import keypoints as kp
 from evenhand.geometry.boxes import offsets_of, overlaps_by_image
-from evenhand.geometry.masks import MaskError, Runs, area, decode, overlap_matrix, runs_of_polygons
+from evenhand.geometry.masks import MaskError, Runs, area, overlap_matrix, runs_of_polygons
 
 IMAGES_PER_PART = 256
 P_co = TypeVar("P_co", covariant=True)
@@ -238,56 +234,6 @@ def part_table(
     return PartScores(tuple(parts), np.asarray(probability, dtype=np.float64), seen, also)
 
 
-class FaceScore(NamedTuple):
-    """F1 of every label that the truth has, and the same with stored ear pixels left out."""
-
-    by_label: Mapping[str, float]
-    ears_ignored: float
-
-    @property
-    def mean(self) -> float:
-        """The unweighted mean over labels, background included."""
-        return float(np.mean(list(self.by_label.values()))) if self.by_label else float("nan")
-
-
-def face_score(truth: NDArray[np.uint8], answer: FaceMap | None, *, ears_to_skin: bool = False) -> FaceScore:
-    """F1 per label present in the truth; predicted labels that the truth lacks are not scored by themselves."""
-    height, width = truth.shape
-    size = len(vocabulary.FACE_LABELS)
-    if truth.max(initial=0) >= size:
-        raise DataError(f"a label {int(truth.max())} in a label map; labels are 0 to {size - 1}")
-    answer = answer if answer is not None else FaceMap({})
-    predicted = label_map(answer, height, width)
-    if predicted is None:
-        hits, areas = _overlapping(truth, answer)
-        actual = np.bincount(truth.reshape(-1), minlength=size)
-        scores = _f1(hits, areas, actual)
-        return FaceScore(scores, float(np.mean(list(scores.values()))))
-    if ears_to_skin:
-        predicted = np.where(np.isin(predicted, vocabulary.EAR_LABELS), vocabulary.SKIN_LABEL, predicted)
-    pairs = np.bincount(truth.reshape(-1).astype(np.int64) * 256 + predicted.reshape(-1), minlength=size * 256)
-    table = pairs[: size * 256].reshape(size, 256)
-    scores = _f1(np.diagonal(table), table.sum(axis=0), table.sum(axis=1))
-    if table[:, list(vocabulary.EAR_LABELS)].any():
-        kept = table.copy()
-        kept[:, list(vocabulary.EAR_LABELS)] = 0
-        ignored = _f1(np.diagonal(kept), kept.sum(axis=0), kept.sum(axis=1))
-    else:
-        ignored = scores
-    return FaceScore(scores, float(np.mean(list(ignored.values()))) if ignored else float("nan"))
-
-
-def read_label_map(path: Path) -> NDArray[np.uint8]:
-    """The grey values of a mask picture."""
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(path) as picture:
-            return np.asarray(picture.convert("L"))
-    except (FileNotFoundError, UnidentifiedImageError, OSError) as error:
-        raise DataError(f"{path} can't be read as a mask picture: {error}") from None
-
-
 def _rows_of_images(people: People) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for row, image in enumerate(people.images):
@@ -329,20 +275,3 @@ def _areas(part: tuple[Sequence[Sequence[Segment]], Array], workplace: Workplace
     segments, sizes = part
     found = [area(row_runs(row, int(height), int(width))) for row, (height, width) in zip(segments, sizes, strict=True)]
     return np.array(found, dtype=np.int64)
-
-
-def _overlapping(truth: Array, answer: FaceMap) -> tuple[Array, Array]:
-    size = len(vocabulary.FACE_LABELS)
-    hits, areas = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    for label, runs in answer.masks.items():
-        mask = decode(fitting(runs, *truth.shape))
-        hits[label], areas[label] = np.count_nonzero(mask & (truth == label)), np.count_nonzero(mask)
-    return hits, areas
-
-
-def _f1(hits: Array, predicted: Array, actual: Array) -> dict[str, float]:
-    return {
-        name: 2 * int(hits[label]) / (int(predicted[label]) + int(actual[label]))
-        for label, name in enumerate(vocabulary.FACE_LABELS)
-        if actual[label]
-    }

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.fhibe.literals import LiteralError, parse_literal
+from evenhand.benchmarks.fhibe import cells
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
@@ -200,12 +200,12 @@ def _kept(path: Path, fact: InputFact, cache: Path, wanted: Sequence[str]) -> An
 
     folder = cache / CACHE / f"{fact.sha256[:20]}-{_FORMAT}"
     raw = None
-    cells = _read_kept(folder / "cells.parquet")
-    if cells is None:
+    plain = _read_kept(folder / "cells.parquet")
+    if plain is None:
         raw = _read_csv(path)
-        cells = _keep(raw.drop([name for name in _PARSED if name in raw.columns]), folder / "cells.parquet")
+        plain = _keep(raw.drop([name for name in _PARSED if name in raw.columns]), folder / "cells.parquet")
     there = raw.columns if raw is not None else _read_csv(path, rows=0).columns
-    frames = [cells.select([name for name in wanted if name in cells.columns])]
+    frames = [plain.select([name for name in wanted if name in plain.columns])]
     for name in (name for name in _PARSED if name in wanted and name in there):
         found = _read_kept(folder / f"{name}.parquet")
         if found is None:
@@ -263,21 +263,21 @@ _PLAIN_NUMBERS = rf"^\[{_NUMBER}(,{_NUMBER})*\]$"
 def _box_column(column: str, path: Path, raw: Any) -> list[Any]:
     import polars as pl
 
-    cells = raw[column]
-    if cells.str.contains(_PLAIN_NUMBERS).all():  # nearly always, and then as one column; a missing cell stays missing
+    texts = raw[column]
+    if texts.str.contains(_PLAIN_NUMBERS).all():  # nearly always, and then as one column; a missing cell stays missing
         try:
-            read = cells.str.json_decode(pl.List(pl.Float64))
+            read = texts.str.json_decode(pl.List(pl.Float64))
         except pl.exceptions.PolarsError:  # such as a number with two points: said with row and image below
             pass
         else:
             return [read.alias(column)]
-    return [pl.Series(column, _literals(path, raw, column, _numbers), dtype=pl.List(pl.Float64))]
+    return [pl.Series(column, _literals(path, raw, column, cells.numbers), dtype=pl.List(pl.Float64))]
 
 
 def _segment_columns(path: Path, raw: Any) -> list[Any]:
     import polars as pl
 
-    shapes = _literals(path, raw, _SHAPES, _segments)
+    shapes = _literals(path, raw, _SHAPES, cells.segments)
     return [
         pl.Series(_CLASSES, [row and row[0] for row in shapes], dtype=pl.List(pl.String)),
         pl.Series(_LENGTHS, [row and row[1] for row in shapes], dtype=pl.List(pl.Int64)),
@@ -288,7 +288,7 @@ def _segment_columns(path: Path, raw: Any) -> list[Any]:
 def _keypoint_columns(path: Path, raw: Any) -> list[Any]:
     import polars as pl
 
-    points = _literals(path, raw, _POINTS, _keypoints)
+    points = _literals(path, raw, _POINTS, cells.keypoints)
     return [
         pl.Series(_POINT_NAMES, [row and row[0] for row in points], dtype=pl.List(pl.String)),
         pl.Series(_POINT_VALUES, [row and row[1] for row in points], dtype=pl.List(pl.Float64)),
@@ -308,48 +308,13 @@ def _literals(path: Path, frame: Any, column: str, read: Any) -> list[Any]:
     found = []
     for number, (cell, image) in enumerate(zip(frame[column].to_list(), images, strict=True)):
         try:
-            found.append(None if cell is None else read(parse_literal(cell)))
-        except (LiteralError, TypeError, KeyError, ValueError, OverflowError) as error:
+            found.append(None if cell is None else read(cell))
+        except (cells.LiteralError, TypeError, KeyError, ValueError, OverflowError) as error:
             raise DataError(
                 f"{path}, row {number} ({image}), column {column!r}: {_short(cell)} can't be used: {error}. "
                 "Cells hold the text of a list or mapping; they are read as data and never run."
             ) from None
     return found
-
-
-def _numbers(value: Any) -> list[float]:
-    if not isinstance(value, list):
-        raise TypeError("a list of numbers was expected")
-    return [float(part) for part in value]
-
-
-def _segments(value: Any) -> tuple[list[str], list[int], Array]:
-    if not isinstance(value, list):
-        raise TypeError("a list of segments was expected")
-    names, lengths, points = [], [], []
-    for segment in value:
-        polygon = segment["polygon"]
-        names.append(str(segment["class_name"]).split(". ")[-1])
-        lengths.append(len(polygon))
-        for point in polygon:
-            points.append(point["x"])
-            points.append(point["y"])
-    flat = np.trunc(np.array(points, dtype=np.float64))
-    if not np.isfinite(flat).all() or np.abs(flat).max(initial=0) > 2**30:
-        raise ValueError("a vertex that is not a number or far outside every picture")
-    return names, lengths, flat.astype(np.int32)
-
-
-def _keypoints(value: Any) -> tuple[list[str], list[float]]:
-    if not isinstance(value, dict):
-        raise TypeError("a mapping of keypoints was expected")
-    names, numbers = [], []
-    for name, point in value.items():
-        if len(point) != 3:
-            raise ValueError(f"keypoint {name!r} has {len(point)} numbers; x, y, visibility were expected")
-        names.append(str(name).split(". ")[-1])
-        numbers += [float(part) for part in point]
-    return names, numbers
 
 
 def _short(value: object) -> str:

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from evenhand.benchmarks.fhibe import vocabulary
+from evenhand.benchmarks.fhibe.batches import BatchMatcher, refuse_shuffling
 from evenhand.benchmarks.fhibe.codec import Detections, PartProbabilities, PersonMasks, Poses, face_map
 from evenhand.benchmarks.fhibe.data import checked_keypoints
 from evenhand.benchmarks.fhibe.embeddings import aligned_path
-from evenhand.benchmarks.fhibe.loading import Desk, refuse_shuffling
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample
 from evenhand.geometry.boxes import extents
@@ -78,11 +78,11 @@ class WrappedModel:
             return
         loader = self.wrapper.data_preprocessor(list(paths), **arguments)
         refuse_shuffling(self.name, loader)
-        desk = Desk(self.name, samples, paths, loader)
+        matcher = BatchMatcher(self.name, samples, paths, loader)
         for number, batch in enumerate(loader):
             outputs = _as_list(self.wrapper(batch))
-            yield from zip(desk.take(number, batch, len(outputs)), outputs, strict=True)
-        desk.close()
+            yield from zip(matcher.take(number, batch, len(outputs)), outputs, strict=True)
+        matcher.close()
 
 
 @dataclass(frozen=True)

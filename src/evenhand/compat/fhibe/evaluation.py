@@ -17,8 +17,8 @@ from evenhand import engines
 from evenhand.benchmarks.fhibe import grouping, scores, vocabulary
 from evenhand.benchmarks.fhibe.codec import OUTPUTS
 from evenhand.benchmarks.fhibe.disparity import Scored
+from evenhand.benchmarks.fhibe.face_segmentation import score_faces
 from evenhand.benchmarks.fhibe.options import FhibeOptions
-from evenhand.benchmarks.fhibe.parsing import score_faces
 from evenhand.benchmarks.fhibe.pictures import ENCODINGS, compare
 from evenhand.benchmarks.fhibe.record import embedding_table
 from evenhand.benchmarks.fhibe.tasks import task_named

@@ -18,9 +18,10 @@ import numpy as np
 from evenhand.benchmarks.fhibe import grouping
 from evenhand.benchmarks.fhibe.data import People
 from evenhand.benchmarks.fhibe.disparity import Scored
+from evenhand.benchmarks.fhibe.face_segmentation import FaceScore
 from evenhand.benchmarks.fhibe.metrics import accepted
 from evenhand.benchmarks.fhibe.options import threshold_keys
-from evenhand.benchmarks.fhibe.scores import FaceScore, PartScores, PoseScores
+from evenhand.benchmarks.fhibe.scores import PartScores, PoseScores
 from evenhand.benchmarks.fhibe.verification import (
     GroupValidation,
     drawn_pairs,

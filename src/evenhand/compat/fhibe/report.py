@@ -1,4 +1,4 @@
-"""`BiasReport`: the published report from a results folder, with honest statistics beside the published ones.
+"""`BiasReport`: the published report from a results folder, with statistics statistics beside the published ones.
 
 The PDF has the task, the data and the attributes in words; for every metric the threshold curve, one
 figure per attribute with 95 % intervals, the published disparity table, and a table of groups with
@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.benchmarks.fhibe import attributes as names
-from evenhand.benchmarks.fhibe import vocabulary, words
+from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.disparity import MIN_GROUP, Bars, bars, disparities, disparity_table
 from evenhand.benchmarks.fhibe.table import MINI_ROWS
-from evenhand.compat.fhibe import plots, told, typeset
+from evenhand.compat.fhibe import descriptions, plots, typeset, wording
 from evenhand.compat.fhibe.arguments import dataset_folder, results_folder
 from evenhand.compat.fhibe.errors import ArgumentValueError
-from evenhand.compat.fhibe.honest import Honest, from_outputs, from_picture_scores
-from evenhand.compat.fhibe.stored import (
+from evenhand.compat.fhibe.results_folder import (
     StoredScores,
     custom_keypoints,
     from_content,
@@ -30,6 +29,7 @@ from evenhand.compat.fhibe.stored import (
     stored_metrics,
     threshold_curve,
 )
+from evenhand.compat.fhibe.statistics import Statistics, from_outputs, from_picture_scores
 from evenhand.core.errors import EvenhandError
 
 UNBIASED = "TAR_AT_FAR"
@@ -45,7 +45,7 @@ class MetricPages:
     figures: Mapping[str, Mapping[str, Any]]  # attribute → Vega-Lite document
     bars: Mapping[str, Bars]
     table: list[list[str]] | None
-    honest: Mapping[str, list[list[str]]] = field(default_factory=dict)  # attribute → rows
+    statistics: Mapping[str, list[list[str]]] = field(default_factory=dict)  # attribute → rows
 
 
 class BiasReport:
@@ -129,7 +129,7 @@ class BiasReport:
             typeset.compile_pdf(text, Path(folder), target / report_savename)
         return target / report_savename
 
-    def pages(self, metric: str, asked: Sequence[str], regions: bool, evaluated: Honest | None) -> MetricPages:
+    def pages(self, metric: str, asked: Sequence[str], regions: bool, evaluated: Statistics | None) -> MetricPages:
         """What is shown of one metric."""
         stored = open_scores(self.results_dir, metric)
         found = {
@@ -142,34 +142,34 @@ class BiasReport:
         if metric == "VAL":
             folds = [_over_folds(stored.entries((attribute,))) for attribute in asked]
             heights += [end for spread in folds for ends in spread.values() for end in ends]
-        judged = evaluated or Honest((), ())
-        whole, domain = told.everyone(judged, metric), told.domain(judged, metric, asked, heights)
+        judged = evaluated or Statistics((), ())
+        whole, domain = wording.everyone(judged, metric), wording.domain(judged, metric, asked, heights)
         figures = {}
         for attribute, shown in found.items():
             if stored.parts is not None:
                 figures[attribute] = self._part_figure(stored, attribute, regions, judged)
                 continue
             over = None if metric != "VAL" else _over_folds(stored.entries((attribute,)))
-            limits = told.limits(judged, metric, attribute) if over is None else over
+            limits = wording.limits(judged, metric, attribute) if over is None else over
             middle = None if whole is None else whole.number
             figures[attribute] = plots.groups(shown, metric, attribute, limits, everyone=middle, domain=domain)
         by = _beside(metric)
-        honest = {attribute: rows for attribute in asked if (rows := told.group_rows(judged, by, attribute))}
+        statistics = {attribute: rows for attribute in asked if (rows := wording.group_rows(judged, by, attribute))}
         table = None if metric == "VAL" else disparity_table(stored, asked, largest_regions=regions)
-        return MetricPages(metric, threshold_curve(self.results_dir, metric), figures, found, table, honest)
+        return MetricPages(metric, threshold_curve(self.results_dir, metric), figures, found, table, statistics)
 
-    def _part_figure(self, stored: StoredScores, attribute: str, regions: bool, judged: Honest) -> dict[str, Any]:
+    def _part_figure(self, stored: StoredScores, attribute: str, regions: bool, judged: Statistics) -> dict[str, Any]:
         """Every part's means by group, with its intervals."""
         shown = {
             part: (
                 bars(stored, attribute, largest_regions=regions, part=part),
-                told.limits(judged, stored.metric, attribute, f"mean:{part}"),
+                wording.limits(judged, stored.metric, attribute, f"mean:{part}"),
             )
             for part in stored.parts or ()
         }
         return plots.parts(shown, stored.metric)
 
-    def judged(self, asked: Sequence[str], metrics: Sequence[str]) -> Honest | None:
+    def judged(self, asked: Sequence[str], metrics: Sequence[str]) -> Statistics | None:
         """The same outputs through the house's statistics; None when data or outputs are not at hand."""
         # Verification keeps no scores to count: the usual size is tried, and given up when the outputs are of another.
         mini = (scored_rows(self.results_dir) or MINI_ROWS) if self.use_mini_dataset else None
@@ -186,32 +186,32 @@ class BiasReport:
         folder: Path,
         regions: bool,
         stars: bool,
-        evaluated: Honest | None,
+        evaluated: Statistics | None,
     ) -> str:
         face = self.task_name in vocabulary.FACE_TASKS
         out = typeset.Document(f"Bias report: {self.task_name.replace('_', ' ')}")
         out.facts(self._facts(pages, asked))
         if evaluated is not None:
             out.heading("In short")
-            for line in told.in_short(evaluated, [_beside(page.metric) for page in pages]):
+            for line in wording.in_short(evaluated, [_beside(page.metric) for page in pages]):
                 out.bullet(line)
             out.line("")
-            out.line(told.READING.format(margin=evaluated.margin))
+            out.line(wording.READING.format(margin=evaluated.margin))
         else:
             out.line(_NOT_JUDGED)
         out.heading("Task")
-        out.line(words.TASKS[self.task_name])
+        out.line(descriptions.TASKS[self.task_name])
         out.heading("Data")
-        out.line(words.DATA[face])
+        out.line(descriptions.DATA[face])
         if pages and pages[0].metric.endswith("_DET"):
             parts = open_scores(self.results_dir, pages[0].metric).parts or ()
             out.line("Evaluated parts: " + ", ".join(parts) + ".")
         out.heading("Metrics")
         for page in pages:
-            title, meaning = words.METRICS[page.metric]
+            title, meaning = descriptions.METRICS[page.metric]
             out.bullet(f"{page.metric}, {title}: {meaning}")
         out.heading("What this report can't say")
-        out.line(words.CAUTION)
+        out.line(descriptions.CAUTION)
         for number, page in enumerate(pages, start=1):
             self._metric(out, number, page, folder, stars, evaluated)
         out.page()
@@ -219,7 +219,7 @@ class BiasReport:
         for name in asked:
             grouped = regions and name in vocabulary.REGIONS
             more = "; grouped by continent or region here" if grouped else ""
-            out.bullet(f"{names.display_name(name)}: {words.attribute_meaning(name)}{more}")
+            out.bullet(f"{names.display_name(name)}: {descriptions.attribute_meaning(name)}{more}")
         return out.text
 
     def _facts(self, pages: Sequence[MetricPages], asked: Sequence[str]) -> dict[str, str]:
@@ -239,9 +239,9 @@ class BiasReport:
         page: MetricPages,
         folder: Path,
         stars: bool,
-        evaluated: Honest | None,
+        evaluated: Statistics | None,
     ) -> None:
-        title, meaning = words.METRICS[page.metric]
+        title, meaning = descriptions.METRICS[page.metric]
         out.page()
         out.heading(f"Metric {number}. {page.metric}: {title}")
         out.line(meaning)
@@ -261,10 +261,10 @@ class BiasReport:
             out.image(name)
             if stars and page.bars[attribute].pairs:
                 out.line("Published marks: " + "; ".join(_marked(page.bars[attribute], attribute)) + ".")
-            if attribute in page.honest:
+            if attribute in page.statistics:
                 if page.metric == "VAL":
                     out.line(_UNBIASED)
-                out.table(told.GROUP_HEADER, page.honest[attribute])
+                out.table(wording.GROUP_HEADER, page.statistics[attribute])
             out.apart()
         out.page()
         out.heading("Published disparity table", level=2)
@@ -278,11 +278,11 @@ class BiasReport:
             out.line("No pair of groups was significant by the published procedure.")
         if page.metric != "VAL":
             out.line(_PUBLISHED)
-        if evaluated is not None and (rows := told.pair_rows(evaluated, _beside(page.metric))):
+        if evaluated is not None and (rows := wording.pair_rows(evaluated, _beside(page.metric))):
             out.heading(f"Pairs of groups by {_beside(page.metric)}, with subjects as units", level=2)
-            out.table(told.PAIR_HEADER, rows)
-            if len(rows) == told.MOST_PAIRS:
-                out.line(f"The first {told.MOST_PAIRS} pairs; `evenhand evaluate` lists all.")
+            out.table(wording.PAIR_HEADER, rows)
+            if len(rows) == wording.MOST_PAIRS:
+                out.line(f"The first {wording.MOST_PAIRS} pairs; `evenhand evaluate` lists all.")
 
 
 _FIGURES = (

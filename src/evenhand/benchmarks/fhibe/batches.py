@@ -18,7 +18,7 @@ from evenhand.core.task import Sample
 _DEEPEST = 3  # levels of a batch that are searched for paths
 
 
-class Desk:
+class BatchMatcher:
     """Which images a batch is about: by the paths that it carries, else by running position."""
 
     def __init__(self, name: str, samples: Sequence[Sample], paths: Sequence[str], loader: Any) -> None:

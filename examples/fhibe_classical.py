@@ -1,4 +1,6 @@
-"""An example of a wrapped model for each task that really looks at pixels, and needs no network.
+"""An example of a wrapped model for each task that looks at pixels and needs no network.
+
+    evenhand predict fhibe/person_localization --model examples/fhibe_classical.py:PersonFinder --data FHIBE
 
 They show the published wrapper contract, and find procedural people by classical vision: what differs
 from the background is a person, what is skin at the top of it is a face. Networks that look at photographs
@@ -8,7 +10,7 @@ are wrapped in `examples/fhibe_networks.py`. All are examples to copy from, not 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,8 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.wrapped import predict_wrapped
-from evenhand.core.task import Sample
 from evenhand.scenes.looks import SKIN
 
 Pixels = NDArray[np.uint8]
@@ -66,10 +66,6 @@ class Example(ABC):
     @abstractmethod
     def answer(self, pixels: Pixels, path: str) -> Any:
         """The answer to one picture."""
-
-    def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, Any]]:
-        """Answers by sample id, for `evenhand predict`."""
-        return predict_wrapped(self, samples)
 
 
 class PersonFinder(Example):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from evenhand.benchmarks.fhibe import attributes as names
-from evenhand.compat.fhibe.honest import Honest
 from evenhand.compat.fhibe.plots import Limits
+from evenhand.compat.fhibe.statistics import Statistics
 from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Contrast, Estimate, Status, Verdict
 
@@ -23,12 +23,12 @@ READING = (
 _WORST_FIRST = {Verdict.LARGE: 0, Verdict.DIFFERENT: 1, Verdict.UNDECIDED: 2, Verdict.EQUIVALENT: 3}
 
 
-def everyone(found: Honest, metric: str) -> Estimate | None:
+def everyone(found: Statistics, metric: str) -> Estimate | None:
     """Everyone's value of a metric's first output."""
     return next((one for one in found.first(metric) if one.group == EVERYONE), None)
 
 
-def limits(found: Honest, metric: str, attribute: str, output: str | None = None) -> Limits:
+def limits(found: Statistics, metric: str, attribute: str, output: str | None = None) -> Limits:
     """Group → interval, for the groups that have one; of the metric's first output, unless another is named."""
     return {
         one.group.terms[0][1]: (one.low, one.high)
@@ -37,7 +37,9 @@ def limits(found: Honest, metric: str, attribute: str, output: str | None = None
     }
 
 
-def domain(found: Honest, metric: str, asked: Sequence[str], heights: Sequence[float]) -> tuple[float, float] | None:
+def domain(
+    found: Statistics, metric: str, asked: Sequence[str], heights: Sequence[float]
+) -> tuple[float, float] | None:
     """The span of all groups' values and of the intervals of those that are large enough, with some room."""
     values = list(heights)
     for attribute in asked:
@@ -50,7 +52,7 @@ def domain(found: Honest, metric: str, asked: Sequence[str], heights: Sequence[f
     return min(values) - room, max(values) + room
 
 
-def group_rows(found: Honest, metric: str, attribute: str) -> list[list[str]]:
+def group_rows(found: Statistics, metric: str, attribute: str) -> list[list[str]]:
     """A line per group that has rows."""
     rows = []
     for one in found.of(metric, attribute):
@@ -60,13 +62,13 @@ def group_rows(found: Honest, metric: str, attribute: str) -> list[list[str]]:
     return rows
 
 
-def pairs_of(found: Honest, metric: str) -> list[Contrast]:
+def pairs_of(found: Statistics, metric: str) -> list[Contrast]:
     """The judged pairs of a metric: by verdict, then by the size of the difference."""
     judged = [one for one in found.contrasts if one.metric == metric and one.verdict is not None]
     return sorted(judged, key=lambda one: (_WORST_FIRST[one.verdict or Verdict.UNDECIDED], -abs(one.difference or 0.0)))
 
 
-def pair_rows(found: Honest, metric: str) -> list[list[str]]:
+def pair_rows(found: Statistics, metric: str) -> list[list[str]]:
     """A line per pair of groups, those that stand out first."""
     rows = []
     for one in pairs_of(found, metric)[:MOST_PAIRS]:
@@ -86,7 +88,7 @@ def _cliffs_delta(one: Contrast) -> str:
     return f"{value:.2f}" if low is None or high is None else f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
-def in_short(found: Honest, metrics: Sequence[str], most: int = 4) -> Iterator[str]:
+def in_short(found: Statistics, metrics: Sequence[str], most: int = 4) -> Iterator[str]:
     """What the first page says of every metric: everyone's value, and the pairs that stand out."""
     for metric in metrics:
         whole = everyone(found, metric)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.benchmarks.fhibe import attributes
-from evenhand.benchmarks.fhibe.keyed import parse, top_level
+from evenhand.benchmarks.fhibe.output_file import parse, top_level
 from evenhand.compat.fhibe.errors import ArgumentKeyError
 from evenhand.core.errors import RunError
 from evenhand.core.records import Array

@@ -1,4 +1,4 @@
-"""Cells that hold the text of a Python literal, read as data and never run.
+"""The cells of the tables: boxes, polygons, keypoints, mask pictures and selections, read as data and never run.
 
 The tables keep lists and mappings as Python writes them, with single quotes. Almost every cell is
 JSON but for its quotes and is read as such, at the speed of a JSON parser. The rest goes through a
@@ -15,6 +15,10 @@ import re
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.fhibe import vocabulary
 
 MOST_CHARACTERS = 64 << 20  # of one cell
 DEEPEST = 32
@@ -52,6 +56,87 @@ def parse_literal(text: str) -> Any:
         except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
             pass
     return _Parser(text).parse()
+
+
+def numbers(cell: str) -> list[float]:
+    """A box: a list of numbers.
+
+    >>> numbers("[1, 2.5, 3, 4]")
+    [1.0, 2.5, 3.0, 4.0]
+    """
+    value = parse_literal(cell)
+    if not isinstance(value, list):
+        raise TypeError("a list of numbers was expected")
+    return [float(part) for part in value]
+
+
+def segments(cell: str) -> tuple[list[str], list[int], NDArray[np.int32]]:
+    """Polygons: the class of each, its number of vertices, and all vertices one after the other, truncated toward zero.
+
+    >>> names, lengths, points = segments("[{'class_name': '3. Nose', 'polygon': [{'x': 1.9, 'y': 2}]}]")
+    >>> names, lengths, points.tolist()
+    (['Nose'], [1], [1, 2])
+    """
+    value = parse_literal(cell)
+    if not isinstance(value, list):
+        raise TypeError("a list of segments was expected")
+    names, lengths, points = [], [], []
+    for segment in value:
+        polygon = segment["polygon"]
+        names.append(vocabulary.plain_name(str(segment["class_name"])))
+        lengths.append(len(polygon))
+        for point in polygon:
+            points.append(point["x"])
+            points.append(point["y"])
+    flat = np.trunc(np.array(points, dtype=np.float64))
+    if not np.isfinite(flat).all() or np.abs(flat).max(initial=0) > 2**30:
+        raise ValueError("a vertex that is not a number or far outside every picture")
+    return names, lengths, flat.astype(np.int32)
+
+
+def keypoints(cell: str) -> tuple[list[str], list[float]]:
+    """Annotated keypoints: the name of each, and x, y, visibility of all one after the other."""
+    value = parse_literal(cell)
+    if not isinstance(value, dict):
+        raise TypeError("a mapping of keypoints was expected")
+    names, flat = [], []
+    for name, point in value.items():
+        if len(point) != 3:
+            raise ValueError(f"keypoint {name!r} has {len(point)} numbers; x, y, visibility were expected")
+        names.append(vocabulary.plain_name(str(name)))
+        flat += [float(part) for part in point]
+    return names, flat
+
+
+def combined_mask(cell: str | None) -> str:
+    """The label map among the listed mask pictures.
+
+    >>> combined_mask("['masks/skin.png', 'masks/combined.png']")
+    'masks/combined.png'
+    """
+    try:
+        listed = parse_literal(cell) if cell is not None else []
+        combined = [str(path) for path in listed if "combined" in str(path)]
+    except (LiteralError, TypeError) as error:
+        raise LiteralError(f"no list of mask pictures: {error}") from None
+    if not combined:
+        raise LiteralError("no combined mask among the listed pictures")
+    return combined[0]
+
+
+def selections(cell: str) -> tuple[str, ...]:
+    """The individual values of a multi-valued cell; a cell that is no list is one value.
+
+    >>> selections("['1. Haze', '5. Cloud']")
+    ('1. Haze', '5. Cloud')
+    """
+    if not cell.lstrip().startswith(("[", "(")):
+        return (cell,)
+    try:
+        values = parse_literal(cell)
+    except LiteralError:
+        return (cell,)
+    return tuple(str(value) for value in values)
 
 
 class _Parser:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.benchmarks.fhibe.keyed import match_keys, parse
 from evenhand.benchmarks.fhibe.options import ACCURACY_GRID, PCK_GRID, RECALL_GRID, threshold_keys
+from evenhand.benchmarks.fhibe.output_file import match_keys, parse
 from evenhand.benchmarks.fhibe.record import person_rows
 from evenhand.benchmarks.fhibe.tasks import task_named
-from evenhand.compat.fhibe.stored import custom_keypoints, threshold_curve
+from evenhand.compat.fhibe.results_folder import custom_keypoints, threshold_curve
 from evenhand.core.errors import RunError
 from evenhand.core.measure import tally
 from evenhand.core.options import parse as parse_options
@@ -28,7 +28,7 @@ _OPTIONS = {"AR_IOU": "thresholds", "AR_MASK": "thresholds", "AR_OKS": "oks_thre
 
 
 @dataclass(frozen=True)
-class Honest:
+class Statistics:
     """Estimates and contrasts of the first output of every metric."""
 
     estimates: tuple[Estimate, ...]
@@ -53,7 +53,7 @@ class Honest:
 
 def from_outputs(
     task: str, folder: Path, data: Path, asked: Sequence[str], metrics: Sequence[str], *, mini: int | None = None
-) -> Honest:
+) -> Statistics:
     """The stored outputs, evaluated with the thresholds that the folder shows; `mini` rows of the data, or all."""
     from evenhand.run import evaluate
 
@@ -67,12 +67,12 @@ def from_outputs(
     results = evaluate(entry, folder, data, options=options, by=list(asked), depth=1).results
     if mini is not None and (results.coverage.missing or results.coverage.extra):
         raise RunError(f"{folder} holds the outputs of another mini data set than one of {mini} rows.")
-    return Honest(results.estimates, results.contrasts, entry.margin)
+    return Statistics(results.estimates, results.contrasts, entry.margin)
 
 
 def from_picture_scores(
     task: str, folder: Path, data: Path, asked: Sequence[str], metrics: Sequence[str], *, mini: int | None = None
-) -> Honest:
+) -> Statistics:
     """The stored score of every picture, with the subjects and attributes of the table."""
     from evenhand import stats
 
@@ -88,7 +88,7 @@ def from_picture_scores(
         columns[metric.lower()] = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     rows = person_rows(people, columns)
     found = stats.analyse(tally(rows, entry.metrics(options), tuple(asked)), by=tuple(asked), depth=1)
-    return Honest(found.estimates, found.contrasts, entry.margin)
+    return Statistics(found.estimates, found.contrasts, entry.margin)
 
 
 def _grid(levels: Sequence[float]) -> tuple[float, ...]:

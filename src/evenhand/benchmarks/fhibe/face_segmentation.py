@@ -1,0 +1,160 @@
+"""Faces scored pixel by pixel, in parts that are read, counted and forgotten, and that can be stopped.
+
+A damaged label map can keep a decoder busy for ever. A part that takes too long or kills its worker is done
+again face by face; the face that did it is named and left out, the others count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.fhibe import vocabulary
+from evenhand.benchmarks.fhibe.codec import FaceMap, fitting, label_map
+from evenhand.benchmarks.fhibe.data import FaceMapTruth
+from evenhand.benchmarks.fhibe.scores import Answered
+from evenhand.core.engine import Engine, Failed, Workplace
+from evenhand.core.errors import DataError, EvenhandError, PredictionError
+from evenhand.core.records import Array
+from evenhand.engines.media import TIME_LIMIT
+from evenhand.geometry.masks import MaskError, decode
+
+FACES_PER_PART = 128
+
+
+class FaceScore(NamedTuple):
+    """F1 of every label that the truth has, and the same with stored ear pixels left out."""
+
+    by_label: Mapping[str, float]
+    ears_ignored: float
+
+    @property
+    def mean(self) -> float:
+        """The unweighted mean over labels, background included."""
+        return float(np.mean(list(self.by_label.values()))) if self.by_label else float("nan")
+
+
+def face_score(truth: NDArray[np.uint8], answer: FaceMap | None, *, ears_to_skin: bool = False) -> FaceScore:
+    """F1 per label present in the truth; predicted labels that the truth lacks are not scored by themselves."""
+    height, width = truth.shape
+    size = len(vocabulary.FACE_LABELS)
+    if truth.max(initial=0) >= size:
+        raise DataError(f"a label {int(truth.max())} in a label map; labels are 0 to {size - 1}")
+    answer = answer if answer is not None else FaceMap({})
+    predicted = label_map(answer, height, width)
+    if predicted is None:
+        hits, areas = _overlapping(truth, answer)
+        actual = np.bincount(truth.reshape(-1), minlength=size)
+        scores = _f1(hits, areas, actual)
+        return FaceScore(scores, float(np.mean(list(scores.values()))))
+    if ears_to_skin:
+        predicted = np.where(np.isin(predicted, vocabulary.EAR_LABELS), vocabulary.SKIN_LABEL, predicted)
+    pairs = np.bincount(truth.reshape(-1).astype(np.int64) * 256 + predicted.reshape(-1), minlength=size * 256)
+    table = pairs[: size * 256].reshape(size, 256)
+    scores = _f1(np.diagonal(table), table.sum(axis=0), table.sum(axis=1))
+    if table[:, list(vocabulary.EAR_LABELS)].any():
+        kept = table.copy()
+        kept[:, list(vocabulary.EAR_LABELS)] = 0
+        ignored = _f1(np.diagonal(kept), kept.sum(axis=0), kept.sum(axis=1))
+    else:
+        ignored = scores
+    return FaceScore(scores, float(np.mean(list(ignored.values()))) if ignored else float("nan"))
+
+
+def read_label_map(path: Path) -> NDArray[np.uint8]:
+    """The grey values of a mask picture."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as picture:
+            return np.asarray(picture.convert("L"))
+    except (FileNotFoundError, UnidentifiedImageError, OSError) as error:
+        raise DataError(f"{path} can't be read as a mask picture: {error}") from None
+
+
+class _Part(NamedTuple):
+    maps: tuple[Path, ...]
+    answers: tuple[FaceMap | None, ...]
+    images: tuple[str, ...]
+    ears_to_skin: bool
+
+
+def score_faces(
+    truth: FaceMapTruth,
+    answers: Answered[FaceMap],
+    engine: Engine,
+    *,
+    ears_to_skin: bool = False,
+    warn: Callable[[str], None],
+    time_limit: float = TIME_LIMIT,
+) -> Iterator[list[FaceScore | None]]:
+    """The scores of all faces in table order, part by part; None where a label map was not read in time.
+
+    A map that can't be read at all or an answer of another size is an error that names the image.
+    """
+
+    def part(places: Sequence[int]) -> _Part:
+        images = tuple(truth.people.images[place] for place in places)
+        return _Part(
+            tuple(truth.maps[place] for place in places),
+            tuple(answers.get(image) for image in images),
+            images,
+            ears_to_skin,
+        )
+
+    count = len(truth.people)
+    ranges = [range(start, min(start + FACES_PER_PART, count)) for start in range(0, count, FACES_PER_PART)]
+    parts = (part(places) for places in ranges)
+    for places, outcome in zip(ranges, engine.map(_score, parts, time_limit=time_limit), strict=True):
+        if not isinstance(outcome, Failed):
+            yield list(outcome.value)
+            continue
+        _raise_unless_stopped(outcome)
+        alone = engine.map(_score, (part([place]) for place in places), time_limit=time_limit)
+        found: list[FaceScore | None] = []
+        for place, one in zip(places, alone, strict=True):
+            if isinstance(one, Failed):
+                _raise_unless_stopped(one)
+                warn(f"{truth.maps[place]} was left out: reading it {one.cause}. Is the file damaged?")
+                found.append(None)
+            else:
+                found.extend(one.value)
+        yield found
+
+
+def _score(part: _Part, workplace: Workplace) -> list[FaceScore]:
+    found = []
+    for path, answer, image in zip(part.maps, part.answers, part.images, strict=True):
+        try:
+            found.append(face_score(read_label_map(path), answer, ears_to_skin=part.ears_to_skin))
+        except (MaskError, EvenhandError) as error:
+            raise PredictionError(f"image {image}: {error}") from None
+    return found
+
+
+def _raise_unless_stopped(outcome: Failed) -> None:
+    """An error that the reading itself raised names its image; a part that was stopped or lost says nothing yet."""
+    kind, colon, message = outcome.cause.partition(": ")
+    if colon and kind.endswith("Error"):
+        raise PredictionError(message)
+
+
+def _overlapping(truth: Array, answer: FaceMap) -> tuple[Array, Array]:
+    size = len(vocabulary.FACE_LABELS)
+    hits, areas = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    for label, runs in answer.masks.items():
+        mask = decode(fitting(runs, *truth.shape))
+        hits[label], areas[label] = np.count_nonzero(mask & (truth == label)), np.count_nonzero(mask)
+    return hits, areas
+
+
+def _f1(hits: Array, predicted: Array, actual: Array) -> dict[str, float]:
+    return {
+        name: 2 * int(hits[label]) / (int(predicted[label]) + int(actual[label]))
+        for label, name in enumerate(vocabulary.FACE_LABELS)
+        if actual[label]
+    }
