@@ -250,7 +250,7 @@ def test_blocks_of_any_size_give_the_same_numbers(write, faces: Faces, monkeypat
     rows = [f"{'ab'[n % 2]},0.5,{3 * n},0,10,10,{n / 100},{n / 90},{n / 80}" for n in range(60)]
     path = write("s.txt", SCORES, *rows)
     whole = as_plain(evaluate_identification(faces, read_scores(path, faces), ranks=[1, 2]))
-    monkeypatch.setattr("evenhand.benchmarks.uccs.tables.BLOCK_BYTES", 100)
+    monkeypatch.setattr("evenhand.files.delimited.BLOCK_BYTES", 100)
     assert as_plain(evaluate_identification(faces, read_scores(path, faces), ranks=[1, 2])) == whole
 
 

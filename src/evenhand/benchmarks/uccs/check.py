@@ -32,10 +32,10 @@ from evenhand.benchmarks.uccs.scores import (
     store_issues,
     subjects_of,
 )
-from evenhand.benchmarks.uccs.tables import Issue, Lines, missing_columns, parse
 from evenhand.core.errors import InputError, PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import CheckReport, Finding
+from evenhand.files.delimited import BlockReader, Issue, missing_columns, parse
 
 
 def check(predictions: Path | None, data: Path, options: DetectionOptions) -> CheckReport:
@@ -68,7 +68,7 @@ def _check_data(faces: Faces, options: DetectionOptions) -> CheckReport:
 def _check_text(
     path: Path, faces: Faces, options: DetectionOptions, gallery: Sequence[int] | None
 ) -> tuple[list[Finding], Any, dict[str, int]]:
-    lines = Lines(path, PredictionError)
+    lines = BlockReader(path, PredictionError)
     index = NameIndex(faces.images)
     findings: list[Finding] = []
     places: list[Any] = []
@@ -80,7 +80,7 @@ def _check_text(
             if missing_columns(lines.header, LEADING_COLUMNS):
                 return findings, np.zeros(0, np.intp), {}
             kinds = score_kinds(lines.header) if _is_identification(options) else dict(KINDS)
-        block = parse(body, lines.header, kinds, first_line, path)
+        block = parse(body, lines.header, kinds, first_line)
         rows, issues = gather(block, index)
         findings += _errors(path, issues)
         places.append(rows.image)
@@ -110,7 +110,7 @@ def _check_store(
     return [*findings, *_elsewhere(path, elsewhere)], image, elsewhere
 
 
-def _header_problems(lines: Lines, options: DetectionOptions, gallery: Sequence[int] | None) -> Iterator[Issue]:
+def _header_problems(lines: BlockReader, options: DetectionOptions, gallery: Sequence[int] | None) -> Iterator[Issue]:
     lacking = missing_columns(lines.header, LEADING_COLUMNS)
     if lacking:
         yield Issue(1, f"no column {', '.join(lacking)}")

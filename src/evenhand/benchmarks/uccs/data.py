@@ -17,15 +17,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
-from evenhand.benchmarks.uccs.tables import Issue, Kind, first_of, read_table
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.task import Dataset, InputFact, Sample
+from evenhand.files.delimited import Issue, Kind, first_of, read_table
 from evenhand.files.inputs import read
 
 FACE_COLUMNS = ("FILE", "FACE_ID", "SUBJECT_ID", "FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
 LANDMARK_COLUMNS = tuple(f"{part}_{axis}" for part in ("REYE", "LEYE", "NOSE", "RMOUTH", "LMOUTH") for axis in "XY")
+FACE_KINDS = dict.fromkeys(FACE_COLUMNS, Kind.NUMBER) | {
+    "FILE": Kind.TEXT,
+    "FACE_ID": Kind.INTEGER,
+    "SUBJECT_ID": Kind.INTEGER,
+}
 GALLERY_COLUMNS = ("FILE", "SUBJECT_ID", *LANDMARK_COLUMNS)
 MOST_LEVELS = 50  # a column with more distinct values is no attribute
 
@@ -93,20 +99,16 @@ def read_faces(path: Path, exclusion: Exclusion = NO_EXCLUSION) -> tuple[Faces, 
 
     Columns beyond the official ones become attributes when they have at most 50 distinct values.
     """
-    source = read(path)
-    kinds = dict.fromkeys(FACE_COLUMNS, Kind.NUMBER) | {"FILE": Kind.TEXT}
-    kinds |= {"FACE_ID": Kind.INTEGER, "SUBJECT_ID": Kind.INTEGER}
-    block, header = read_table(source.data, path, kinds, DataError)
-    frame = block.frame
+    table = read_table(path, FACE_KINDS, other=Kind.CELL)
+    frame = table.frame
     names = frame["FILE"].to_list()
     first_seen: dict[str, int] = {}
     image = np.array([first_seen.setdefault(name, len(first_seen)) for name in names], dtype=np.intp)
     boxes = frame.select(FACE_COLUMNS[3:]).to_numpy().reshape(-1, 4)
-    issues = box_issues(boxes, block.lines, "FACE")
+    issues = box_issues(boxes, table.lines, "FACE")
     if issues:
         raise first_of(issues, path, DataError)
     order = np.argsort(image, kind="stable")
-    others = [name for name in header.names if name not in FACE_COLUMNS and name]
     faces = Faces(
         images=tuple(first_seen),
         image=image[order],
@@ -115,9 +117,10 @@ def read_faces(path: Path, exclusion: Exclusion = NO_EXCLUSION) -> tuple[Faces, 
         face_id=frame["FACE_ID"].to_numpy()[order],
         exclusion=exclusion,
     )
-    extra = _extra_columns(source.text(), others, header.names, order, image[order], len(first_seen))
+    others = {name: frame[name] for name in table.header.names if name not in FACE_COLUMNS and name}
+    extra = _extra_columns(others, order, image[order], len(first_seen))
     faces = replace(faces, extra=_own_columns(faces) | extra)
-    return faces, source.fact
+    return faces, table.fact
 
 
 def read_exclusion(path: Path) -> Exclusion:
@@ -148,26 +151,24 @@ def read_exclusion(path: Path) -> Exclusion:
 
 def read_gallery(path: Path) -> tuple[tuple[GalleryPicture, ...], InputFact]:
     """The gallery pictures of `gallery.csv`, in the order of the file."""
-    source = read(path)
     kinds = dict.fromkeys(GALLERY_COLUMNS, Kind.NUMBER) | {"FILE": Kind.TEXT, "SUBJECT_ID": Kind.INTEGER}
-    block, _ = read_table(source.data, path, kinds, DataError)
-    landmarks = block.frame.select(LANDMARK_COLUMNS).to_numpy().reshape(-1, 5, 2)
-    files, subjects = block.frame["FILE"].to_list(), block.frame["SUBJECT_ID"].to_list()
+    table = read_table(path, kinds)
+    landmarks = table.frame.select(LANDMARK_COLUMNS).to_numpy().reshape(-1, 5, 2)
+    files, subjects = table.frame["FILE"].to_list(), table.frame["SUBJECT_ID"].to_list()
     issues = [
         Issue(int(line), f"SUBJECT_ID is {subject}; watchlist subjects are numbered from 1")
-        for line, subject in zip(block.lines, subjects, strict=True)
+        for line, subject in zip(table.lines, subjects, strict=True)
         if subject < 1
     ]
     if issues:
         raise first_of(issues, path, DataError)
-    return tuple(map(GalleryPicture, files, subjects, landmarks)), source.fact
+    return tuple(map(GalleryPicture, files, subjects, landmarks)), table.fact
 
 
 def read_subjects(path: Path) -> tuple[tuple[int, ...], InputFact]:
     """The distinct subject ids of `gallery.csv`, in the text order of their four-digit names."""
-    source = read(path)
-    block, _ = read_table(source.data, path, {"SUBJECT_ID": Kind.INTEGER}, DataError)
-    return tuple(sorted(set(block.frame["SUBJECT_ID"].to_list()), key=subject_name)), source.fact
+    table = read_table(path, {"SUBJECT_ID": Kind.INTEGER})
+    return tuple(sorted(set(table.frame["SUBJECT_ID"].to_list()), key=subject_name)), table.fact
 
 
 def subject_name(subject: int) -> str:
@@ -185,9 +186,8 @@ def list_images(path: Path, pictures: Path) -> tuple[tuple[str, ...], InputFact 
     Only `FILE` is needed: a test set comes without annotations, or without any table.
     """
     if path.exists():
-        source = read(path)
-        block, _ = read_table(source.data, path, {"FILE": Kind.TEXT}, DataError)
-        return tuple(sorted(set(block.frame["FILE"].to_list()), key=str.encode)), source.fact
+        table = read_table(path, {"FILE": Kind.TEXT})
+        return tuple(sorted(set(table.frame["FILE"].to_list()), key=str.encode)), table.fact
     if not pictures.is_dir():
         raise DataError(f"Neither {path} nor the folder {pictures} exists, so there is no image to look at.")
     names = [entry.name for entry in pictures.iterdir() if entry.suffix.lower() in _PICTURES and entry.is_file()]
@@ -275,22 +275,13 @@ def _own_columns(faces: Faces) -> dict[str, ExtraColumn]:
     }
 
 
-def _extra_columns(
-    text: str, others: Sequence[str], names: Sequence[str], order: Array, image: Array, images: int
-) -> dict[str, ExtraColumn]:
-    if not others:
-        return {}
-    import csv
-
-    rows = [fields for fields in csv.reader(text.split("\n")) if fields and any(part.strip() for part in fields)][1:]
-    if len(rows) != len(order):
-        raise DataError(
-            f"The table has fields with line breaks: {len(rows)} records in {len(order)} lines. Remove them."
-        )
+def _extra_columns(others: Mapping[str, pl.Series], order: Array, image: Array, images: int) -> dict[str, ExtraColumn]:
     found = {}
-    for name in others:
-        place = list(names).index(name)
-        values = [rows[row][place].strip() for row in order]
+    for name, column in others.items():
+        cells = column.str.strip_chars()
+        if cells.n_unique() > MOST_LEVELS + 1:
+            continue
+        values = cells[order].to_list()
         levels = tuple(sorted(set(values) - {""}))
         if not 0 < len(levels) <= MOST_LEVELS:
             continue

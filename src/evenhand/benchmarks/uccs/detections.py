@@ -15,22 +15,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.benchmarks.uccs.data import LANDMARK_COLUMNS, Faces, box_issues
-from evenhand.benchmarks.uccs.tables import (
-    Block,
-    Issue,
-    Kind,
-    Lines,
-    header_of,
-    missing_columns,
-    parse,
-    raise_first,
-    raise_missing,
-)
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import InputFact
-from evenhand.files.inputs import read
+from evenhand.files.delimited import (
+    Block,
+    BlockReader,
+    Issue,
+    Kind,
+    missing_columns,
+    parse,
+    raise_first,
+    raise_missing,
+    read_table,
+)
 from evenhand.geometry.boxes import extents, offsets_of
 
 BOX_COLUMNS = ("BB_X", "BB_Y", "BB_WIDTH", "BB_HEIGHT")
@@ -185,13 +184,13 @@ def read_detections(path: Path, faces: Faces) -> Detections:
 
     The ten landmark columns are optional, all or none; similarity columns are not read.
     """
-    lines = Lines(path, PredictionError)
+    lines = BlockReader(path, PredictionError)
     index = NameIndex(faces.images)
     parts: list[Gathered] = []
     for first_line, body in lines.blocks():
         if first_line == 2:
             check_header(lines, path)
-        block = parse(body, lines.header, KINDS, first_line, path)
+        block = parse(body, lines.header, KINDS, first_line)
         part, issues = gather(block, index)
         raise_first(issues, path, PredictionError)
         parts.append(part)
@@ -202,19 +201,14 @@ def read_detections(path: Path, faces: Faces) -> Detections:
 
 def read_found(path: Path) -> dict[str, ImageDetections]:
     """The detections of every image of a detection file, with landmarks where it has them."""
-    source = read(path, PredictionError)
-    first, _, body = source.data.partition(b"\n")
-    header = header_of(first, path, PredictionError)
-    raise_missing(header, LEADING_COLUMNS, path, PredictionError)
-    has_landmarks = not missing_columns(header, LANDMARK_COLUMNS)
-    kinds = dict(KINDS) | (dict.fromkeys(LANDMARK_COLUMNS, Kind.NUMBER) if has_landmarks else {})
-    block = parse(body, header, kinds, 2, path)
-    boxes = block.frame.select(BOX_COLUMNS).to_numpy().reshape(-1, 4)
-    raise_first((*header.issues, *block.issues, *box_issues(boxes, block.lines, "BB")), path, PredictionError)
-    scores = block.frame["DETECTION_SCORE"].to_numpy()
-    points = block.frame.select(LANDMARK_COLUMNS).to_numpy().reshape(-1, 5, 2) if has_landmarks else None
+    table = read_table(path, KINDS, PredictionError, optional=dict.fromkeys(LANDMARK_COLUMNS, Kind.NUMBER))
+    has_landmarks = not missing_columns(table.header, LANDMARK_COLUMNS)
+    boxes = table.frame.select(BOX_COLUMNS).to_numpy().reshape(-1, 4)
+    raise_first(box_issues(boxes, table.lines, "BB"), path, PredictionError)
+    scores = table.frame["DETECTION_SCORE"].to_numpy()
+    points = table.frame.select(LANDMARK_COLUMNS).to_numpy().reshape(-1, 5, 2) if has_landmarks else None
     rows: dict[str, list[int]] = {}
-    for row, name in enumerate(block.frame["FILE"].to_list()):
+    for row, name in enumerate(table.frame["FILE"].to_list()):
         rows.setdefault(name, []).append(row)
     return {
         name: ImageDetections(scores[some], boxes[some], None if points is None else points[some])
@@ -222,13 +216,13 @@ def read_found(path: Path) -> dict[str, ImageDetections]:
     }
 
 
-def check_header(lines: Lines, path: Path) -> None:
+def check_header(lines: BlockReader, path: Path) -> None:
     """Raise when a score file's header lacks a column, or has some landmarks but not all."""
     raise_missing(lines.header, LEADING_COLUMNS, path, PredictionError)
     raise_first(header_issues(lines), path, PredictionError)
 
 
-def header_issues(lines: Lines) -> tuple[Issue, ...]:
+def header_issues(lines: BlockReader) -> tuple[Issue, ...]:
     """What is wrong with a score file's header beside missing leading columns."""
     lacking = missing_columns(lines.header, LANDMARK_COLUMNS)
     if lacking and len(lacking) < len(LANDMARK_COLUMNS):
@@ -237,7 +231,7 @@ def header_issues(lines: Lines) -> tuple[Issue, ...]:
     return lines.header.issues
 
 
-def end_warning(lines: Lines) -> tuple[str, ...]:
+def end_warning(lines: BlockReader) -> tuple[str, ...]:
     """A warning when the last line has no line feed: the file may have been cut inside its last field."""
     if lines.ends_with_line_feed:
         return ()

@@ -34,20 +34,20 @@ from evenhand.benchmarks.uccs.detections import (
     header_issues,
     order_of,
 )
-from evenhand.benchmarks.uccs.tables import (
+from evenhand.core.errors import PredictionError
+from evenhand.core.records import Array
+from evenhand.core.task import InputFact
+from evenhand.files.delimited import (
     Block,
+    BlockReader,
     Header,
     Issue,
     Kind,
-    Lines,
     first_of,
     parse,
     raise_first,
     raise_missing,
 )
-from evenhand.core.errors import PredictionError
-from evenhand.core.records import Array
-from evenhand.core.task import InputFact
 from evenhand.files.inputs import hashed
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
 
@@ -195,7 +195,7 @@ def read_scores(
     """The detections of a recognition score file, text or binary, with their reduced similarities."""
     if Path(path).suffix == ".npy":
         return _read_binary(Path(path), faces, iou, gallery, challenge)
-    lines = Lines(path, PredictionError)
+    lines = BlockReader(path, PredictionError)
     index = NameIndex(faces.images)
     reducer: Reducer | None = None
 
@@ -207,7 +207,7 @@ def read_scores(
 
     def parsed(block: tuple[int, bytes]) -> Block:
         first_line, body = block
-        return parse(body, lines.header, score_kinds(lines.header), first_line, path)
+        return parse(body, lines.header, score_kinds(lines.header), first_line)
 
     for block in ahead(parsed, blocks(), threads=1):
         assert reducer is not None
@@ -323,7 +323,9 @@ def _read_binary(path: Path, faces: Faces, iou: float, gallery: Sequence[int] | 
     return reducer.finish(inputs=tuple(facts), single=True)
 
 
-def _checked_subjects(lines: Lines, path: Path, gallery: Sequence[int] | None, challenge: bool) -> tuple[int, ...]:
+def _checked_subjects(
+    lines: BlockReader, path: Path, gallery: Sequence[int] | None, challenge: bool
+) -> tuple[int, ...]:
     raise_missing(lines.header, LEADING_COLUMNS, path, PredictionError)
     subjects, issues = subjects_of(lines.header)
     raise_first((*header_issues(lines), *issues), path, PredictionError)

@@ -1,0 +1,501 @@
+"""Delimited text: the one reader of comma-, semicolon- and tab-separated tables.
+
+A whole table::
+
+    table = read_table(path, {"FILE": Kind.TEXT, "FACE_X": Kind.NUMBER}, DataError)
+    table.frame["FACE_X"], table.lines, table.fact
+
+Columns are found by name; their order is free, and further ones are ignored. `read_table(path)` without kinds reads
+every column as text (`Kind.CELL`). A table larger than memory is read block by block::
+
+    reader = BlockReader(path, PredictionError)
+    for first_line, body in reader.blocks():
+        block = parse(body, reader.header, kinds, first_line)
+        raise_first(block.issues, path, PredictionError)
+
+What is accepted: UTF-8 with or without byte-order mark; lines that end in LF, CRLF or CR, the last one perhaps in
+nothing; quoted fields, in whole tables also with line breaks inside; blank lines, which are skipped; files compressed
+by gzip, bzip2 or xz, whatever their name. What is not accepted is an error that names file, line and column.
+The work is linear in the size of the file, whatever its shape: a header of more than `LONGEST_HEADER` bytes or
+`MOST_COLUMNS` names, a line of more than `LONGEST_LINE` bytes, and a compressed file that expands beyond all measure
+are refused as soon as they are seen.
+
+A block of lines is read by Polars first. Only where something in it is unusual (a field that is missing, empty or not a
+number) is it read again record by record, which either finds nothing wrong (blanks around a number) or names every
+problem with its line.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import lzma
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import polars as pl
+
+from evenhand.core.errors import DataError, InputError
+from evenhand.core.records import Array
+from evenhand.core.task import InputFact
+from evenhand.files.inputs import HashingFile, Problem, decode, opened
+
+BLOCK_BYTES = 20 << 20  # larger ones are mapped anew by the allocator each time, which costs a third of the work
+LONGEST_HEADER = 4 << 20
+LONGEST_LINE = 64 << 20
+MOST_COLUMNS = 50_000
+SEPARATORS = (",", ";", "\t", "|")
+_ALWAYS_EXPANDED, _MOST_EXPANSION = 256 << 20, 200  # bytes that any file may expand to; beyond, so many times its size
+
+
+class Kind(Enum):
+    """What a column holds. Blanks around numbers do not matter; around text they are kept."""
+
+    TEXT = "text"  # never empty
+    CELL = "text or nothing"
+    NUMBER = "number"  # finite
+    INTEGER = "whole number"  # of 64 bits
+
+
+_POLARS = {Kind.TEXT: pl.String, Kind.CELL: pl.String, Kind.NUMBER: pl.Float64, Kind.INTEGER: pl.Int64}
+
+
+class Issue(NamedTuple):
+    """Something wrong in a line of a file."""
+
+    line: int  # the first line of a file is 1
+    message: str
+
+
+class Block(NamedTuple):
+    """The rows of a run of lines that could be read, and what was wrong with the others."""
+
+    frame: pl.DataFrame  # the wanted columns
+    lines: Array  # (rows,): the line of each, the first one where a row has several
+    issues: tuple[Issue, ...]
+
+
+@dataclass(frozen=True)
+class Header:
+    """The names of all columns, what is wrong with them, and what separates fields."""
+
+    names: tuple[str, ...]
+    issues: tuple[Issue, ...] = ()
+    separator: str = ","
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Where each column is; of one that occurs twice, the first."""
+        return {name: place for place, name in reversed(list(enumerate(self.names)))}
+
+
+@dataclass(frozen=True)
+class DelimitedTable:
+    """The wanted columns of a whole file."""
+
+    path: Path
+    header: Header
+    frame: pl.DataFrame
+    lines: Array  # (rows,): the line of each row in the file
+    fact: InputFact
+    issues: tuple[Issue, ...] = ()
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+
+def read_table(
+    path: Path,
+    wanted: Mapping[str, Kind] | None = None,
+    problem: Problem = DataError,
+    *,
+    optional: Mapping[str, Kind] | None = None,
+    other: Kind | None = None,
+    separator: str | None = ",",
+) -> DelimitedTable:
+    """The wanted columns of a file, and of the optional ones those that it has; without `wanted`, all as text.
+
+    With `other`, all further columns that have a name are of that kind, and are read too.
+    Raises `problem` when the file can't be read, a wanted column is missing, or a line is wrong; the first wrong line
+    is named, with the number of others. With `separator=None` the one that is most frequent in the header is taken.
+    """
+    path = Path(path)
+    with _text_file(path, problem) as source:
+        data, fact = source.read_all(), source.fact()
+    if not data.strip():
+        size = "0 bytes" if not fact.size else "blank lines only"
+        raise problem(f"{path} is empty ({size}). Was the program that wrote it stopped? Write it again.")
+    first, _, body = _unix_lines(data).partition(b"\n")
+    header = header_of(first, path, problem, separator=separator)
+    kinds = dict.fromkeys(header.names, Kind.CELL) if wanted is None else dict(wanted)
+    raise_missing(header, tuple(kinds), path, problem)
+    kinds |= {name: kind for name, kind in (optional or {}).items() if name in header.places}
+    if other is not None:
+        kinds |= {name: other for name in header.names if name and name not in kinds}
+    block = parse(body, header, kinds, 2)
+    raise_first((*header.issues, *block.issues), path, problem)
+    return DelimitedTable(path, header, block.frame, block.lines, fact)
+
+
+def header_of(line: bytes, path: Path, problem: Problem, *, separator: str | None = ",") -> Header:
+    """The column names of a header line."""
+    if len(line) > LONGEST_HEADER:
+        raise _too_long(path, 1, LONGEST_HEADER, problem)
+    text = decode(line, path, problem).strip("\n")
+    separator = separator or max(SEPARATORS, key=text.count)
+    fields = next(csv.reader([text], delimiter=separator), []) if '"' in text else text.split(separator)
+    if len(fields) > MOST_COLUMNS:
+        raise problem(f"{path}, line 1: {len(fields)} columns; a table may have {MOST_COLUMNS}. Is it the right file?")
+    names = tuple(name.strip() for name in fields)
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+    issues = tuple(Issue(1, f"the column {_short(name)} occurs more than once") for name in repeated)
+    return Header(names, issues, separator)
+
+
+def _too_long(path: Path, line: int, most: int, problem: Problem) -> InputError:
+    what = "the line of column names" if line == 1 else "a line"
+    return problem(
+        f"{path}, line {line}: no line end within {most >> 20} MiB, the most that {what} may have. "
+        "Is it a table, and the right file?"
+    )
+
+
+def missing_columns(header: Header, wanted: Sequence[str]) -> tuple[str, ...]:
+    """The wanted columns that the header lacks, in their order."""
+    return tuple(name for name in wanted if name not in header.places)
+
+
+def raise_missing(header: Header, wanted: Sequence[str], path: Path, problem: Problem) -> None:
+    """Raise `problem` when wanted columns are missing, naming all of them."""
+    lacking = missing_columns(header, wanted)
+    if not lacking:
+        return
+    have = ", ".join(name if len(name) <= 40 else name[:37] + "…" for name in header.names[:20])
+    more = ", …" if len(header.names) > 20 else ""
+    other = max(SEPARATORS, key=",".join(header.names).count) if len(header.names) == 1 else header.separator
+    advice = f" Fields seem to be separated by {other!r}; {header.separator!r} is expected." * (
+        other != header.separator and other in header.names[0]
+    )
+    raise problem(f"{path}, line 1: no column {', '.join(lacking)}. The header has: {have}{more}.{advice}")
+
+
+def raise_first(issues: Sequence[Issue], path: Path, problem: Problem) -> None:
+    """Raise `problem` for the first issue, with the number of the others."""
+    if issues:
+        raise first_of(issues, path, problem)
+
+
+def first_of(issues: Sequence[Issue], path: Path, problem: Problem) -> InputError:
+    """The first issue as an error that also says how many more there are."""
+    more = f" ({len(issues) - 1} more; `evenhand check` lists them all.)" if len(issues) > 1 else ""
+    return problem(f"{path}, line {issues[0].line}: {issues[0].message}.{more}")
+
+
+def parse(body: bytes, header: Header, wanted: Mapping[str, Kind], first_line: int) -> Block:
+    """The wanted columns of a run of whole lines; those that the header lacks are left out."""
+    body = _unix_lines(body)
+    chosen = {name: kind for name, kind in wanted.items() if name in header.places}
+    frame = _by_polars(body, header, chosen)
+    if frame is not None:
+        return Block(frame, np.arange(first_line, first_line + len(frame)), ())
+    return _by_record(body, header, chosen, first_line)
+
+
+class BlockReader:
+    """A large table, read block by block and hashed on the way.
+
+    The next block is fetched, expanded and hashed while the last one is being worked on. Records are lines here: a
+    quoted field with a line break is reported as one that can't be read.
+    """
+
+    def __init__(self, path: Path, problem: Problem, *, separator: str | None = ",") -> None:
+        self.path, self._problem, self._separator = Path(path), problem, separator
+        self.header = Header(())
+        self.ends_with_line_feed = True
+        self._fact: InputFact | None = None
+
+    @property
+    def fact(self) -> InputFact:
+        """What the file was, once all blocks were read."""
+        assert self._fact is not None, "the file was not read to its end"
+        return self._fact
+
+    def blocks(self, size: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """(number of the first line, whole lines) of every block after the header."""
+        size = BLOCK_BYTES if size is None else size
+        with _text_file(self.path, self._problem) as source, ThreadPoolExecutor(1) as fetcher:
+            rest: list[bytes] = []  # of a line that has not ended; joined once, so that long lines take linear time
+            held, line = 0, 1
+            waiting = fetcher.submit(source.fetch, size)
+            while fetched := waiting.result():
+                waiting = fetcher.submit(source.fetch, size)
+                if b"\n" not in fetched:
+                    rest.append(fetched)
+                    held += len(fetched)
+                    self._check_length(held, line)
+                    continue
+                data, rest, held = b"".join([*rest, fetched]), [], 0
+                if line == 1:
+                    first, _, data = data.partition(b"\n")
+                    self.header, line = self._header(first), 2
+                cut = data.rfind(b"\n") + 1
+                body, last = data[:cut], data[cut:]
+                rest, held = ([last], len(last)) if last else ([], 0)
+                if body:
+                    yield line, body
+                    line += body.count(b"\n")
+            self._fact = source.fact()
+            end = b"".join(rest)
+            if line == 1:
+                if not end.strip():
+                    raise self._problem(
+                        f"{self.path} is empty ({self._fact.size} bytes). "
+                        "Was the program that wrote it stopped? Write it again."
+                    )
+                self.header = self._header(end)
+            elif end.strip():
+                self.ends_with_line_feed = False
+                yield line, end
+
+    def _header(self, line: bytes) -> Header:
+        return header_of(line, self.path, self._problem, separator=self._separator)
+
+    def _check_length(self, held: int, line: int) -> None:
+        most = LONGEST_HEADER if line == 1 else LONGEST_LINE
+        if held > most:
+            raise _too_long(self.path, line, most, self._problem)
+
+
+class _Stream(Protocol):
+    def readinto(self, buffer: memoryview, /) -> int | None: ...
+
+
+@dataclass
+class _TextFile:
+    """The bytes of a text file as they were before compression, with LF at the end of lines."""
+
+    path: Path
+    problem: Problem
+    raw: HashingFile
+    stored: int  # bytes on the disk
+    expanding: _Stream | None
+    _expanded: int = 0
+    _line_ends: tuple[bytes, bytes] | None = field(default=None)
+
+    def fetch(self, size: int) -> bytes:
+        """So many bytes, or fewer at the end of the file."""
+        buffer = bytearray(size)
+        filled = 0
+        stream: _Stream = self.raw if self.expanding is None else self.expanding  # type: ignore[assignment]
+        with memoryview(buffer) as view:
+            while filled < size:
+                try:
+                    got = stream.readinto(view[filled:])
+                except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+                    raise self.problem(f"{self.path} is cut off or damaged: {error}.") from None
+                if not got:
+                    break
+                filled += got
+        self._check_expansion(filled)
+        data = bytes(buffer) if filled == size else bytes(buffer[:filled])
+        if self._line_ends is None:
+            is_old_mac = b"\n" not in data and b"\r" in data.rstrip(b"\r")
+            self._line_ends = (b"\r", b"\n") if is_old_mac else (b"", b"")
+        return data.replace(*self._line_ends) if self._line_ends[0] else data
+
+    def read_all(self) -> bytes:
+        """All that is left."""
+        size = min(max(self.stored + 1, 1 << 16), 64 << 20)
+        pieces = [self.fetch(size)]
+        while len(pieces[-1]) == size:
+            pieces.append(self.fetch(size))
+        return b"".join(pieces)
+
+    def fact(self) -> InputFact:
+        """What the file on the disk was, compressed or not."""
+        return self.raw.fact()
+
+    def _check_expansion(self, got: int) -> None:
+        self._expanded += got
+        if self.expanding is not None and self._expanded > max(_ALWAYS_EXPANDED, _MOST_EXPANSION * self.stored):
+            raise self.problem(
+                f"{self.path} expands to more than {_MOST_EXPANSION} times its size ({self.stored} bytes). "
+                "Expand it yourself if it is meant to."
+            )
+
+
+@contextmanager
+def _text_file(path: Path, problem: Problem) -> Iterator[_TextFile]:
+    with opened(path, problem) as file:
+        stored = path.stat().st_size
+        start = file.read(6)
+        file.seek(0)
+        raw = HashingFile(file, path)
+        yield _TextFile(path, problem, raw, stored, _expanding(raw, start))
+
+
+def _expanding(raw: HashingFile, start: bytes) -> _Stream | None:
+    """What expands a compressed file, told by its first bytes; None for plain text."""
+    buffered = io.BufferedReader(raw, 1 << 20)  # type: ignore[type-var]  # a raw file that reads into bytes
+    if start.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=buffered)
+    if start.startswith(b"BZh"):
+        return bz2.BZ2File(buffered)
+    if start.startswith(b"\xfd7zXZ\x00"):
+        return lzma.LZMAFile(buffered)
+    buffered.detach()
+    return None
+
+
+def _unix_lines(data: bytes) -> bytes:
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
+
+
+def _by_polars(body: bytes, header: Header, chosen: Mapping[str, Kind]) -> pl.DataFrame | None:
+    """The wanted columns, or None when anything in the block is not as it should be."""
+    if not body or body.isspace():
+        return pl.DataFrame({name: pl.Series([], dtype=_POLARS[kind]) for name, kind in chosen.items()})
+    body = body.rstrip(b"\n") + b"\n" if body.endswith(b"\n\n") else body
+    width, quoted = len(header.names), b'"' in body
+    lines = body.count(b"\n") + (not body.endswith(b"\n"))
+    kinds = {header.places[name]: (name, kind) for name, kind in chosen.items()}
+    surplus = body.count(header.separator.encode()) - (width - 1) * lines
+    if surplus > 0 and not quoted:
+        return None
+    has_every_field = not quoted and surplus == 0  # no line is too short, as Polars accepts none that is too long
+    positions = sorted(
+        {*kinds, *([] if has_every_field and kinds else [width - 1])}
+    )  # a line that is too short lacks the last
+    schema = {f"{place}": _POLARS[kinds[place][1]] if place in kinds else pl.String for place in range(width)}
+    try:
+        frame = pl.read_csv(
+            io.BytesIO(body),
+            has_header=False,
+            separator=header.separator,
+            schema=schema,
+            columns=positions,
+            quote_char='"' if quoted else None,
+        )
+    except (pl.exceptions.PolarsError, ValueError):
+        return None
+    if len(frame) != lines:  # blank lines, or line breaks in fields: rows must be told their lines one by one
+        return None
+    if (not has_every_field or width == 1) and frame[f"{width - 1}"].null_count():
+        return None
+    for place, (_, kind) in kinds.items():
+        column = frame[f"{place}"]
+        if kind is not Kind.CELL and column.null_count():
+            return None
+        if kind is Kind.TEXT and (column == "").any():
+            return None
+    numbers = [f"{place}" for place, (_, kind) in kinds.items() if kind is Kind.NUMBER]
+    if numbers and not np.isfinite(frame.select(pl.col(numbers).sum()).row(0)).all():
+        return None
+    return frame.select(
+        [
+            (pl.col(f"{place}").fill_null("") if kind is Kind.CELL else pl.col(f"{place}")).alias(name)
+            for place, (name, kind) in kinds.items()
+        ]
+    )
+
+
+def _by_record(body: bytes, header: Header, chosen: Mapping[str, Kind], first_line: int) -> Block:
+    """The wanted columns record by record, with everything that is wrong."""
+    width = len(header.names)
+    columns: dict[str, list[object]] = {name: [] for name in chosen}
+    lines: list[int] = []
+    issues: list[Issue] = []
+    text = body.decode("utf-8", errors="replace")
+    last_line = first_line + text.count("\n") - text.endswith("\n")
+    for number, fields in _records(text, header.separator, first_line, issues):
+        if len(fields) != width:
+            cut = "; the file looks cut off here" if number == last_line and not text.endswith("\n") else ""
+            issues.append(Issue(number, f"{len(fields)} fields, but the header has {width} columns{cut}"))
+            continue
+        values, wrong = [], []
+        for name, kind in chosen.items():
+            value, message = _value(fields[header.places[name]], kind)
+            values.append(value)
+            if message:
+                wrong.append(Issue(number, f"{name} {message}"))
+        if wrong:
+            issues.extend(wrong)
+            continue
+        lines.append(number)
+        for column, value in zip(columns.values(), values, strict=True):
+            column.append(value)
+    frame = pl.DataFrame({name: pl.Series(columns[name], dtype=_POLARS[kind]) for name, kind in chosen.items()})
+    return Block(frame, np.array(lines, dtype=np.int64), tuple(issues))
+
+
+def _records(text: str, separator: str, first_line: int, issues: list[Issue]) -> Iterator[tuple[int, list[str]]]:
+    """(line, fields) of every record that is not blank."""
+    if '"' not in text:
+        for number, line in enumerate(text.split("\n"), first_line):
+            if line and not line.isspace():
+                yield number, line.split(separator, MOST_COLUMNS)
+        return
+    before = csv.field_size_limit(LONGEST_LINE)
+    try:
+        reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=separator, strict=True)
+        begun = 0
+        while True:
+            try:
+                fields = next(reader, None)
+            except csv.Error as error:
+                issues.append(Issue(first_line + begun, f"a quoted field can't be read ({error})"))
+                begun = reader.line_num
+                continue
+            if fields is None:
+                return
+            if len(fields) > 1 or (fields and fields[0].strip()):
+                yield first_line + begun, fields
+            begun = reader.line_num
+    finally:
+        csv.field_size_limit(before)
+
+
+def _value(text: str, kind: Kind) -> tuple[object, str]:
+    """The value of a field, and what is wrong with it."""
+    if kind in (Kind.TEXT, Kind.CELL):
+        if kind is Kind.TEXT and not text.strip():
+            return None, "is empty"
+        return text, "is not UTF-8 text" if "\ufffd" in text else ""
+    text = text.strip()
+    if not text:
+        return None, "is empty"
+    try:
+        number = float(text.replace("_", "?"))  # Python's digit separators are no part of a file
+    except ValueError:
+        return None, f"is {_short(text)}, not a {kind.value}"
+    if not np.isfinite(number):
+        return None, f"is {_short(text)}, not a finite number"
+    return _whole(text, number) if kind is Kind.INTEGER else (number, "")
+
+
+def _whole(text: str, number: float) -> tuple[object, str]:
+    """A whole number exactly: beyond 2⁵³ a double is not."""
+    if not number.is_integer():
+        return None, f"is {_short(text)}, not a whole number"
+    try:
+        whole = int(text)
+    except ValueError:  # such as 3.0 or 1e3
+        whole = int(number) if abs(number) < 2**53 else 2**63
+    if not -(2**63) <= whole < 2**63:
+        return None, f"is {_short(text)}, beyond the whole numbers of 64 bits"
+    return whole, ""
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "…")
