@@ -99,4 +99,4 @@ def test_a_file_where_a_folder_is_needed_is_told_by_name(tmp_path: Path, tiny_da
         [sys.executable, DRIVE, "evaluate", data, predictions, tmp_path / "runs"], capture_output=True, text=True
     )
     assert found.returncode == 3
-    assert "A file stands where a folder is needed" in found.stderr
+    assert "There is a file where a folder is needed" in found.stderr

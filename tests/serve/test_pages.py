@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.store.writing import lock_folder
+from evenhand.store.unfinished import lock_folder
 
 Clients = Callable[..., Any]
 Keys = Callable[..., str]

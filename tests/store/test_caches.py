@@ -6,7 +6,7 @@ import pytest
 
 from evenhand.core.errors import UnknownNameError
 from evenhand.store import empty_caches, list_caches
-from evenhand.store.writing import claim
+from evenhand.store.unfinished import claim
 
 
 @pytest.fixture
@@ -59,3 +59,19 @@ def test_what_another_process_is_writing_is_left(runs: Path):
 
 def test_a_folder_without_caches_has_none(tmp_path: Path):
     assert list_caches(tmp_path / "nowhere") == ()
+
+
+def test_emptying_does_not_follow_a_link_out_of_the_folder(tmp_path: Path):
+    kept = tmp_path / "elsewhere" / "kept"
+    kept.parent.mkdir()
+    kept.write_text("kept")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / ".cache").symlink_to(kept.parent)
+    (tmp_path / "runs" / ".a1b2.partial-x").symlink_to(kept.parent)
+    assert empty_caches(tmp_path / "runs").removed == ()
+    (tmp_path / "runs" / ".cache").unlink()
+    (tmp_path / "runs" / ".cache" / "readings").mkdir(parents=True)
+    (tmp_path / "runs" / ".cache" / "frames").symlink_to(kept.parent)
+    (tmp_path / "runs" / ".cache" / "readings" / "link").symlink_to(kept.parent)
+    assert len(empty_caches(tmp_path / "runs").removed) == 2
+    assert kept.read_text() == "kept"

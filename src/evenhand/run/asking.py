@@ -23,6 +23,7 @@ from evenhand.core.options import as_plain
 from evenhand.core.options import parse as parse_options
 from evenhand.core.records import blocks
 from evenhand.core.task import Adapt, Codec, Dataset, Model, Question, Sample, Unanswered, ignore, no_progress
+from evenhand.files.writing import make_folder, storing, write_file
 from evenhand.models.python import ModelFile
 from evenhand.run.inference import AT_ONCE, Stint, Timesheet, answer_chunk, meter_of, post, utilisation
 from evenhand.run.places import folder_of
@@ -42,7 +43,7 @@ from evenhand.store.manifest import (
 from evenhand.store.plain import dumps, loads, to_plain
 from evenhand.store.runs import PREDICTIONS
 from evenhand.store.underway import forget_underway, note_underway
-from evenhand.store.writing import Claim, claim, lock_folder, storing, unfinished, write_whole
+from evenhand.store.unfinished import Claim, claim, lock_folder, unfinished
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -254,10 +255,10 @@ class _Job:
             else:
                 answers.append((sample.id, codec.from_plain(plain)))
         target = folder / PREDICTIONS
+        make_folder(target)
         with storing(target):
-            target.mkdir(exist_ok=True)
             codec.write(target / codec.filename, answers, self.dataset, self.options)
-        write_whole(folder / UNANSWERED, dumps(unanswered), flush=False)
+        write_file(folder / UNANSWERED, dumps(unanswered), flush=False)
         manifest = Manifest(
             kind="predictions",
             task=self.question.name,
@@ -274,7 +275,7 @@ class _Job:
             engine=self.engine,
             clock=Clock(started.isoformat(), datetime.now(UTC).isoformat(), self.seconds),
         )
-        write_whole(folder / FILENAME, manifest.to_json(), flush=False)
+        write_file(folder / FILENAME, manifest.to_json(), flush=False)
 
     def _compare_model(self, folder: Path) -> None:
         """Say so when the model is no longer the one that gave the first answers."""
@@ -284,7 +285,7 @@ class _Job:
                 f"{self.name} has changed since its first answers, which are kept. "
                 f"To ask everything again, remove {folder}."
             )
-        write_whole(path, dumps(self.facts), flush=False)
+        write_file(path, dumps(self.facts), flush=False)
 
 
 class _Desk:

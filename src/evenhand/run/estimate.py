@@ -19,9 +19,9 @@ import numpy as np
 
 from evenhand.core.engine import Engine, Workplace, finished
 from evenhand.core.task import Dataset, Task
+from evenhand.files.writing import write_file
 from evenhand.store.caches import FOLDER as CACHE
 from evenhand.store.manifest import fingerprint, versions
-from evenhand.store.writing import storing, write_whole
 
 PROBE_SECONDS = 0.25  # of each kind of work
 KEPT_SECONDS = 86_400.0
@@ -94,9 +94,7 @@ def measured_rates(engine: Engine, runs: Path | None = None, now: float | None =
                 pass
     rates = probe(engine)
     if kept is not None:
-        with storing(kept):
-            kept.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(kept, json.dumps(rates).encode(), flush=False)
+        write_file(kept, json.dumps(rates), below=runs, flush=False)
     return rates
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -22,6 +21,7 @@ from evenhand.core.results import MetricFact, Results
 from evenhand.core.task import Dataset, Predictions, Task, Tools, ignore, no_progress
 from evenhand.engines.blas import OneThread
 from evenhand.files import inputs
+from evenhand.files.writing import remove, write_file
 from evenhand.run.analysis import Tallied, in_metric_order, plain_estimates, tally_rows
 from evenhand.run.instruments import LazyInstruments
 from evenhand.run.places import folder_of, model_of, place_of
@@ -54,7 +54,7 @@ from evenhand.store.runs import (
 )
 from evenhand.store.submission import store_submission
 from evenhand.store.underway import forget_underway, note_underway
-from evenhand.store.writing import claim, storing, write_whole
+from evenhand.store.unfinished import claim
 
 if TYPE_CHECKING:
     from evenhand.stats import Analysis
@@ -185,9 +185,8 @@ def _stored(job: _Job, manifest: Manifest, runs: Path, *, force: bool) -> Run:
     try:
         note_underway(held.folder, task=job.task.name, model=job.model, samples=len(job.dataset.samples))
         run = job.compute(manifest, held.folder, [] if force else _siblings(parent))
-        with storing(final):
-            shutil.rmtree(held.folder / KEPT, ignore_errors=True)
-            forget_underway(held.folder)
+        remove(held.folder / KEPT, below=held.folder)
+        forget_underway(held.folder)
         if not held.publish(final, replace=force):
             held.discard()
             return replace(open_run(final), reused=True)
@@ -275,10 +274,10 @@ class _Job:
         if folder is not None:
             with self.clock.time("write"):
                 stored["predictions"] = store_submission(self.answers.inputs, self.predictions, folder / PREDICTIONS)
-                write_whole(folder / RESULTS, results_json(results), flush=False)
+                write_file(folder / RESULTS, results_json(results), flush=False)
         manifest = replace(manifest, stored=stored, clock=self.clock.reading())
         if folder is not None:
-            write_whole(folder / FILENAME, manifest.to_json(), flush=False)
+            write_file(folder / FILENAME, manifest.to_json(), flush=False)
         in_memory = tuple(held) if folder is None and self.keeps_rows else None
         return Run(folder, manifest, results, _rows=in_memory)
 
@@ -316,7 +315,7 @@ class _Job:
                 facts=to_plain({**self.dataset.facts, **self.answers.facts}),
             )
             if records is not None:
-                write_whole(records / RECORDED, dumps(recorded), flush=False)
+                write_file(records / RECORDED, dumps(recorded), flush=False)
         return whole, recorded, recorder.held
 
     def _tally(self, parts: Iterator[Records]) -> Tallied | None:

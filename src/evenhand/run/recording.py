@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,10 +18,10 @@ from evenhand.core.errors import PartError, RunError
 from evenhand.core.records import Array, Records
 from evenhand.core.task import no_progress
 from evenhand.files import inputs
+from evenhand.files.writing import link_file, make_folder, remove, write_file
 from evenhand.run import outcomes
 from evenhand.store.rows import from_parquet, to_parquet
 from evenhand.store.runs import RECORDED, RECORDS, Part, Recorded, read_recorded
-from evenhand.store.writing import storing, write_whole
 
 KEPT = "kept"  # outcomes of the engine, in the folder of an unfinished run
 _REQUIRED = ("item", "unit")
@@ -41,8 +40,7 @@ class Keeping:
         self.engine, self.folder = engine, folder
         self.latest: tuple[Records, Path, str] | None = None  # what was handed out last, its file and hash
         self._calls = 0
-        with storing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
 
     @property
     def name(self) -> str:
@@ -106,7 +104,7 @@ class Keeping:
             return None
         suffix = _ROWS if isinstance(value, Records) else _OTHER
         path = self.folder / f"{call:03d}-{number:06d}-{_hash(data)}{suffix}"
-        write_whole(path, data, flush=False)
+        write_file(path, data, flush=False)
         return path
 
     def _on_disk(self, call: int) -> dict[int, Path]:
@@ -145,9 +143,8 @@ class Recorder:
         self.parts: list[Part] = []
         self.held: list[Records] = []
         if folder is not None:
-            with storing(folder):
-                shutil.rmtree(folder, ignore_errors=True)
-                folder.mkdir(parents=True)
+            remove(folder, below=folder.parent)
+            make_folder(folder)
 
     def through(self, parts: Iterable[Records]) -> Iterator[Records]:
         """The same parts, once each is on disk."""
@@ -170,7 +167,7 @@ class Recorder:
                 os.link(kept, path)
                 return Part(path.name, len(rows), digest)
         data = to_parquet(rows)
-        write_whole(path, data, flush=False)
+        write_file(path, data, flush=False)
         return Part(path.name, len(rows), _hash(data))
 
 
@@ -192,14 +189,10 @@ def stored_before(records: Path, fingerprint: str) -> Recorded | None:
 
 def share(source: Path, target: Path) -> None:
     """Give the stored rows of one run to another: the same files where the disk can, else copies."""
-    with storing(target):
-        shutil.rmtree(target, ignore_errors=True)
-        target.mkdir(parents=True)
-        for path in sorted(source.iterdir()):
-            try:
-                os.link(path, target / path.name)
-            except OSError:
-                shutil.copyfile(path, target / path.name)
+    remove(target, below=target.parent)
+    make_folder(target)
+    for path in sorted(source.iterdir()):
+        link_file(path, target / path.name)
 
 
 def _read(path: Path) -> Any:

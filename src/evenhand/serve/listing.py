@@ -25,7 +25,7 @@ from evenhand.serve.folders import ServedFolders
 from evenhand.store.manifest import FILENAME, read_manifest
 from evenhand.store.plain import from_plain
 from evenhand.store.runs import RESULTS
-from evenhand.store.writing import REPLACED, UNFINISHED
+from evenhand.store.unfinished import REPLACED, UNFINISHED
 
 FRESH_SECONDS = 1.0
 _SHARE_OF_TIME = 10  # a walk that takes long is repeated seldom

@@ -21,7 +21,7 @@ from evenhand.store.manifest import read_manifest
 from evenhand.store.plain import loads
 from evenhand.store.runs import RECORDED, RECORDS, RESULTS
 from evenhand.store.underway import UNDERWAY
-from evenhand.store.writing import UNFINISHED
+from evenhand.store.unfinished import UNFINISHED
 
 _KEPT, _JOURNAL = "kept", "journal"
 _LOCKS = Path("/proc/locks")

@@ -8,13 +8,13 @@ are listed, and emptied when someone withdraws consent.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from evenhand.core.errors import UnknownNameError
-from evenhand.store.writing import REPLACED, UNFINISHED, lock_folder, storing
+from evenhand.files.writing import is_inside, remove
+from evenhand.store.unfinished import REPLACED, UNFINISHED, lock_folder
 
 FOLDER = ".cache"
 
@@ -48,7 +48,7 @@ class Emptied:
 def list_caches(runs: Path | str) -> tuple[Cache, ...]:
     """Every cache and every unfinished run below a folder of runs, sorted by name."""
     root = Path(runs)
-    found = [_measure(path.name, "cache", path) for path in _entries(root / FOLDER)]
+    found = [_measure(path.name, "cache", path) for path in _entries(root / FOLDER) if is_inside(path.parent, root)]
     for path in _unfinished(root):
         lock = lock_folder(path)
         if lock is not None:
@@ -72,8 +72,7 @@ def empty_caches(runs: Path | str, names: Collection[str] | None = None) -> Empt
         if cache.in_use:
             left.append(cache)
             continue
-        with storing(cache.path):
-            shutil.rmtree(cache.path) if cache.path.is_dir() and not cache.path.is_symlink() else cache.path.unlink()
+        remove(cache.path, below=Path(runs))
         removed.append(cache)
     return Emptied(tuple(removed), tuple(left))
 
@@ -85,7 +84,8 @@ def _entries(folder: Path) -> list[Path]:
 def _unfinished(root: Path) -> Iterator[Path]:
     for parent, folders, _ in os.walk(root):
         for name in folders:
-            if name.startswith(".") and (UNFINISHED in name or REPLACED in name):
+            is_hidden = name.startswith(".") and (UNFINISHED in name or REPLACED in name)
+            if is_hidden and not Path(parent, name).is_symlink():
                 yield Path(parent, name)
         folders[:] = [name for name in folders if not name.startswith(".")]
 

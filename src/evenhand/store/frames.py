@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from evenhand.core.errors import OptionError
 from evenhand.core.metric import Direction, Metric, Undefined
 from evenhand.core.records import MISSING, Attribute, Records
 from evenhand.core.results import Results
+from evenhand.files.writing import open_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -94,15 +95,17 @@ def write_frame(frame: pl.DataFrame, form: str, output: Path | None) -> None:
         raise OptionError(f"--format {form!r} is not known: it takes table, {', '.join(FORMATS)}.")
     if form == "csv":
         frame = flat(frame)
-    target: Any = sys.stdout.buffer if output is None else output
-    if form == "csv":
-        frame.write_csv(target)
-    elif form == "jsonl":
-        frame.write_ndjson(target)
-    else:
-        frame.write_parquet(target)
+    writers: dict[str, Callable[[Any], Any]] = {
+        "csv": frame.write_csv,
+        "jsonl": frame.write_ndjson,
+        "parquet": frame.write_parquet,
+    }
     if output is None:
+        writers[form](sys.stdout.buffer)
         sys.stdout.buffer.flush()
+    else:
+        with open_file(output, "wb") as file:
+            writers[form](file)
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:

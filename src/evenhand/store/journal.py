@@ -22,7 +22,7 @@ import numpy as np
 from evenhand.core.errors import RunError
 from evenhand.core.task import Unanswered
 from evenhand.files import inputs
-from evenhand.store.writing import storing, write_whole
+from evenhand.files.writing import storing, write_file
 
 SHARD_ANSWERS = 256
 SHARD_SECONDS = 2.0
@@ -77,7 +77,7 @@ class Journal:
         """Write what is open."""
         if not self._open:
             return
-        write_whole(self.folder / f"shard-{self._next:06d}.msgpack", _encode(self._open))
+        write_file(self.folder / f"shard-{self._next:06d}.msgpack", _encode(self._open))
         self._next += 1
         self._open = []
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from evenhand.core.errors import PredictionError
 from evenhand.core.task import InputFact
 from evenhand.files import inputs
+from evenhand.files.writing import make_folder, remove, write_file
 from evenhand.store.manifest import name_below
-from evenhand.store.writing import storing, write_whole
 
 MOST_BYTES = 64 << 20  # larger submissions are named by their hash and not copied
 
@@ -24,17 +23,13 @@ def store_submission(facts: Sequence[InputFact], submission: Path, folder: Path)
     named = len({fact.path for fact in facts})
     if not files or len(files) < named or sum(fact.size for fact in files.values()) > MOST_BYTES:
         return False
-    with storing(folder):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
+    remove(folder, below=folder.parent)
+    make_folder(folder, below=folder.parent)
     for name, fact in sorted(files.items()):
         source = inputs.read(Path(fact.path), PredictionError, allow_empty=True)
         if source.fact.sha256 != fact.sha256:
             raise PredictionError(
                 f"{fact.path} was changed while it was being evaluated. Evaluate it again when it is finished."
             )
-        target = folder / name
-        with storing(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(target, source.data, flush=False)
+        write_file(folder / name, source.data, below=folder, flush=False)
     return True

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from evenhand.files.writing import remove, write_file
 from evenhand.store.plain import dumps
-from evenhand.store.writing import write_whole
 
 UNDERWAY = "underway.json"
 
 
 def note_underway(folder: Path, *, task: str, model: str, samples: int) -> None:
     """Say in an unfinished run's folder what it will be."""
-    write_whole(folder / UNDERWAY, dumps({"task": task, "model": model, "samples": samples}), flush=False)
+    write_file(folder / UNDERWAY, dumps({"task": task, "model": model, "samples": samples}), flush=False)
 
 
 def forget_underway(folder: Path) -> None:
     """Remove the note, before the run gets its name."""
-    (folder / UNDERWAY).unlink(missing_ok=True)
+    remove(folder / UNDERWAY, below=folder)

@@ -23,7 +23,7 @@ from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files import inputs
-from evenhand.store.writing import storing, write_whole
+from evenhand.files.writing import write_file
 
 BODY_TABLE = "fhibe_downsampled"
 FACE_TABLE = "fhibe_face_crop_align"
@@ -228,9 +228,7 @@ def _read_kept(path: Path) -> Any:
 def _keep(frame: Any, path: Path) -> Any:
     content = io.BytesIO()
     frame.write_parquet(content)
-    with storing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, content.getvalue(), flush=False)
+    write_file(path, content.getvalue(), flush=False)
     return frame
 
 

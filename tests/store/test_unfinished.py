@@ -5,27 +5,28 @@ from pathlib import Path
 import pytest
 
 from evenhand.core.errors import StorageError
-from evenhand.store.writing import claim, lock_folder, unfinished, write_whole
+from evenhand.files.writing import write_file
+from evenhand.store.unfinished import claim, lock_folder, unfinished
 
 
 def test_a_file_replaces_its_predecessor_at_once(tmp_path: Path):
     path = tmp_path / "results.json"
-    write_whole(path, b"old")
-    write_whole(path, b"new")
+    write_file(path, b"old")
+    write_file(path, b"new")
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_file_that_cannot_be_written_leaves_its_predecessor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "results.json"
-    write_whole(path, b"old")
+    write_file(path, b"old")
 
     def refuse(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", refuse)
     with pytest.raises(StorageError, match="The disk is full"):
-        write_whole(path, b"new")
+        write_file(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -94,8 +95,28 @@ def test_an_emptied_claim_is_still_held(tmp_path: Path):
 def test_the_temporary_file_of_a_dead_process_is_not_published(tmp_path: Path):
     dead = claim(tmp_path, "a1b2")
     (dead.folder / "records").mkdir()
-    for name in (".results.json.0123abcd", "records/.part-0000.parquet.89abcdef", "records/.keep"):
+    for name in (".results.0123abcd.partial.json", "records/.part-0000.89abcdef.partial.parquet", "records/.keep"):
         (dead.folder / name).write_text("half")
     dead.release()
     assert claim(tmp_path, "a1b2").publish(tmp_path / "a1b2")
     assert sorted(path.name for path in (tmp_path / "a1b2").rglob("*")) == [".keep", "records"]
+
+
+def test_a_link_planted_as_unfinished_run_is_not_taken_over(tmp_path: Path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / ".a1b2.partial-x").symlink_to(tmp_path / "elsewhere")
+    assert not claim(tmp_path / "runs", "a1b2").adopted
+    assert lock_folder(tmp_path / "runs" / ".a1b2.partial-x") is None
+
+
+def test_links_inside_what_is_taken_over_are_removed(tmp_path: Path):
+    (tmp_path / "elsewhere").mkdir()
+    planted = tmp_path / "runs" / ".a1b2.partial-x"
+    (planted / "deep").mkdir(parents=True)
+    for link in (planted / "records", planted / "deep" / "records"):
+        link.symlink_to(tmp_path / "elsewhere")
+    taken = claim(tmp_path / "runs", "a1b2")
+    assert taken.adopted
+    assert sorted(path.name for path in taken.folder.rglob("*")) == ["deep"]
+    assert (tmp_path / "elsewhere").is_dir()
