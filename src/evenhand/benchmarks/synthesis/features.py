@@ -9,7 +9,6 @@ Arrays are read without running anything.
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +19,8 @@ from numpy.typing import NDArray
 
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.files.inputs import Problem, hash_of, opened, read
+from evenhand.files.arrays import read_npy, read_npz
+from evenhand.files.inputs import Problem, hash_of, read
 
 PICTURES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".gif"})
 """Endings of picture files."""
@@ -132,13 +132,4 @@ def _lines(text: str) -> list[str]:
 
 def load_arrays(path: Path, problem: Problem) -> Array | Mapping[str, Array]:
     """The array of a `.npy` file, or the arrays of an `.npz` by name; nothing in it is run."""
-    with opened(path, problem) as file:
-        try:
-            loaded = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return loaded
-            return {name: loaded[name] for name in loaded.files}
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-            raise problem(
-                f"{path}: damaged, or not a file of plain arrays ({error}). Write it with numpy.savez."
-            ) from None
+    return read_npz(path, problem) if path.suffix == ".npz" else read_npy(path, problem)

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.benchmarks.synthesis.features import load_arrays
-from evenhand.core.errors import DataError, ModelError
+from evenhand.core.errors import DataError
 from evenhand.core.records import Array
+from evenhand.files.pickles import load_plain, named_arrays
 
 COLUMNS = 85
 """Camera 3, pose 72, shape 10, in that order."""
@@ -76,12 +77,7 @@ def _arrays(folder: Path, stem: str) -> tuple[Path, Mapping[str, Array]] | None:
     """The arrays of `stem` in whichever form is there; a bare array has the key ""."""
     pickled = folder / f"{stem}.pkl"
     if pickled.exists():
-        from evenhand.instruments.arrays import pickled_arrays
-
-        try:
-            return pickled, pickled_arrays(pickled, encoding="latin1")
-        except ModelError as error:
-            raise DataError(f"{error} It is the file of body parameters of a video.") from None
+        return pickled, dict(named_arrays(load_plain(pickled)))
     for suffix in (".npz", ".npy"):
         path = folder / f"{stem}{suffix}"
         if path.exists():

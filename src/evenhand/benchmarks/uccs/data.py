@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -131,9 +131,9 @@ def read_exclusion(path: Path) -> Exclusion:
     path = Path(path)
     source = read(path, allow_empty=True)
     if path.suffix in (".pickle", ".pkl"):
-        from evenhand.benchmarks.uccs.legacy import ids_of, load_plain
+        from evenhand.files.pickles import load_plain
 
-        return Exclusion(ids_of(load_plain(source.data, path), path), source.fact)
+        return Exclusion(_ids_of(load_plain(path, data=source.data), path), source.fact)
     ids: list[int] = []
     for number, line in enumerate(source.text().split("\n"), 1):
         text = line.strip()
@@ -292,3 +292,14 @@ def _extra_columns(others: Mapping[str, pl.Series], order: Array, image: Array, 
         agree = bool((of_image[image] == of_face).all())
         found[name.lower()] = ExtraColumn(levels, of_face, of_image if agree else None)
     return found
+
+
+def _ids_of(value: Any, path: Path) -> Array:
+    """Whole numbers from what an exclusion list held: a list, tuple, set or array."""
+    if not isinstance(value, list | tuple | set | frozenset | np.ndarray):
+        raise DataError(f"{path} holds a {type(value).__name__}; an exclusion list is a list of face ids.")
+    try:
+        ids = sorted(value) if isinstance(value, set | frozenset) else list(value)
+        return np.array([int(face) for face in ids], dtype=np.int64)
+    except (TypeError, ValueError):
+        raise DataError(f"{path} has an entry that is no face id; ids are whole numbers.") from None

@@ -22,11 +22,12 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.benchmarks.uccs.data import subject_name
-from evenhand.benchmarks.uccs.legacy import load_plain, save_plain
-from evenhand.core.errors import DataError, MissingExtraError, PredictionError
+from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Array, blocks
 from evenhand.core.task import InputFact
+from evenhand.files.arrays import read_npy, read_npz, read_safetensors
 from evenhand.files.inputs import Problem, opened, read
+from evenhand.files.pickles import load_plain, save_plain
 
 SUFFIXES = (".npz", ".safetensors", ".pth")
 _ROWS_AT_ONCE = 4096
@@ -50,14 +51,14 @@ def load_arrays(path: Path, problem: Problem = DataError) -> tuple[dict[str, Arr
 def arrays_of(data: bytes, path: Path, problem: Problem = DataError, npz: NpzReader | None = None) -> dict[str, Array]:
     """All arrays in the bytes of a store file; nothing in it is executed."""
     if path.suffix == ".safetensors":
-        return _from_safetensors(data, path, problem)
+        return read_safetensors(path, problem, data=data)
     if path.suffix == ".npz":
         try:
             quick = (npz or NpzReader()).arrays(data)
-            return quick if quick is not None else _npz_carefully(data)
+            return quick if quick is not None else read_npz(path, problem, data=data)
         except (ValueError, KeyError, EOFError, zipfile.BadZipFile, struct.error) as error:
             raise problem(f"{path} is no .npz file, or it is damaged: {error}.") from None
-    value = load_plain(data, path, problem)
+    value = load_plain(path, problem, data=data)
     if not isinstance(value, Mapping):
         raise problem(f"{path} holds a {type(value).__name__}; a store is a dictionary of arrays.")
     return {str(name): np.asarray(array) for name, array in value.items()}
@@ -181,12 +182,9 @@ def _rows_of(path: Path, wanted: tuple[str, ...]) -> tuple[Array, dict[str, Arra
     lacking = [entry for entry in wanted if entry not in arrays]
     if lacking:
         raise PredictionError(f"{beside} lacks {', '.join(lacking)}; it has {', '.join(arrays) or 'nothing'}.")
-    try:
-        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise PredictionError(f"{path} does not exist, but {beside.name} does.") from None
-    except ValueError as error:
-        raise PredictionError(f"{path} is no .npy file of numbers: {error}.") from None
+    if not path.exists():
+        raise PredictionError(f"{path} does not exist, but {beside.name} does.")
+    vectors = read_npy(path, PredictionError, mapped=True)
     for entry in wanted:
         if len(arrays[entry]) != len(vectors):
             raise PredictionError(f"{beside}: {len(arrays[entry])} {entry} for {len(vectors)} rows of {path.name}.")
@@ -214,23 +212,6 @@ def _subjects_of_rows(path: Path) -> dict[str, Array]:
     subjects = arrays["subjects"].astype(np.int64)
     every = _embeddings({"embeddings": np.asarray(vectors)}, path)
     return {subject_name(int(subject)): every[subjects == subject] for subject in np.unique(subjects)}
-
-
-def _from_safetensors(data: bytes, path: Path, problem: Problem) -> dict[str, Array]:
-    try:
-        from safetensors import SafetensorError
-        from safetensors.numpy import load
-    except ImportError:
-        raise MissingExtraError("Stores in safetensors form need safetensors", "data") from None
-    try:
-        return dict(load(data))
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise problem(f"{path} is no safetensors file, or it is damaged: {error}.") from None
-
-
-def _npz_carefully(data: bytes) -> dict[str, Array]:
-    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
 
 
 class NpzReader:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import struct
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,50 +11,16 @@ import numpy as np
 import pytest
 import torch
 
-from evenhand.instruments.arrays import frozen_graph_arrays, onnx_arrays, pickled_arrays, torchscript_arrays
+from evenhand.files.pickles import load_plain, named_arrays
 from evenhand.instruments.carriers import fid_network, flax_backbone, flax_heads, installed_file, mtcnn_onnx
 from evenhand.instruments.checkpoints import read_tensors
 from evenhand.instruments.errors import WeightsError
+from evenhand.instruments.graphs import frozen_graph_arrays, onnx_arrays
 
 
 def pickled(path: Path, content: Any, protocol: int = 3) -> Path:
     path.write_bytes(pickle.dumps(content, protocol=protocol))
     return path
-
-
-@pytest.mark.parametrize("protocol", [2, 3, 4])
-def test_nested_dictionaries_of_arrays_are_read(tmp_path: Path, protocol: int) -> None:
-    content = {"net": {"kernel": np.arange(6.0).reshape(2, 3), "bias": np.arange(3, dtype=np.int32)}, "step": 7}
-    arrays = pickled_arrays(pickled(tmp_path / "a.ckpt", content, protocol))
-    assert set(arrays) == {"net/kernel", "net/bias"}
-    assert np.array_equal(arrays["net/kernel"], content["net"]["kernel"])  # type: ignore[index]
-    assert arrays["net/bias"].dtype == np.int32
-
-
-def test_a_fortran_ordered_array_keeps_its_values(tmp_path: Path) -> None:
-    array = np.asfortranarray(np.arange(12.0).reshape(3, 4))
-    assert np.array_equal(pickled_arrays(pickled(tmp_path / "f.ckpt", {"x": array}))["x"], array)
-
-
-class Bomb:
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
-        return (os.mkdir, ("exploded",))
-
-
-def test_a_pickle_that_asks_for_anything_else_is_refused_and_nothing_runs(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(WeightsError, match="mkdir, which is not an array"):
-        pickled_arrays(pickled(tmp_path / "bomb.ckpt", {"x": Bomb()}))
-    assert not Path("exploded").exists()
-
-
-def test_arrays_of_objects_and_damaged_pickles_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(WeightsError, match=r"not one of numbers|not an array"):
-        pickled_arrays(pickled(tmp_path / "objects.ckpt", {"x": np.array([{}, {}], dtype=object)}))
-    cut = tmp_path / "cut.ckpt"
-    cut.write_bytes(pickled(tmp_path / "whole.ckpt", {"x": np.ones(100)}).read_bytes()[:200])
-    with pytest.raises(WeightsError, match=r"cut\.ckpt: damaged"):
-        pickled_arrays(cut)
 
 
 def test_a_torchscript_archive_gives_its_tensors_without_its_code(tmp_path: Path) -> None:
@@ -74,19 +38,8 @@ def test_a_torchscript_archive_gives_its_tensors_without_its_code(tmp_path: Path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch discourages scripting; files of that kind are what we read
         torch.jit.save(torch.jit.script(network), str(tmp_path / "net.pt"))
-    arrays = torchscript_arrays(tmp_path / "net.pt")
+    arrays = dict(named_arrays(load_plain(tmp_path / "net.pt", modules=True), "."))
     assert np.array_equal(arrays["inner.weight"], network.inner.weight.detach().numpy())
-
-
-def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "net.pt"
-    path.write_bytes(b"nothing")
-    with pytest.raises(WeightsError, match="no TorchScript archive"):
-        torchscript_arrays(path)
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("x/readme.txt", "hello")
-    with pytest.raises(WeightsError, match=r"found 0 data\.pkl"):
-        torchscript_arrays(path)
 
 
 def field(number: int, value: bytes | int) -> bytes:

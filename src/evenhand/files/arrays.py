@@ -1,0 +1,211 @@
+"""Arrays out of `.npy`, `.npz` and `.safetensors` files that somebody else wrote.
+
+Only plain numbers and fixed-width texts are read; nothing is unpickled and no header is evaluated. What a header
+promises is compared with the bytes that are there before anything is allocated, archives that would inflate beyond a
+budget are refused, and every fault of a file is one sentence that names it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from evenhand.core.errors import DataError
+from evenhand.core.records import Array
+from evenhand.files.inputs import Problem, opened
+
+BASE_BYTES = 512 << 20  # what any archive may hold once it is inflated
+EXPANSION = 16  # bytes for each byte of the file beyond that
+_HEADER = 1 << 16
+_SAFETENSORS_HEADER = 64 << 20
+
+Choice = Callable[[list[str]], Iterable[str]]  # which of the arrays that are there
+
+
+class ArrayHeader(NamedTuple):
+    """What the beginning of a `.npy` file says, and where its numbers start."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    fortran: bool
+    offset: int
+
+    @property
+    def bytes(self) -> int:
+        """The length of the numbers."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+class _DamagedError(Exception):
+    """What is wrong with a file, without its name."""
+
+
+def read_npy(path: Path, problem: Problem = DataError, *, data: bytes | None = None, mapped: bool = False) -> Array:
+    """The array of a `.npy` file, or of `data` that was read from it; `mapped`, without reading the numbers.
+
+    >>> stream = io.BytesIO()
+    >>> np.save(stream, np.eye(2))
+    >>> read_npy(Path("a.npy"), data=stream.getvalue()).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    with _faults(path, ".npy file", problem), _stream(path, data, problem) as stream:
+        header = npy_header(stream)
+        size = stream.seek(0, io.SEEK_END)
+        if header.offset + header.bytes > size:
+            raise _DamagedError(f"its header promises {header.bytes:,} bytes, {size - header.offset:,} are there")
+        order: Any = "F" if header.fortran else "C"
+        if mapped and data is None and header.bytes:
+            return np.memmap(path, header.dtype, "r", header.offset, header.shape, order)
+        stream.seek(header.offset)
+        return _array(stream.read(header.bytes), header)
+
+
+def read_npz(
+    path: Path, problem: Problem = DataError, *, data: bytes | None = None, choose: Choice | None = None
+) -> dict[str, Array]:
+    """The arrays of an `.npz` file by name; `choose` picks among the names that are there."""
+    with _faults(path, ".npz file", problem), _stream(path, data, problem) as stream:
+        size = stream.seek(0, io.SEEK_END)
+        left = BASE_BYTES + EXPANSION * size
+        arrays: dict[str, Array] = {}
+        with zipfile.ZipFile(stream) as archive:
+            members = {name.removesuffix(".npy"): name for name in archive.namelist() if name.endswith(".npy")}
+            for name in members if choose is None else choose(list(members)):
+                left -= archive.getinfo(members[name]).file_size
+                if left < 0:
+                    raise _DamagedError(
+                        f"inflated it would be larger than {BASE_BYTES + EXPANSION * size >> 20:,} MB, "
+                        f"{EXPANSION} times its size and more; save it with numpy.savez, uncompressed"
+                    )
+                member = archive.read(members[name])
+                header = npy_header(io.BytesIO(member[: _HEADER + 12]))
+                if header.offset + header.bytes > len(member):
+                    raise _DamagedError(f"{name!r} promises {header.bytes:,} bytes of numbers and has fewer")
+                arrays[name] = _array(memoryview(member)[header.offset : header.offset + header.bytes], header)
+        return arrays
+
+
+_SAFETENSORS = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
+}  # fmt: skip
+
+
+def read_safetensors(
+    path: Path, problem: Problem = DataError, *, data: bytes | None = None, choose: Choice | None = None
+) -> dict[str, Array]:
+    """The arrays of a safetensors file by name; `choose` picks among the names. bfloat16 becomes single precision."""
+    with _faults(path, "safetensors file", problem), _stream(path, data, problem) as stream:
+        size = stream.seek(0, io.SEEK_END)
+        stream.seek(0)
+        length = int.from_bytes(stream.read(8), "little")
+        if size < 8 or length > min(size - 8, _SAFETENSORS_HEADER):
+            raise _DamagedError(f"its header would have {length:,} bytes, the file has {size:,}")
+        entries = json.loads(stream.read(length))
+        if not isinstance(entries, dict):
+            raise _DamagedError("its header is no table of arrays")
+        names = [name for name in entries if name != "__metadata__"]
+        arrays: dict[str, Array] = {}
+        left = BASE_BYTES + EXPANSION * size
+        for name in names if choose is None else choose(names):
+            start, stop, shape, kind = _safetensors_entry(name, entries[name], size - 8 - length)
+            left -= stop - start
+            if left < 0:
+                raise _DamagedError("its arrays overlap many times over")
+            stream.seek(8 + length + start)
+            values = np.frombuffer(stream.read(stop - start), _SAFETENSORS[kind]).reshape(shape)
+            arrays[name] = (values.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else values
+        return arrays
+
+
+def _safetensors_entry(name: str, entry: Any, size: int) -> tuple[int, int, tuple[int, ...], str]:
+    try:
+        kind, shape, (start, stop) = entry["dtype"], entry["shape"], entry["data_offsets"]
+        whole = all(isinstance(value, int) and 0 <= value < 1 << 62 for value in (*shape, start, stop))
+    except (TypeError, KeyError, ValueError):
+        raise _DamagedError(f"the entry {name!r} lacks its type, shape or place") from None
+    if kind not in _SAFETENSORS:
+        raise _DamagedError(f"{name!r} has the number type {kind!r}; known: {', '.join(_SAFETENSORS)}")
+    if not whole or stop < start or stop > size:
+        raise _DamagedError(f"the entry {name!r} lies outside the file")
+    if math.prod(shape) * np.dtype(_SAFETENSORS[kind]).itemsize != stop - start:
+        raise _DamagedError(f"{name!r} has {stop - start:,} bytes, which is not its shape {tuple(shape)}")
+    return start, stop, tuple(shape), kind
+
+
+_ENTRY = re.compile(r"\s*'(descr|fortran_order|shape)'\s*:\s*(?:'([^']{1,20})'|(True|False)|\(([\d\sL,-]*)\))\s*,?")
+
+
+def npy_header(stream: BinaryIO) -> ArrayHeader:
+    """The header at the beginning of a `.npy` stream; its dictionary is matched, never evaluated."""
+    stream.seek(0)
+    opening = stream.read(8)
+    if opening[:6] != b"\x93NUMPY" or len(opening) < 8:
+        raise _DamagedError("it does not begin like a NumPy array")
+    width = 2 if opening[6] == 1 else 4
+    length = int.from_bytes(stream.read(width), "little")
+    if opening[6] not in (1, 2, 3) or length > _HEADER:
+        raise _DamagedError(f"its header has version {opening[6]} and {length:,} bytes")
+    text = stream.read(length).decode("latin-1").strip()
+    entries, place = {}, 1
+    while match := _ENTRY.match(text, place):
+        entries[match[1]] = match[2] or match[3] or match[4] or ""
+        place = match.end()
+    if set(entries) != {"descr", "fortran_order", "shape"} or text[:1] != "{" or text[place:].strip() != "}":
+        raise _DamagedError(f"its header is no description of plain numbers: {text[:80]!r}")
+    sides = [side.strip().removesuffix("L") for side in entries["shape"].split(",") if side.strip()]
+    if not all(side.isdigit() and len(side) < 19 for side in sides) or len(sides) > 32:
+        raise _DamagedError(f"it has the shape ({entries['shape']})")
+    kind = entries["descr"].lstrip("<>|=")
+    if not re.fullmatch(r"b1|[iu][1248]|f[248]|c(8|16)|[SU]\d{1,6}|[mM]8(\[\d{0,3}[a-z]{1,2}\])?", kind):
+        raise _DamagedError(f"it holds {entries['descr']!r}, neither numbers nor texts")
+    shape = tuple(map(int, sides))
+    return ArrayHeader(shape, np.dtype(entries["descr"]), entries["fortran_order"] == "True", 8 + width + length)
+
+
+def _array(data: bytes | memoryview, header: ArrayHeader) -> Array:
+    if len(data) < header.bytes:
+        raise _DamagedError("it ends in the middle of its numbers")
+    if not header.bytes:
+        return np.zeros(header.shape, header.dtype)
+    return np.frombuffer(data, header.dtype).reshape(header.shape, order="F" if header.fortran else "C")
+
+
+def _stream(path: Path, data: bytes | None, problem: Problem) -> Any:
+    return opened(path, problem) if data is None else io.BytesIO(data)
+
+
+_FAULTS = (
+    _DamagedError,
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    RuntimeError,  # also of recursion, encrypted members and unknown compressions
+    TypeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+@contextmanager
+def _faults(path: Path, what: str, problem: Problem) -> Iterator[None]:
+    """Turns whatever a damaged file provokes into one sentence with its name."""
+    try:
+        yield
+    except _FAULTS as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise problem(f"{path} is no {what} that can be read: {reason}.") from None

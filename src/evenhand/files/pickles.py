@@ -1,0 +1,566 @@
+"""Arrays and plain values out of pickles and torch files, without running anything that they say.
+
+A pickle (`.pkl`, `.pth`, `.pt`, `.bin`) is a program for a small stack machine, and the usual loaders let it call any
+function. `load_plain` is another machine: it knows the instructions that build numbers, texts and containers, and a
+dozen names, each of which stands for a step of building an array that is written out below. A name in the file is
+never looked up in a Python module, so there is nothing that a file could execute; whatever it asks for beyond this
+list is refused by name.
+
+Every step is charged to a budget of memory and instructions that grows with the size of the file. Containers that hold
+each other many times over, tensors that repeat one number, archives that inflate and structures that are nested
+hundreds deep are refused before they are built.
+
+`save_plain` writes a dictionary of arrays as `torch.save` would.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import math
+import pickle
+import pickletools
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from evenhand.core.errors import DataError
+from evenhand.core.records import Array
+from evenhand.files.inputs import Problem, opened
+
+BASE_BYTES = 128 << 20  # what any file may need
+EXPANSION = 16  # bytes of memory for each byte of the file beyond that
+INSTRUCTIONS = 3_000_000
+DEPTH = 200
+_VALUES_AT_MOST = 3_000_000  # entries of all containers, counted each time that they are met
+
+_TORCH_MAGIC = 0x1950A86A20F9469CFC6C  # opens the files of torch before 1.6
+_STORAGES = {
+    "DoubleStorage": "<f8",
+    "FloatStorage": "<f4",
+    "HalfStorage": "<f2",
+    "BFloat16Storage": "<u2",  # widened to single precision where a tensor is made
+    "LongStorage": "<i8",
+    "IntStorage": "<i4",
+    "ShortStorage": "<i2",
+    "CharStorage": "|i1",
+    "ByteStorage": "|u1",
+    "BoolStorage": "|b1",
+}
+
+
+def load_plain(path: Path, problem: Problem = DataError, *, data: bytes | None = None, modules: bool = False) -> Any:
+    """The arrays and plain values of a pickle, or of a file that `torch.save` wrote.
+
+    Texts of Python 2 are read as Latin-1. With `modules`, the modules of a TorchScript archive are read as
+    dictionaries of what they hold. `data` is the content of the file when it was read already. Raises `problem` when
+    the file is damaged, too large once read, or asks for anything that is not on the list.
+
+    >>> load_plain(Path("store.pth"), data=save_plain({"bboxes": np.zeros((2, 4))}))["bboxes"].shape
+    (2, 4)
+    """
+    try:
+        with io.BytesIO(data) if data is not None else opened(path, problem) as stream:
+            size = stream.seek(0, io.SEEK_END)
+            stream.seek(0)
+            return _load(stream, Budget(BASE_BYTES + EXPANSION * size, INSTRUCTIONS), modules=modules)
+    except RefusedError as refused:
+        raise problem(
+            f"{path} asks for {refused}, which no file of arrays needs. Nothing was executed. "
+            "Convert the file with a program that you trust, for instance to .npz."
+        ) from None
+    except BudgetError as exceeded:
+        raise problem(f"{path}: {exceeded}. Nothing was executed; the file was not read.") from None
+    except OSError as error:
+        raise problem(f"{path} can't be read ({error.strerror or error}).") from None
+    except _DAMAGE as error:
+        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise problem(f"{path} is no pickle of arrays, or it is damaged: {reason}.") from None
+
+
+def named_arrays(value: Any, joint: str = "/", prefix: str = "") -> Iterator[tuple[str, Array]]:
+    """Every array in nested dictionaries with the keys that lead to it; a bare array has the key "".
+
+    >>> [name for name, _ in named_arrays({"net": {"kernel": np.zeros(3)}, "step": 7})]
+    ['net/kernel']
+    """
+    if isinstance(value, np.ndarray):
+        yield prefix, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from named_arrays(inner, joint, f"{prefix}{joint}{key}" if prefix else str(key))
+
+
+def save_plain(arrays: Mapping[str, Array]) -> bytes:
+    """The bytes of a `.pth` file with a dictionary of arrays, in the published form."""
+    stream = pickle.dumps({name: np.ascontiguousarray(array) for name, array in arrays.items()}, protocol=2)
+    stream = stream.replace(b"cnumpy._core.", b"cnumpy.core.")  # older releases of NumPy can read it too
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in (("data.pkl", stream), ("byteorder", b"little"), ("version", b"3\n")):
+            archive.writestr(zipfile.ZipInfo(f"archive/{name}", date_time=(1980, 1, 1, 0, 0, 0)), content)
+    return out.getvalue()
+
+
+class RefusedError(Exception):
+    """Something that is not on the list of what a file of arrays needs."""
+
+
+class BudgetError(Exception):
+    """More memory, more instructions or deeper nesting than a file of this size may ask for."""
+
+
+class Budget:
+    """Memory and instructions that are left for reading one file."""
+
+    def __init__(self, memory: int, instructions: int) -> None:
+        self.memory, self.instructions = memory, instructions
+        self._allowed = memory
+
+    def spend(self, count: int) -> None:
+        """Charge `count` bytes before they are allocated."""
+        self.memory -= count
+        if self.memory < 0:
+            raise BudgetError(f"reading it would need more than {self._allowed >> 20:,} MB of memory")
+
+    def step(self) -> None:
+        """Charge one instruction."""
+        self.instructions -= 1
+        if self.instructions < 0:
+            raise BudgetError(f"it has more than {INSTRUCTIONS:,} instructions")
+
+
+_DAMAGE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    EOFError,
+    ArithmeticError,
+    RecursionError,
+    NotImplementedError,
+    RuntimeError,
+    AttributeError,
+    MemoryError,
+    zipfile.BadZipFile,
+)
+
+
+class _Name(NamedTuple):
+    """A name in the file: a value like any other, looked up nowhere."""
+
+    module: str
+    name: str
+
+
+class _Unfinished:
+    """An array, a dtype or a TorchScript module between its construction and its state."""
+
+    def __init__(self, value: Any = None, *, module: bool = False) -> None:
+        self.value, self.module = value, module
+
+
+@dataclass
+class _Storage:
+    """The numbers that tensors share; in files of torch before 1.6 they come after the tensors."""
+
+    kind: str
+    count: int
+    values: Array | None = None
+
+
+class _Tensor(NamedTuple):
+    storage: _Storage
+    offset: int
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+
+
+_Fetch = Callable[[str, _Storage], None]
+
+
+def _load(stream: BinaryIO, budget: Budget, *, modules: bool) -> Any:
+    opening = stream.read(2)
+    stream.seek(0)
+    if opening == b"PK":
+        return _from_archive(stream, budget, modules=modules)
+    machine = _Machine(budget, modules=modules)
+    value = machine.run(stream)
+    if isinstance(value, int) and value == _TORCH_MAGIC:
+        machine.run(stream)  # the protocol
+        machine.run(stream)  # the machine that wrote it
+        machine.storages = {}
+        value = machine.run(stream)
+        _read_storages(stream, machine, budget)
+    return _Resolver(budget).resolve(value)
+
+
+def _from_archive(stream: BinaryIO, budget: Budget, *, modules: bool) -> Any:
+    with zipfile.ZipFile(stream) as archive:
+        names = [name for name in archive.namelist() if name.endswith("data.pkl")]
+        if len(names) != 1:
+            raise ValueError(f"the archive has {len(names)} data.pkl, expected one")
+        root = names[0][: -len("data.pkl")]
+        budget.spend(archive.getinfo(names[0]).file_size)
+        machine = _Machine(budget, modules=modules)
+        machine.storages = {}
+        value = machine.run(io.BytesIO(archive.read(names[0])))
+        for key, storage in machine.storages.items():
+            _fill(storage, archive, f"{root}data/{key}", budget)
+        return _Resolver(budget).resolve(value)
+
+
+def _fill(storage: _Storage, archive: zipfile.ZipFile, name: str, budget: Budget) -> None:
+    """Read a storage out of the archive, once the archive's own figures say that it fits."""
+    dtype = np.dtype(_STORAGES[storage.kind])
+    if archive.getinfo(name).file_size != storage.count * dtype.itemsize:
+        raise ValueError(f"a storage of {archive.getinfo(name).file_size:,} bytes where {storage.count:,} numbers are")
+    budget.spend(storage.count * dtype.itemsize)
+    storage.values = np.empty(storage.count, dtype)
+    with archive.open(name) as member:
+        _read_exactly(member, storage.values)
+
+
+def _read_storages(stream: BinaryIO, machine: _Machine, budget: Budget) -> None:
+    """The storages of a torch file before 1.6: a list of keys, then for each its count and its numbers."""
+    for key in _Resolver(budget).resolve(machine.run(stream)):
+        storage = (machine.storages or {})[str(key)]
+        count = int.from_bytes(stream.read(8), "little", signed=True)
+        if count != storage.count:
+            raise ValueError(f"a storage of {count} numbers where {storage.count} were announced")
+        budget.spend(count * np.dtype(_STORAGES[storage.kind]).itemsize)
+        storage.values = np.empty(count, _STORAGES[storage.kind])
+        _read_exactly(stream, storage.values)
+
+
+def _read_exactly(stream: Any, values: Array) -> None:
+    view = memoryview(values.view(np.uint8).data) if values.size else memoryview(b"")
+    done = 0
+    while done < len(view):
+        count = stream.readinto(view[done:])
+        if not count:
+            raise ValueError("it ends in the middle of an array")
+        done += count
+
+
+_OPCODES = {opcode.code: opcode for opcode in pickletools.opcodes}
+_MARK = object()
+_VALUES = frozenset(
+    {"INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING", "BINSTRING"}
+    | {"SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES"}
+    | {"BINBYTES8", "BYTEARRAY8"}
+)
+_FIXED: Mapping[str, Callable[[], Any]] = {
+    "NONE": lambda: None,
+    "NEWTRUE": lambda: True,
+    "NEWFALSE": lambda: False,
+    "EMPTY_DICT": dict,
+    "EMPTY_LIST": list,
+    "EMPTY_TUPLE": tuple,
+    "EMPTY_SET": set,
+}
+_CONTAINER_BYTES = {"EMPTY_DICT": 64, "EMPTY_LIST": 56, "EMPTY_SET": 216, "FROZENSET": 216, "DICT": 64, "LIST": 56}
+
+
+class _Machine:
+    """A stack, a memo, and the instructions that build plain values."""
+
+    def __init__(self, budget: Budget, *, modules: bool) -> None:
+        self.stack: list[Any] = []
+        self.storages: dict[str, _Storage] | None = None
+        self._memo: dict[int, Any] = {}
+        self._budget, self._modules = budget, modules
+
+    def run(self, stream: BinaryIO) -> Any:
+        """What one program leaves on the stack."""
+        self.stack, self._memo = [], {}
+        while code := stream.read(1):
+            self._budget.step()
+            instruction = _OPCODES.get(code.decode("latin-1"))
+            if instruction is None:
+                raise ValueError(f"there is no instruction {code!r}")
+            if instruction.name == "STOP":
+                return self.stack.pop()
+            self._step(instruction.name, _argument(instruction, stream))
+        raise ValueError("the stream ends early")
+
+    def _step(self, name: str, argument: Any) -> None:
+        """Carry out one instruction."""
+        self._budget.spend(_CONTAINER_BYTES.get(name, 8))
+        if name in _VALUES:
+            self.stack.append(argument)
+        elif name in _FIXED:
+            self.stack.append(_FIXED[name]())
+        elif name in ("PROTO", "FRAME"):
+            pass
+        elif name == "MARK":
+            self.stack.append(_MARK)
+        elif name in ("PUT", "BINPUT", "LONG_BINPUT"):
+            self._memo[int(argument)] = self.stack[-1]
+        elif name == "MEMOIZE":
+            self._memo[len(self._memo)] = self.stack[-1]
+        elif name in ("GET", "BINGET", "LONG_BINGET"):
+            self.stack.append(self._memo[int(argument)])
+        else:
+            self._build(name, argument)
+
+    def _build(self, name: str, argument: Any) -> None:
+        stack = self.stack
+        if name in ("TUPLE1", "TUPLE2", "TUPLE3"):
+            stack.append(tuple(self._last(int(name[-1]))))
+        elif name == "TUPLE":
+            stack.append(tuple(self._marked()))
+        elif name == "LIST":
+            stack.append(self._marked())
+        elif name == "FROZENSET":
+            stack.append(set(map(_key, self._marked())))
+        elif name == "DICT":
+            stack.append(_dict_of(self._marked()))
+        elif name in ("SETITEM", "SETITEMS"):
+            items = self._marked() if name == "SETITEMS" else self._last(2)
+            _expect(stack[-1], dict).update(_dict_of(items))
+        elif name in ("APPEND", "APPENDS"):
+            items = self._marked() if name == "APPENDS" else self._last(1)
+            _expect(stack[-1], list).extend(items)
+        elif name == "ADDITEMS":
+            items = self._marked()
+            _expect(stack[-1], set).update(map(_key, items))
+        elif name == "POP":
+            stack.pop()
+        elif name == "GLOBAL":
+            module, _, attribute = str(argument).partition(" ")
+            stack.append(_Name(module, attribute))
+        elif name == "STACK_GLOBAL":
+            module, attribute = self._last(2)
+            stack.append(_Name(_expect(module, str), _expect(attribute, str)))
+        elif name == "REDUCE":
+            called, arguments = self._last(2)
+            stack.append(_construct(called, _expect(arguments, tuple)))
+        elif name == "NEWOBJ":
+            called, _ = self._last(2)
+            stack.append(self._module(called))
+        elif name == "BUILD":
+            (state,) = self._last(1)
+            _complete(stack[-1], state)
+        elif name == "BINPERSID":
+            stack.append(self._stored(*self._last(1)))
+        else:
+            raise RefusedError(f"the instruction {name}")
+
+    def _last(self, count: int) -> list[Any]:
+        taken = self.stack[-count:]
+        if len(taken) < count or any(item is _MARK for item in taken):
+            raise ValueError("an instruction lacks its arguments")
+        del self.stack[-count:]
+        return taken
+
+    def _marked(self) -> list[Any]:
+        place = len(self.stack) - 1
+        while place >= 0 and self.stack[place] is not _MARK:
+            place -= 1
+        if place < 0:
+            raise ValueError("an instruction lacks its mark")
+        taken = self.stack[place + 1 :]
+        del self.stack[place:]
+        return taken
+
+    def _module(self, called: Any) -> _Unfinished:
+        if not (self._modules and isinstance(called, _Name) and called.module.startswith("__torch__")):
+            raise RefusedError(f"an object of class {_written(called)}")
+        return _Unfinished({}, module=True)
+
+    def _stored(self, key: Any) -> _Storage:
+        if self.storages is None or not isinstance(key, tuple) or len(key) not in (5, 6) or key[0] != "storage":
+            raise RefusedError("something outside the file")
+        _, kind, name, _, count = key[:5]
+        if not isinstance(kind, _Name) or kind.module != "torch" or kind.name not in _STORAGES:
+            raise RefusedError(f"a storage of {_written(kind)}")
+        if len(key) == 6 and key[5] is not None:
+            raise RefusedError("a storage that is a view of another")
+        wanted = _Storage(kind.name, _count(count))
+        known = self.storages.setdefault(str(_expect(name, str | int)), wanted)
+        if (known.kind, known.count) != (wanted.kind, wanted.count):
+            raise ValueError(f"two storages are called {name!r}")
+        return known
+
+
+def _argument(instruction: Any, stream: BinaryIO) -> Any:
+    if instruction.name == "STRING":  # Python 2 wrote bytes as quoted text; its reader here would insist on ASCII
+        line = stream.readline().strip()
+        if len(line) < 2 or line[:1] != line[-1:] or line[:1] not in (b"'", b'"'):
+            raise ValueError("a text without its quotes")
+        return codecs.escape_decode(line[1:-1])[0].decode("latin-1")
+    return instruction.arg.reader(stream) if instruction.arg is not None else None
+
+
+def _construct(called: Any, arguments: tuple[Any, ...]) -> Any:
+    """The steps of building an array that a file may ask for, by name."""
+    if not isinstance(called, _Name):
+        raise RefusedError("a call of something that is no name")
+    module, name = called.module.replace("numpy._core", "numpy.core"), called.name
+    match module, name:
+        case ("numpy.core.multiarray", "_reconstruct"):
+            if arguments[0] != ("numpy", "ndarray"):
+                raise RefusedError(f"an array of class {_written(arguments[0])}")
+            return _Unfinished()
+        case ("numpy", "dtype"):
+            return _Unfinished(_number_type(arguments[0]))
+        case ("numpy.core.multiarray", "scalar"):
+            return np.frombuffer(_bytes(arguments[1]), dtype=_expect(arguments[0], _Unfinished).value)[0].item()
+        case ("numpy.core.numeric", "_frombuffer"):
+            data, dtype, shape, order = arguments
+            values = np.frombuffer(_bytes(data), dtype=_expect(dtype, _Unfinished).value)
+            return values.reshape(_shape(shape), order=order).copy()
+        case ("_codecs", "encode"):
+            if arguments[1:] not in (("latin1",), ("latin-1",)):
+                raise ValueError("bytes in an unexpected encoding")
+            return _expect(arguments[0], str).encode("latin1")
+        case ("torch._utils", "_rebuild_tensor_v2" | "_rebuild_tensor"):
+            storage, offset, size, stride = arguments[:4]
+            return _Tensor(_expect(storage, _Storage), _count(offset), _shape(size), _shape(stride))
+        case ("torch._utils", "_rebuild_parameter"):
+            return _expect(arguments[0], _Tensor)
+        case ("torch.jit._pickle", "build_intlist"):
+            return list(_expect(arguments[0], list))
+        case ("collections", "OrderedDict") | ("builtins" | "__builtin__", "dict"):
+            return dict(map(_pair, _expect(arguments[0], list | tuple))) if arguments else {}
+        case ("builtins" | "__builtin__", "set" | "frozenset"):
+            return set(map(_key, _expect(arguments[0], list | tuple))) if arguments else set()
+        case ("builtins" | "__builtin__", "list" | "tuple"):
+            return list(_expect(arguments[0], list | tuple)) if arguments else []
+        case ("builtins" | "__builtin__", "bytearray" | "bytes"):
+            return b"" if not arguments else _bytes(arguments[0])
+        case _:
+            raise RefusedError(_written(called))
+
+
+def _complete(target: Any, state: Any) -> None:
+    """Give an array its shape, type and bytes, a type its byte order, a module what it holds."""
+    if isinstance(target, dict) and isinstance(state, dict):
+        return  # torch puts the versions of modules beside a state dictionary
+    if not isinstance(target, _Unfinished):
+        raise RefusedError("an object with a state of its own")
+    if target.module:
+        target.value = _expect(state, dict)
+    elif isinstance(target.value, np.dtype):
+        order = _expect(state, tuple)[1]
+        if order not in ("<", ">", "|", "="):
+            raise ValueError("a number type without byte order")
+        target.value = target.value.newbyteorder(order) if order != "|" else target.value
+    else:
+        _, shape, dtype, fortran, data = _expect(state, tuple)
+        values = np.frombuffer(_bytes(data), dtype=_expect(dtype, _Unfinished).value)
+        target.value = values.reshape(_shape(shape), order="F" if fortran else "C").copy()
+
+
+class _Resolver:
+    """Puts finished arrays in place, each shared value once, and counts what a reader of the result would meet."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._done: dict[int, tuple[Any, int, Any]] = {}  # by identity: result, values met, the original (kept alive)
+
+    def resolve(self, value: Any) -> Any:
+        """The value with every array in its final form."""
+        return self._resolve(value, 0)[0]
+
+    def _resolve(self, value: Any, depth: int) -> tuple[Any, int]:
+        if not isinstance(value, dict | list | tuple | _Unfinished):
+            if value is _MARK:
+                raise ValueError("a mark is left where a value should be")
+            if isinstance(value, _Storage):
+                raise RefusedError("a storage without a tensor")
+            return value, 1
+        known = self._done.get(id(value))
+        if known is None:
+            if depth > DEPTH:
+                raise BudgetError(f"its values are nested more than {DEPTH} deep")
+            self._done[id(value)] = (None, _VALUES_AT_MOST, value)  # a container inside itself is never done
+            known = self._done[id(value)] = (*self._built(value, depth), value)
+        if known[1] >= _VALUES_AT_MOST:
+            raise BudgetError(f"it holds more than {_VALUES_AT_MOST:,} values, counted each time that they are used")
+        return known[0], known[1]
+
+    def _built(self, value: Any, depth: int) -> tuple[Any, int]:
+        if isinstance(value, _Unfinished):
+            if isinstance(value.value, np.dtype):
+                raise RefusedError("a number type without an array")
+            return self._resolve(value.value, depth + 1) if value.module else (value.value, 1)
+        if isinstance(value, _Tensor):
+            return _strided(value, self._budget), 1
+        if isinstance(value, _Name):
+            raise RefusedError(f"the name {_written(value)}")
+        inner = [self._resolve(item, depth + 1) for item in (value.values() if isinstance(value, dict) else value)]
+        count = 1 + sum(met for _, met in inner)
+        items = [item for item, _ in inner]
+        return (dict(zip(value, items, strict=True)) if isinstance(value, dict) else type(value)(items)), count
+
+
+def _strided(tensor: _Tensor, budget: Budget) -> Array:
+    storage, offset, size, stride = tensor
+    values = storage.values
+    if values is None or len(size) != len(stride):
+        raise ValueError("a tensor without its numbers")
+    if 0 in size:
+        return np.zeros(size, values.dtype)
+    if offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True)) >= len(values):
+        raise ValueError("a tensor beyond its storage")
+    steps = [step * values.itemsize for step in stride]
+    view = np.lib.stride_tricks.as_strided(values[offset:], size, steps)
+    if storage.kind == "BFloat16Storage":
+        budget.spend(math.prod(size) * 8)
+        return (view.astype(np.uint32) << 16).view(np.float32)
+    if view.flags.c_contiguous:
+        return view
+    budget.spend(math.prod(size) * values.itemsize)
+    return view.copy()
+
+
+def _number_type(text: Any) -> np.dtype[Any]:
+    dtype = np.dtype(str(text)) if str(text)[:1] in "<>|=?biufSU" else None
+    if dtype is None or dtype.hasobject or dtype.kind not in "biufSU":
+        raise RefusedError(f"an array of type {text!r}")
+    return dtype
+
+
+def _dict_of(items: list[Any]) -> dict[Any, Any]:
+    return dict(zip(map(_key, items[::2]), items[1::2], strict=True))
+
+
+def _pair(item: Any) -> tuple[Any, Any]:
+    key, value = _expect(item, list | tuple)
+    return _key(key), value
+
+
+def _key(value: Any) -> Any:
+    """A key of a dictionary or a member of a set: hashing nested tuples takes time that a file must not choose."""
+    if isinstance(value, _Unfinished):
+        raise ValueError("an array as a key")
+    return _expect(value, str | int | float | bytes | None)
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return tuple(map(_count, _expect(value, tuple | list)))
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or not 0 <= value < 1 << 62:
+        raise ValueError("a size that is negative or no whole number")
+    return value
+
+
+def _bytes(value: Any) -> bytes:
+    return value.encode("latin1") if isinstance(value, str) else bytes(_expect(value, (bytes, bytearray)))
+
+
+def _expect(value: Any, kind: Any) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"a {type(value).__name__.lstrip('_').lower()} in the wrong place")
+    return value
+
+
+def _written(value: Any) -> str:
+    return f"{value.module}.{value.name}" if isinstance(value, _Name) else type(value).__name__
