@@ -24,6 +24,7 @@ from evenhand.store.runs import Run
 
 if TYPE_CHECKING:
     from evenhand.stats.comparison import Comparison
+    from evenhand.stats.settings import Settings
 
 PathLike = str | Path
 
@@ -37,11 +38,7 @@ def evaluate(
     options: Mapping[str, Any] | None = None,
     by: Sequence[str] | None = None,
     depth: int = 2,
-    draws: int = 2000,
-    permutations: int = 2000,
-    set_permutations: int = 0,
-    margin: float | None = None,
-    seed: int = 0,
+    settings: Settings | Mapping[str, Any] | PathLike | None = None,
     engine: str | Engine = "serial",
     runs: PathLike | None = None,
     rows: Literal["auto", "none", "all"] = "auto",
@@ -50,10 +47,12 @@ def evaluate(
     device: str = "cpu",
     progress: Callable[[int, int | None, str], None] = no_progress,
     warn: Callable[[str], None] = ignore,
+    **changes: Any,
 ) -> Run:
     """Evaluate saved answers: files in, a run with results out.
 
     Without `runs` nothing is written. `by` defaults to the task's own attributes, `()` groups by nothing.
+    `settings` are `Settings`, a mapping or a TOML file; any of them can also be given by name: `draws=500`.
     """
     from evenhand import run
 
@@ -66,11 +65,7 @@ def evaluate(
         options=dict(options or {}),
         by=by,
         depth=depth,
-        draws=draws,
-        permutations=permutations,
-        set_permutations=set_permutations,
-        margin=margin,
-        seed=seed,
+        settings=settings_of(settings, **changes),
         engine=engine_of(engine),
         runs=None if runs is None else Path(runs),
         rows=rows,
@@ -152,11 +147,33 @@ def demo(family: str, folder: PathLike) -> Sequence[Demo]:
     return made(Path(folder))
 
 
-def compare(*runs: Run | PathLike, draws: int = 2000, seed: int = 0, depth: int = 1) -> tuple[Comparison, ...]:
+def settings_of(given: Settings | Mapping[str, Any] | PathLike | None = None, **changes: Any) -> Settings:
+    """Settings from an object, a mapping or a TOML file, with some of them changed by name."""
+    from evenhand.stats.settings import Settings
+
+    if not isinstance(given, (str, Path)):
+        return Settings.make(given, **changes)
+    import tomllib
+
+    from evenhand.files import inputs
+
+    text = inputs.read(Path(given), OptionError).text(OptionError)
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise OptionError(f"{given} is not a TOML file: {error}") from None
+    return Settings.make(document.get("settings", document), **changes)
+
+
+def compare(
+    *runs: Run | PathLike,
+    depth: int = 1,
+    settings: Settings | Mapping[str, Any] | PathLike | None = None,
+    **changes: Any,
+) -> tuple[Comparison, ...]:
     """Two or more runs of one task on the same units: each compared with the first, pair by pair."""
     from evenhand.core.options import parse
     from evenhand.stats.comparison import compare as compare_rows
-    from evenhand.stats.settings import Settings
 
     opened = [run if isinstance(run, Run) else load(run) for run in runs]
     if len(opened) < 2:
@@ -174,10 +191,12 @@ def compare(*runs: Run | PathLike, draws: int = 2000, seed: int = 0, depth: int 
     task = registry.task(first.task)
     metrics = task.metrics(parse(task.options, first.options))
     by = [name for name in first.by if all(name in run.results.by for run in opened)]
-    settings = Settings(draws=draws, permutations=draws, seed=("compare", first.task, str(seed)), unit=task.about.unit)
+    if "draws" in changes:
+        changes.setdefault("permutations", changes["draws"])
+    chosen = settings_of(settings, **changes).for_task(first.task, task.margin, task.about.unit, "compare")
     rows = opened[0].records()
     return tuple(
-        compare_rows(rows, other.records(), metrics, by, depth, settings, names=_two_names(first, other.results))
+        compare_rows(rows, other.records(), metrics, by, depth, chosen, names=_two_names(first, other.results))
         for other in opened[1:]
     )
 

@@ -90,6 +90,8 @@ def describe(kind: Any) -> str:
         return " | ".join(str(value) for value in get_args(kind))
     if get_origin(kind) in (Union, types.UnionType):
         return " | ".join(describe(part) for part in get_args(kind))
+    if get_origin(kind) is Mapping:
+        return f"name={describe(get_args(kind)[1])}, separated by commas"
     if get_origin(kind) is tuple:
         return f"{_PLURALS.get(get_args(kind)[0], 'values')}, separated by commas"
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -130,6 +132,10 @@ def _converted(value: Any, kind: Any) -> Any:
             except (ValueError, TypeError):
                 continue
         raise ValueError(value)
+    if origin is Mapping:
+        inner = get_args(kind)[1]
+        pairs = [part.partition("=")[::2] for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        return {str(name).strip(): _converted(part, inner) for name, part in dict(pairs).items()}
     if origin is tuple:
         inner = get_args(kind)[0]
         parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
@@ -157,4 +163,6 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, tuple | list):
         return [_plain(part) for part in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
     return value

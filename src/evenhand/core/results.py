@@ -163,6 +163,7 @@ class Method:
     correction: str = "holm"
     unit: str = ""  # what was sampled independently
     notes: tuple[str, ...] = ()
+    other: Mapping[str, Any] = field(default_factory=dict)  # further settings that are not the default
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from evenhand.run.analysis import Tallied, in_metric_order, plain_estimates, tal
 from evenhand.run.instruments import LazyInstruments
 from evenhand.run.places import folder_of, model_of, place_of
 from evenhand.run.recording import KEPT, Keeping, Recorder, kept_parts, share, stored_before, told
+from evenhand.stats.settings import Settings
 from evenhand.store.manifest import (
     FILENAME,
     Clock,
@@ -75,14 +76,7 @@ def evaluate(
     options: Mapping[str, Any] | None = None,
     by: Sequence[str] | None = None,
     depth: int = 2,
-    draws: int = 2000,
-    permutations: int = 2000,
-    set_permutations: int = 0,
-    confidence: float = 0.95,
-    margin: float | None = None,
-    seed: int = 0,
-    min_rows: int = 20,
-    min_units: int = 10,
+    settings: Settings | None = None,
     engine: Engine | None = None,
     runs: Path | None = None,
     rows: Rows = "auto",
@@ -126,18 +120,8 @@ def evaluate(
         answers=answers,
         metrics=task.metrics(chosen),
         by=groups,
-        settings={
-            "by": list(groups),
-            "depth": depth,
-            "draws": draws,
-            "permutations": permutations,
-            "set_permutations": set_permutations,
-            "confidence": confidence,
-            "margin": task.margin if margin is None else margin,
-            "min_rows": min_rows,
-            "min_units": min_units,
-            "seed": seed,
-        },
+        depth=depth,
+        settings=(settings or Settings()).for_task(task.name, task.margin, task.about.unit),
         tools=tools,
         keeps_rows=rows == "all" or (rows == "auto" and task.store_rows),
         warn=warn,
@@ -221,7 +205,8 @@ class _Job:
     answers: Predictions[Any]
     metrics: tuple[Metric[Any], ...]
     by: tuple[str, ...]
-    settings: Mapping[str, Any]
+    depth: int
+    settings: Settings
     tools: Tools
     keeps_rows: bool
     warn: Warn
@@ -242,7 +227,8 @@ class _Job:
             self.task.name, self.dataset.version, options, content, media, instruments, code, installed
         )
         facts = metric_facts(self.metrics)
-        whole = fingerprint(records, self.model, self.settings, facts)
+        settings = to_plain({"by": list(self.by), "depth": self.depth, **self.settings.plain()})
+        whole = fingerprint(records, self.model, settings, facts)
         return Manifest(
             kind="evaluation",
             task=self.task.name,
@@ -251,7 +237,7 @@ class _Job:
             stages={"records": records, "results": whole},
             dataset=self.dataset.version,
             options=options,
-            settings=self.settings,
+            settings=settings,
             inputs=files,
             media=media,
             instruments=instruments,
@@ -320,25 +306,13 @@ class _Job:
 
     def _tally(self, parts: Iterator[Records]) -> Tallied | None:
         with OneThread().held():
-            return tally_rows(parts, self.metrics, self.by, draws=self.settings["draws"])
+            return tally_rows(parts, self.metrics, self.by, draws=self.settings.draws)
 
     def _analyse(self, whole: Tallied) -> Analysis:
         """Estimates, contrasts and summaries by the settings of the run."""
         from evenhand import stats
 
-        given = self.settings
-        depth = given["depth"]
-        settings = stats.Settings(
-            draws=given["draws"],
-            permutations=given["permutations"] if given["draws"] else 0,
-            set_permutations=given["set_permutations"] if given["draws"] else 0,
-            confidence=given["confidence"],
-            margin=given["margin"],
-            min_rows=given["min_rows"],
-            min_units=given["min_units"],
-            seed=(self.task.name, str(given["seed"])),
-            unit=self.task.about.unit,
-        )
+        depth, settings = self.depth, self.settings
         found = stats.Analysis((), (), (), (), settings.method())
         if whole.by_unit is not None:
             if depth > USUAL_DEPTH:

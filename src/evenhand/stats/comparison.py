@@ -188,7 +188,7 @@ class _Side:
         """The weights of units, the same for both models."""
         units = self.places[0].units
         count = self.settings.draws if draws is None else draws
-        return weight_blocks(units, count, stream("bootstrap", *self.settings.seed, units))
+        return weight_blocks(units, count, stream("bootstrap", *self.settings.stream_names, units))
 
     @property
     def of_sets(self) -> bool:
@@ -199,13 +199,13 @@ class _Side:
         """Half of the units at a time, without replacement, the same for both models."""
         units = self.places[0].units
         draws = min(self.settings.draws, self.settings.set_draws)
-        yield subsample_weights(units, units // 2, draws, stream("subsample", *self.settings.seed, units))
+        yield subsample_weights(units, units // 2, draws, stream("subsample", *self.settings.stream_names, units))
 
     def evidence(self, drawn: _BothDraws) -> tuple[Evidence, Evidence]:
         """What is known about the output for each model."""
         ratios = self.ratios
         if ratios is not None:
-            seed = (*self.settings.seed, self.metric.name, self.output)
+            seed = (*self.settings.stream_names, self.metric.name, self.output)
             first, second = (
                 RatioEvidence(place, ratio, self.weights, seed)
                 for place, ratio in zip(self.places, ratios, strict=True)
@@ -352,7 +352,7 @@ class _Side:
         )
         p, test = float(found.p_value), "cluster_t"
         if aligned:
-            rng = stream("sign flip", *self.settings.seed, self.metric.name, self.output, str(group))
+            rng = stream("sign flip", *self.settings.stream_names, self.metric.name, self.output, str(group))
             flips = max(self.settings.permutations, 1)
             apart = tops[0][counted, position] - tops[1][counted, position]
             p, test = paired.sign_flip(apart, flips=flips, rng=rng).p_value, "sign_flip"

@@ -96,7 +96,7 @@ def _evidence(
 
     for name in numeric:
         if name in ratios and places.unit_b is None:
-            seed = (*settings.seed, metric.name, name)
+            seed = (*settings.stream_names, metric.name, name)
             found[name] = RatioEvidence(places, ratios[name], drawn_units.turned, seed, settings.exact)
     left = [name for name in numeric if name not in found]
     if not left or metric.resampling is Resampling.NONE or settings.draws == 0:
@@ -113,7 +113,7 @@ def _evidence(
         count = draws_of(state, places, settings)
 
         def of_kinds(sizes: Integers) -> Iterator[Weights]:
-            yield table_draws(sizes, count, stream("kinds", *settings.seed, metric.name)).astype(np.float32)
+            yield table_draws(sizes, count, stream("kinds", *settings.stream_names, metric.name)).astype(np.float32)
 
         together = None if settings.stratified else of_kinds
         drawn.update(redraw(metric, state, places, weights(count), others, of_kinds=together).values)
@@ -142,7 +142,7 @@ class _DrawnUnits:
         if draws in self._kept:
             return iter(self._kept[draws])
         places, settings = self._places, self._settings
-        rng = stream("bootstrap", *settings.seed, places.units)
+        rng = stream("bootstrap", *settings.stream_names, places.units)
         found = weight_blocks(places.units, draws, rng, strata=_strata(places) if settings.stratified else None)
         if draws * places.units > _MOST_KEPT:
             return found

@@ -121,7 +121,7 @@ class SetEvidence(Evidence):
 
     def _equal_size(self, i: int, j: int) -> float:
         """The difference of two groups with the larger subsampled to the size of the smaller."""
-        rng = stream("equal size", *self.settings.seed, self.metric.name, self.output, i, j)
+        rng = stream("equal size", *self.settings.stream_names, self.metric.name, self.output, i, j)
         sides = []
         size = int(min(self.units[i], self.units[j]))
         for group in (i, j):
@@ -135,7 +135,7 @@ class SetEvidence(Evidence):
 
     def _permuted(self, i: int, j: int, seen: float) -> float:
         """How often units dealt out anew to two groups of the smaller's size are at least as far apart."""
-        rng = stream("set permutation", *self.settings.seed, self.metric.name, self.output, i, j)
+        rng = stream("set permutation", *self.settings.stream_names, self.metric.name, self.output, i, j)
         pool = np.flatnonzero(self._unit_mask(i) | self._unit_mask(j))
         size = min(int(min(self.units[i], self.units[j])), len(pool) // 2)
         kept = self.places.kept[i] | self.places.kept[j]
@@ -164,7 +164,7 @@ def set_evidence(
     draws = min(settings.draws, settings.set_draws)
     if taken < 1 or draws < 2:
         return {}
-    weights = subsample_weights(places.units, taken, draws, stream("subsample", *settings.seed, places.units))
+    weights = subsample_weights(places.units, taken, draws, stream("subsample", *settings.stream_names, places.units))
     drawn = redraw(metric, state, places, iter([weights]), frozenset(outputs)).values
     found: dict[str, Evidence] = {}
     for name in outputs:

@@ -1,77 +1,140 @@
-"""How groups are judged: set before looking, printed with every report."""
+"""How groups are judged: one object, set before looking, stored and printed with every report.
+
+`Settings` is made once, where a user speaks to the package (the command line, Python, a settings file), and
+handed down whole. Every field can be set by name in all three.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.errors import OptionError
+from evenhand.core.errors import OptionError, UnknownNameError
+from evenhand.core.options import Options, as_plain, option, parse
 from evenhand.core.results import Method
 from evenhand.core.streams import GENERATOR
 from evenhand.stats.multiplicity import Correction
 from evenhand.stats.resample import DEFAULT_DRAWS, DRAWS_WITH_THRESHOLDS
 from evenhand.stats.verdicts import DEFAULT_MARGIN
 
+_INNER = ("scope", "unit")  # filled in from the task, not by a user
+
 
 @dataclass(frozen=True)
-class Settings:
-    """Draws, confidence, margin, smallest groups, correction, and the names that random streams come from."""
+class Settings(Options):
+    """Resamples, confidence, margins, smallest groups, correction and seed of an analysis.
 
-    draws: int = DEFAULT_DRAWS
-    permutations: int = 2000
-    confidence: float = 0.95
-    alpha: float = 0.05
-    margin: float = DEFAULT_MARGIN
-    margins: Mapping[str, float] = field(default_factory=dict)  # by metric, or "metric.output"
-    min_rows: int = 20
-    min_units: int = 10
-    correction: Correction = Correction.HOLM
-    seed: tuple[str, ...] = ()  # streams are derived from these names
-    stratified: bool = False  # draw units inside the groups of the first attribute, not over the whole data
-    bias_corrected: bool = False  # BCa limits for redrawn values
-    exact: bool = False  # Clopper and Pearson's intervals for proportions of independent rows, in place of Wilson's
-    shrink: bool = False  # pooled beside raw values; always done for more than 20 groups
-    detailed: bool = False  # compare groups on outputs of single classes and strata too
-    unit: str = ""  # what was sampled independently, in words
-    set_draws: int = 20  # of distances between sets, without replacement
-    set_permutations: int = 0  # of units between two groups; 0 takes the spread of the draws instead
-    costly_draws: int = DRAWS_WITH_THRESHOLDS  # for metrics that keep many rows
+    >>> Settings(confidence=0.9).confidence
+    0.9
+    >>> Settings.make({"min_rows": "50"}, seed=3).min_rows
+    50
+    """
+
+    draws: int = option(DEFAULT_DRAWS, "bootstrap resamples; 0: no intervals that need them")
+    permutations: int = option(2000, "permutations of group labels, the reference of gaps; 0: none")
+    confidence: float = option(0.95, "confidence of intervals")
+    alpha: float = option(0.05, "adjusted p-values below it count as a difference")
+    margin: float | None = option(
+        None, "smallest difference that matters, for verdicts; none: the task's own, usually 0.05"
+    )
+    margins: Mapping[str, float] = field(
+        default_factory=dict, metadata={"help": "margins by metric or metric.output, such as psnr=1.0"}
+    )
+    min_rows: int = option(20, "groups with fewer rows are shown and not compared")
+    min_units: int = option(10, "groups with fewer independent units are shown and not compared")
+    correction: Correction = option(Correction.HOLM, "how p-values of one family are adjusted")
+    seed: int = option(0, "seed of all random streams")
+    stratified: bool = option(False, "resample units inside the groups of the data, not over all of them")
+    bias_corrected: bool = option(False, "bias-corrected and accelerated (BCa) limits for resampled values")
+    exact: bool = option(False, "Clopper-Pearson instead of Wilson intervals, where every unit has one row")
+    shrink: bool = option(False, "partially pooled proportions beside raw ones; always for more than 20 groups")
+    detailed: bool = option(False, "compare groups on the outputs of single classes and strata too")
+    standardise: tuple[str, ...] = option((), "attributes whose composition is held equal in standardised rates")
+    set_draws: int = option(20, "subsamples of distances between sets, such as FID")
+    set_permutations: int = option(0, "permutations for pairs of such distances; 0: the spread of the subsamples")
+    costly_draws: int = option(DRAWS_WITH_THRESHOLDS, "bootstrap resamples of metrics that keep many rows")
+    scope: tuple[str, ...] = option((), "names that random streams are derived from, beside the seed")
+    unit: str = option("", "what was sampled independently, in words")
 
     def __post_init__(self) -> None:
-        if self.draws < 0 or self.permutations < 0:
-            raise OptionError(f"draws={self.draws}, permutations={self.permutations}: expected 0 or more.")
+        for name in ("draws", "permutations", "set_permutations", "set_draws", "costly_draws", "min_rows", "min_units"):
+            if getattr(self, name) < 0:
+                raise OptionError(f"{name}={getattr(self, name)}: expected 0 or more.")
         if not 0 < self.confidence < 1:
             raise OptionError(
                 f"confidence={self.confidence}: expected a number between 0 and 1, such as 0.95 (not 95)."
             )
-        for name, margin in (("margin", self.margin), *self.margins.items()):
+        if not 0 < self.alpha < 0.5:
+            raise OptionError(f"alpha={self.alpha}: expected a number between 0 and 0.5, such as 0.05.")
+        own = {} if self.margin is None else {"margin": self.margin}
+        for name, margin in {**own, **self.margins}.items():
             if not margin > 0:
                 raise OptionError(f"{name}={margin}: a margin is a positive difference, such as 0.05.")
-        if self.min_rows < 0 or self.min_units < 0:
-            raise OptionError(f"min_rows={self.min_rows}, min_units={self.min_units}: expected 0 or more.")
+
+    @classmethod
+    def make(cls, base: "Settings | Mapping[str, Any] | None" = None, **changes: Any) -> "Settings":
+        """Settings from others or from a mapping of names, with some of them changed; texts are converted."""
+        given = dict(base) if isinstance(base, Mapping) else {}
+        start = base if isinstance(base, Settings) else cls()
+        known = cls.names()
+        for name in (*given, *changes):
+            if name not in known:
+                raise UnknownNameError("setting", name, known)
+        parsed = parse(cls, {**given, **changes})
+        return replace(start, **{name: getattr(parsed, name) for name in (*given, *changes)})
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """What a user can set."""
+        return tuple(entry.name for entry in fields(cls) if entry.name not in _INNER)
+
+    def for_task(self, name: str, margin: float, unit: str, *scope: str) -> "Settings":
+        """The settings with what a task adds: its margin where none is set, its unit, the names of its streams."""
+        return replace(
+            self,
+            margin=margin if self.margin is None else self.margin,
+            scope=(*scope, name),
+            unit=unit,
+            permutations=self.permutations if self.draws else 0,
+            set_permutations=self.set_permutations if self.draws else 0,
+        )
+
+    @property
+    def stream_names(self) -> tuple[str, ...]:
+        """The names that all random streams of the analysis begin with."""
+        return (*self.scope, str(self.seed))
+
+    def plain(self) -> dict[str, Any]:
+        """What a user can set, as plain values: for the manifest of a run."""
+        return {name: value for name, value in as_plain(self).items() if name not in _INNER}
 
     def method(self, notes: tuple[str, ...] = ()) -> Method:
         """The same, as it is stored with the results."""
+        plain = self.plain()
+        shown = ("draws", "permutations", "confidence", "min_rows", "min_units", "correction", "seed", "margin")
+        defaults = Settings().plain()
         return Method(
             draws=self.draws,
             permutations=self.permutations,
-            seed="/".join(self.seed),
+            seed="/".join(self.stream_names),
             generator=GENERATOR,
             confidence=self.confidence,
-            margin=self.margin,
+            margin=DEFAULT_MARGIN if self.margin is None else self.margin,
             min_rows=self.min_rows,
             min_units=self.min_units,
             correction=self.correction.value,
             unit=self.unit,
             notes=notes,
+            other={name: value for name, value in plain.items() if name not in shown and value != defaults[name]},
         )
 
 
 def margin_of(settings: Settings, metric: str, output: str, values: NDArray[np.float64]) -> float | None:
     """The margin of an output: its own, its metric's, or the default for numbers from 0 to 1; else none.
 
-    A distance between sets has no scale of its own, so it has no margin unless one is told, however small it is.
+    A distance between sets has no scale of its own, so it has no margin unless one is set, however small it is.
 
     >>> margin_of(Settings(), "psnr", "mean", np.array([28.0, 31.0]))
     >>> margin_of(Settings(), "kid", "distance", np.array([0.01, 0.02]))
@@ -84,4 +147,5 @@ def margin_of(settings: Settings, metric: str, output: str, values: NDArray[np.f
     if output == "distance":
         return None
     there = values[np.isfinite(values)]
-    return settings.margin if len(there) and there.min() >= 0 and there.max() <= 1 else None
+    default = DEFAULT_MARGIN if settings.margin is None else settings.margin
+    return default if len(there) and there.min() >= 0 and there.max() <= 1 else None

@@ -114,7 +114,7 @@ def verification_sheet(
     threshold = shared_threshold(score[base], target, score[~impostor])
     counts = count_pairs(a, b, score, [threshold], len(people))
     everyone = rates(counts, np.ones((len(people), 1), dtype=np.bool_))
-    weights = unit_weights(len(people), chosen.draws, stream("verification", *chosen.seed, len(people)))
+    weights = unit_weights(len(people), chosen.draws, stream("verification", *chosen.stream_names, len(people)))
     if attribute_b is None:
         seen, drawn = _of_pairs(rows.attributes[attribute].member, a, b, score, threshold, len(people), weights)
     else:
