@@ -175,7 +175,7 @@ def test_doctor_cache_and_weights_say_what_is_here(evenhand: Command, runs: Path
         ),
         (
             (*EVALUATE, "--draws", "-1"),
-            "can't be negative",
+            "expected 0 or more",
         ),
         (
             (

@@ -22,10 +22,10 @@ def system(text: str) -> tuple[str, Path]:
     return "", Path(text)
 
 
-def settings(given: Iterable[str]) -> dict[str, str]:
+def assignments(given: Iterable[str]) -> dict[str, str]:
     """Options from `key=value` texts.
 
-    >>> settings(["taxonomy=fine"])
+    >>> assignments(["taxonomy=fine"])
     {'taxonomy': 'fine'}
     """
     found: dict[str, str] = {}

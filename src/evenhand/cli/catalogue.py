@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand import registry
-from evenhand.cli.arguments import settings
+from evenhand.cli.arguments import assignments
 from evenhand.cli.console import escape, out, print_json
 from evenhand.cli.draw import draw_table
 from evenhand.core.errors import DataError, InputError, PredictionError
@@ -138,7 +138,7 @@ def check(
 ) -> None:
     """Are predictions, or the data folder, fit for evaluation?"""
     entry = registry.question(task)
-    parsed = parse(entry.options, settings(options or []))
+    parsed = parse(entry.options, assignments(options or []))
     reports = {str(path): _checked(entry, path, data, parsed) for path in (files or [])}
     if not files:
         reports[str(data)] = _checked(entry, None, data, parsed)

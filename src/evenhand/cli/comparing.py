@@ -10,7 +10,9 @@ import typer
 from evenhand.cli.catalogue import Json
 from evenhand.cli.console import escape, out, print_json
 from evenhand.cli.draw import draw
+from evenhand.cli.settings_options import with_settings
 from evenhand.reporting import html
+from evenhand.stats.settings import Settings
 from evenhand.store.runs import open_run
 
 Page = Annotated[Path | None, typer.Option("--page", help="also write it as an HTML page")]
@@ -19,14 +21,13 @@ MOST_ON_PAGE = 5000  # changed rows that a page lists
 
 def mount(app: typer.Typer) -> None:
     """Add the verbs of this module."""
-    app.command("compare")(compare)
+    app.command("compare")(with_settings(compare))
     app.command("diff")(diff)
 
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="two or more run folders of the same task")],
-    draws: Annotated[int, typer.Option(help="bootstrap draws")] = 2000,
-    seed: Annotated[int, typer.Option(help="seed of all random streams")] = 0,
+    settings: Settings,
     page: Page = None,
     as_json: Json = False,
 ) -> None:
@@ -35,7 +36,7 @@ def compare(
     from evenhand.reporting.comparison import comparison_page, comparison_sections
 
     opened = [open_run(path) for path in runs]
-    found = api.compare(*opened, draws=draws, seed=seed)
+    found = api.compare(*opened, settings=settings)
     if page is not None:
         _write(comparison_page(found, [run.results for run in opened]), page, quiet=as_json)
     if as_json:

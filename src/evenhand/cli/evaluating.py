@@ -11,14 +11,16 @@ import typer
 from rich.console import Console
 
 from evenhand import api, registry
-from evenhand.cli.arguments import group, names, settings, system
+from evenhand.cli.arguments import assignments, group, names, system
 from evenhand.cli.catalogue import Json, Set
 from evenhand.cli.console import err, escape, out, print_json, progress, warn
 from evenhand.cli.draw import draw, draw_table
+from evenhand.cli.settings_options import with_settings
 from evenhand.core.errors import OptionError
 from evenhand.core.options import parse
 from evenhand.core.page import Table
 from evenhand.reporting import sections
+from evenhand.stats.settings import Settings
 from evenhand.store.runs import Run, open_run, results_json
 
 Data = Annotated[Path, typer.Option("--data", help="the data folder")]
@@ -30,7 +32,7 @@ EngineName = Annotated[str, typer.Option("--engine", help="serial, threads:N, pr
 
 def mount(app: typer.Typer) -> None:
     """Add the verbs of this module."""
-    app.command("evaluate")(evaluate)
+    app.command("evaluate")(with_settings(evaluate))
     app.command("rows")(rows)
     app.command("explain")(explain)
 
@@ -38,18 +40,12 @@ def mount(app: typer.Typer) -> None:
 def evaluate(
     task: Annotated[str, typer.Argument(help="family/task")],
     systems: Annotated[list[str], typer.Argument(metavar="[NAME=]FILE…", help="predictions of one or several systems")],
+    settings: Settings,
     data: Data = Path(),
     by: Annotated[str | None, typer.Option(help="attributes to group by, separated by commas")] = None,
     depth: Annotated[int, typer.Option(help="how many attributes an intersection may have")] = 2,
     options: Set = None,
     engine: EngineName = "serial",
-    draws: Annotated[int, typer.Option(help="bootstrap draws; 0: no intervals that need them")] = 2000,
-    permutations: Annotated[int, typer.Option(help="permutations for gaps; 0: none")] = 2000,
-    set_permutations: Annotated[
-        int, typer.Option(help="permutations for pairs of distances between sets, such as FID; 0: spread of draws")
-    ] = 0,
-    margin: Annotated[float | None, typer.Option(help="a difference that matters, for verdicts")] = None,
-    seed: Annotated[int, typer.Option(help="seed of all random streams")] = 0,
     kept_rows: Annotated[str, typer.Option("--rows", help="store the rows: auto, none, all")] = "auto",
     runs: Runs = Path("runs"),
     force: Annotated[bool, typer.Option("--force", help="compute again even if the run is there")] = False,
@@ -63,16 +59,16 @@ def evaluate(
     """Evaluate predictions, by group, with intervals."""
     if kept_rows not in ("auto", "none", "all"):
         raise OptionError(f"--rows {kept_rows!r} is not known: it takes auto, none or all.")
-    if min(depth, draws, permutations, set_permutations) < 0:
-        raise OptionError("--depth, --draws, --permutations and --set-permutations can't be negative.")
+    if depth < 0:
+        raise OptionError("--depth can't be negative.")
     entry = registry.task(task)
-    given = settings(options or [])
+    given = assignments(options or [])
     found = [system(text) for text in systems]
     called = [name or path.stem or path.name for name, path in found]
     if len(set(called)) < len(called):
         raise OptionError(f"Two systems have the same name: {', '.join(called)}. Write NAME=FILE.")
     if dry_run:
-        _dry_run(entry, found, data, given, names(by), depth, draws, runs, engine, as_json)
+        _dry_run(entry, found, data, given, names(by), depth, settings.draws, runs, engine, as_json)
         return
     done: list[Run] = []
     for name, path in found:
@@ -85,11 +81,7 @@ def evaluate(
                 options=given,
                 by=names(by),
                 depth=depth,
-                draws=draws,
-                permutations=permutations,
-                set_permutations=set_permutations,
-                margin=margin,
-                seed=seed,
+                settings=settings,
                 engine=engine,
                 runs=runs,
                 rows=cast(Literal["auto", "none", "all"], kept_rows),

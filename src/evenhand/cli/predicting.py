@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from evenhand import api, registry
-from evenhand.cli.arguments import settings
+from evenhand.cli.arguments import assignments
 from evenhand.cli.catalogue import Json, Set
 from evenhand.cli.console import escape, out, print_json, progress, warn
 from evenhand.cli.evaluating import Data, EngineName, Runs
@@ -42,7 +42,7 @@ def predict(
     """Run a model over a task's samples."""
     from evenhand.store.plain import to_plain
 
-    provider = settings(model_options or [])
+    provider = assignments(model_options or [])
     if base_url is not None:
         provider["base_url"] = base_url
     outcomes = []
@@ -53,7 +53,7 @@ def predict(
                 model,
                 data=data,
                 runs=runs,
-                options=settings(options or []),
+                options=assignments(options or []),
                 resume=resume,
                 ask_unanswered=ask_unanswered,
                 workers=workers,

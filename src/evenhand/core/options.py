@@ -16,7 +16,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
@@ -70,7 +70,12 @@ def facts(kind: type[Options]) -> tuple[OptionFact, ...]:
     """All switches of a task, with defaults, help and what they can take."""
     hints = typing.get_type_hints(kind)
     return tuple(
-        OptionFact(entry.name, entry.default, entry.metadata.get("help", ""), describe(hints[entry.name]))
+        OptionFact(
+            entry.name,
+            entry.default if entry.default is not MISSING else getattr(kind(), entry.name),
+            entry.metadata.get("help", ""),
+            describe(hints[entry.name]),
+        )
         for entry in fields(kind)
     )
 
@@ -134,7 +139,9 @@ def _converted(value: Any, kind: Any) -> Any:
         raise ValueError(value)
     if origin is Mapping:
         inner = get_args(kind)[1]
-        pairs = [part.partition("=")[::2] for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        pairs = (
+            [part.partition("=")[::2] for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        )
         return {str(name).strip(): _converted(part, inner) for name, part in dict(pairs).items()}
     if origin is tuple:
         inner = get_args(kind)[0]

@@ -86,12 +86,13 @@ def evaluate(
     instruments: Mapping[str, Any] | None = None,
     progress: Progress = no_progress,
     warn: Warn = ignore,
+    **changes: Any,
 ) -> Run:
     """The run of a task over a file of predictions; stored below `runs`, or nowhere without it.
 
     A run that is there with the same fingerprint is opened, not computed again, unless `force`.
     Groups are those of `by`, by default the task's attributes, with intersections up to `depth`.
-    `instruments` replaces what is registered, by name.
+    `instruments` replaces what is registered, by name; `changes` are settings by name.
     """
     predictions, data = Path(predictions), Path(data)
     clock = _Stopwatch()
@@ -121,7 +122,7 @@ def evaluate(
         metrics=task.metrics(chosen),
         by=groups,
         depth=depth,
-        settings=(settings or Settings()).for_task(task.name, task.margin, task.about.unit),
+        settings=Settings.make(settings, **changes).for_task(task.name, task.margin, task.about.unit),
         tools=tools,
         keeps_rows=rows == "all" or (rows == "auto" and task.store_rows),
         warn=warn,
