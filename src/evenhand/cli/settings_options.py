@@ -46,14 +46,14 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         kind = _TYPES.get(hints[fact.name], float if hints[fact.name] == float | None else str)
         flag = f"--{fact.name.replace('_', '-')}"
         default = (
-            "" if kind is bool or not fact.default and fact.default != 0 else f"; by default {_shown(fact.default)}"
+            "" if kind is bool or (not fact.default and fact.default != 0) else f"; by default {_shown(fact.default)}"
         )
         help_text = fact.help + default if kind is not str else f"{fact.help} ({fact.values}{default})"
         added.append(_parameter(fact.name, Annotated[kind | None, typer.Option(flag, help=help_text)]))
     last = [parameter.name for parameter in parameters].index("as_json")
     wrapped.__signature__ = inspect.Signature([*parameters[:last], *added, *parameters[last:]])  # type: ignore[attr-defined]
     wrapped.__annotations__ = {entry.name: entry.annotation for entry in [*parameters, *added]}
-    del wrapped.__wrapped__  # type: ignore[attr-defined]  # else its signature would be read
+    del wrapped.__wrapped__  # else its signature would be read
     return wrapped
 
 
