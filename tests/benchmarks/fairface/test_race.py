@@ -103,7 +103,7 @@ OBJECTS = (
     "hair eye eyes beard moustache shirt jacket dress clothing clothes background glasses hat top "
     "suit tie coat eyebrow eyebrows photo image picture photograph wall scarf hijab headscarf "
     "turban teeth cap hoodie sweater frame frames lipstick blouse collar curtain wallpaper stripes "
-    "striped skin skinned lashes headband vest"
+    "skin lashes headband vest"
 )
 
 
@@ -118,7 +118,7 @@ def test_the_colour_of_a_thing_is_no_race(noun):
 PERSONS = (
     "man woman person male female individual people race ethnicity descent ancestry origin heritage "
     "boy girl child kid baby infant toddler adult teen teenager guy lady gentleman subject human "
-    "ethnic group population one men women boys girls appearance complexion"
+    "ethnic group population one men women boys girls appearance"
 )
 
 
@@ -146,10 +146,10 @@ def test_a_predicated_colour_is_evidence(word):
         ("She is wearing black and smiles", "unknown"),
         ("dressed all white, smiling", "unknown"),
         ("The man is black.", "Black"),
-        ("The wall behind the man is white.", "White"),  # walking back, the person comes first
-        ("The man by the wall is white.", "unknown"),
+        ("The wall behind the man is white.", "unknown"),
+        ("The man by the wall is white.", "White"),
         ("Someone black, probably African.", "Black"),
-        ("The face looks black to me", "unknown"),
+        ("The face looks black to me", "Black"),
         ("white/Caucasian", "White"),
         ("He is white Hispanic", "unknown"),
         ("A white South African man", "White"),

@@ -10,6 +10,7 @@ from evenhand.benchmarks.fairface.normalise import (
     Normaliser,
     age_numbers,
     age_patterns,
+    colours,
     gender,
     negation,
     race,
@@ -20,12 +21,7 @@ from evenhand.benchmarks.fairface.normalise.age_words import AGE_WORDS
 from evenhand.benchmarks.fairface.normalise.memory import LONGEST, MOST, Memory
 from evenhand.benchmarks.fairface.normalise.race_lexicon import (
     COLOURS,
-    DESCRIPTORS,
-    FUNCTION_WORDS,
     LEXICON,
-    OBJECT_NOUNS,
-    PERSON_NOUNS,
-    WEARING,
 )
 
 SIGNS = [*".,;:!?()[]{}/-+~%=<>'\"", "\n", "±", "¬"]
@@ -51,7 +47,7 @@ CUES = [*negation._SPECIAL, "than", "of", "doubt", "a", "can", "do", "am", "isn'
 COUNTS = [*age_numbers.NUMBER_WORDS, "teens", "something", "percent", "s", "to", "confidence", "score"]
 AGES = [*age_patterns._TELLING, *age_patterns._FILLERS, *age_patterns._CUES_BEFORE, *age_patterns._PARTS, "at", "years"]
 RACES = [word for phrases in LEXICON.values() for phrase in phrases for word in phrase.words]
-SAID_OF = [*COLOURS, *DESCRIPTORS, *OBJECT_NOUNS, *WEARING, *PERSON_NOUNS, *FUNCTION_WORDS]
+SAID_OF = [*COLOURS, *colours._DESCRIPTORS, *colours._THINGS, *colours._PEOPLE, *colours._FUNCTION, *colours._VERBS]
 GENDERS = [*gender._KNOWN, *gender.PRONOUNS, *gender.ECHO_JOINTS, "m", "f", "binary", "fluid"]
 DECLINED = [phrase.replace(" ?", " ") for phrase in (*refusals._DECLINING, *refusals._NAMING_OTHERS)]
 AGE_PHRASES = [" ".join(entry.words) for entries in AGE_WORDS.values() for entry in entries]
@@ -149,17 +145,12 @@ def test_the_longest_phrase_is_found_as_by_trying_all(tokens):
 
 
 @quickly
-@given(some(SAID_OF, [",", "but", "."]), st.data())
-def test_walking_back_finds_what_walking_on_leaves(tokens, data):
-    colours = race._Colours(tokens, Mode.PROSE)
-    said_of_object = False
-    for position, token in enumerate(tokens):
-        if data.draw(st.booleans()):
-            assert colours.object_before(position) == said_of_object
-        if token in PERSON_NOUNS or token in race._CLAUSE_BREAKS:
-            said_of_object = False
-        elif token in OBJECT_NOUNS or token in WEARING:
-            said_of_object = True
+@given(some(COLOURS, ["the", "man", "hair", "is", "has", "and", "with", "who", "which"], [",", "but", ".", ":"]))
+def test_a_colour_is_read_alike_whatever_was_asked_before(tokens):
+    reader = colours.ColourReader(tokens)
+    for at in (position for position, token in enumerate(tokens) if token in COLOURS):
+        alone = colours.ColourReader(tokens).is_said_of_a_person(at, before_a_term=False)
+        assert reader.is_said_of_a_person(at, before_a_term=False) == alone
 
 
 @quickly

@@ -14,11 +14,12 @@ from evenhand.benchmarks.fairface.normalise.age_words import FIRST_WORDS, VAGUE,
 from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, IN_SCOPE, negation
 from evenhand.benchmarks.fairface.normalise.readings import AgeReading, Mode, Reason, no_age
 from evenhand.benchmarks.fairface.normalise.spoken import Spoken
-from evenhand.benchmarks.fairface.normalise.wording import listed
 from evenhand.benchmarks.fairface.taxonomy import OLDEST, AgeInterval, AgeKind
 
-_JOINTS: Final = frozenset(listed("or / to - through maybe possibly perhaps"))
-_BETWEEN_JOINTS: Final = _JOINTS | frozenset(listed(", a an his her their the in about around approximately roughly"))
+_JOINTS: Final = frozenset(["or", "/", "to", "-", "through", "maybe", "possibly", "perhaps"])
+_BETWEEN_JOINTS: Final = _JOINTS | frozenset(
+    [",", "a", "an", "his", "her", "their", "the", "in", "about", "around", "approximately", "roughly"]
+)
 _LONGEST_JOINT: Final = 5
 _LONGEST_PLAIN: Final = len("20 - 29")
 _PLAIN: Final = re.compile(r"([0-9]{1,2})(?: ?- ?([0-9]{1,2}))?")

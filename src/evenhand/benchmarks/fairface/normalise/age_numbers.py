@@ -11,38 +11,59 @@ from typing import Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.readings import Mode
 from evenhand.benchmarks.fairface.normalise.text import words
-from evenhand.benchmarks.fairface.normalise.wording import listed
 
 _UNITS: Final = {
     word: value
     for value, word in enumerate(
-        listed(
-            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-            "sixteen seventeen eighteen nineteen"
-        )
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+        ]
     )
 }
 _TENS: Final = {
     word: 10 * value
-    for value, word in enumerate(listed("twenty thirty forty fifty sixty seventy eighty ninety"), start=2)
+    for value, word in enumerate(
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
+    )
 } | {"fourty": 40}
 _DECADES: Final = {
     word: 10 * value
     for value, word in enumerate(
-        listed("twenties thirties forties fifties sixties seventies eighties nineties"), start=2
+        ["twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties"], start=2
     )
 }
 _SOMETHINGS: Final = {f"{word}something": value for word, value in _TENS.items()}
 NUMBER_WORDS: Final = frozenset(_UNITS) | frozenset(_TENS) | frozenset(_DECADES) | frozenset(_SOMETHINGS) | {"hundred"}
 
-_NOT_A_COUNT_BEFORE: Final = frozenset(listed("no any every each this that the which another"))  # "no one", "the one"
+_NOT_A_COUNT_BEFORE: Final = frozenset(
+    ["no", "any", "every", "each", "this", "that", "the", "which", "another"]
+)  # "no one", "the one"
 
 _TILDE_BETWEEN: Final = re.compile(r"(?<=[\ds]) ?~ ?(?=\d)")
 _CONFIDENCE: Final = re.compile(
     r"\b(?:confidence|probability|score|certainty)\D{0,12}?\d++(?:\.\d++)?(?: ?[-/] ?\d++(?:\.\d++)?)?"
 )
 _ENUMERATOR: Final = re.compile(r"^ ?\(?(?:\d|1[0-2])[.)] (?=\S)", re.MULTILINE)
-_AFTER_DIGITS: Final = frozenset(listed("s ' - to % percent"))  # what may make them a decade or a percentage
+_AFTER_DIGITS: Final = frozenset(["s", "'", "-", "to", "%", "percent"])  # what may make them a decade or a percentage
 _ENDS_ENUMERATOR: Final = (".", ")")
 _NEGATIVE: Final = re.compile(r"-(?=\d)(?:(?<=^-)|(?<=[\n(\[{,:;=<>]-)|(?<=[\n(\[{,:;=<>] -))")
 _BEFORE_MINUS: Final = frozenset("\n([{,:;=<>")

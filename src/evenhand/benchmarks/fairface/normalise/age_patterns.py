@@ -12,16 +12,15 @@ from typing import Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.age_numbers import TEENS, Numbered
 from evenhand.benchmarks.fairface.normalise.readings import Mode
-from evenhand.benchmarks.fairface.normalise.wording import listed
 from evenhand.benchmarks.fairface.taxonomy import AgeKind
 
-_MONTHS: Final = frozenset(listed("month months mo mos mth mths"))
-_WEEKS_AND_DAYS: Final = frozenset(listed("week weeks wk wks day days"))
-_YEARS: Final = frozenset(listed("year years yr yrs yo yos y"))
+_MONTHS: Final = frozenset(["month", "months", "mo", "mos", "mth", "mths"])
+_WEEKS_AND_DAYS: Final = frozenset(["week", "weeks", "wk", "wks", "day", "days"])
+_YEARS: Final = frozenset(["year", "years", "yr", "yrs", "yo", "yos", "y"])
 
 _RANGE_JOINTS: Final = frozenset({"-", "to", "through", "until", "or", "/", "maybe", "possibly", "perhaps"})
-_ABOUT: Final = frozenset(listed("about around approximately approx roughly maybe possibly perhaps"))
-_FILLERS: Final = _ABOUT | frozenset(listed("his her their the in a an"))
+_ABOUT: Final = frozenset(["about", "around", "approximately", "approx", "roughly", "maybe", "possibly", "perhaps"])
+_FILLERS: Final = _ABOUT | frozenset(["his", "her", "their", "the", "in", "a", "an"])
 _BETWEEN: Final = frozenset({"between", "from"})
 _AGES_OF: Final = frozenset({"the", "age", "ages", "of"})
 
@@ -29,16 +28,31 @@ _PARTS: Final = {"early": (0, 3), "mid": (4, 6), "middle": (4, 6), "late": (7, 9
 _TEEN_PARTS: Final = {"early": (13, 14), "mid": (15, 16), "middle": (15, 16), "late": (17, 19)}
 _PART_JOINTS: Final = frozenset({"to", "-", "/", "or"})
 
-_MORE: Final = frozenset(listed("older above over up more beyond"))
+_MORE: Final = frozenset(["older", "above", "over", "up", "more", "beyond"])
 _LESS: Final = frozenset(["younger", "under", "below", "less"])
 _LIMITS: Final = frozenset({"over", "above", "past", "under", "below"})
 _NOT: Final = frozenset({"not", "no"})
 
 _CUES_BEFORE: Final = frozenset(
-    listed(
-        "age aged ages approximately approx around about roughly circa ca nearly almost estimated turning is "
-        "likely probably"
-    )
+    [
+        "age",
+        "aged",
+        "ages",
+        "approximately",
+        "approx",
+        "around",
+        "about",
+        "roughly",
+        "circa",
+        "ca",
+        "nearly",
+        "almost",
+        "estimated",
+        "turning",
+        "is",
+        "likely",
+        "probably",
+    ]
 )
 
 

@@ -6,28 +6,25 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table
 from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, IN_SCOPE
 from evenhand.benchmarks.fairface.normalise.readings import GenderReading, Reason, no_gender
 from evenhand.benchmarks.fairface.normalise.spoken import Spoken
-from evenhand.benchmarks.fairface.normalise.wording import listed
 
 MALE, FEMALE, THIRD = "Male", "Female", "third"
 
 LETTERS: Final = {"m": MALE, "f": FEMALE}
-CATEGORY_WORDS: Final = dict.fromkeys(
-    listed("female females woman women girl girls lady ladies feminine schoolgirl lass gal"), FEMALE
-) | dict.fromkeys(listed("male males man men boy boys gentleman gentlemen masculine guy schoolboy lad dude"), MALE)
+_TABLE: Final = table("gender.toml")
+CATEGORY_WORDS: Final = {word: label for label in (FEMALE, MALE) for word in phrases(_TABLE["category"][label])}
 ECHO_PAIRS: Final = frozenset(
     pair
     for one, other in (("male", "female"), ("man", "woman"), ("masculine", "feminine"))
     for pair in ((one, other), (other, one))
 )
 ECHO_JOINTS: Final = frozenset({"or", "/", "and", "vs"})
-THIRD_WORDS: Final = frozenset({"nonbinary", "genderqueer", "genderfluid", "agender", "intersex"})
-THIRD_PAIRS: Final = frozenset({("non", "binary"), ("gender", "queer"), ("gender", "fluid")})
-PRONOUNS: Final = dict.fromkeys(
-    listed("she her hers herself mother grandmother daughter sister wife mrs ms madam mom grandma"), FEMALE
-) | dict.fromkeys(listed("he him his himself father grandfather son brother husband mr sir dad grandpa"), MALE)
+THIRD_WORDS: Final = frozenset(phrases(_TABLE["third"]["words"]))
+THIRD_PAIRS: Final = frozenset(tuple(pair.split()) for pair in phrases(_TABLE["third"]["pairs"]))
+PRONOUNS: Final = {word: label for label in (FEMALE, MALE) for word in phrases(_TABLE["pronouns_and_kinship"][label])}
 
 _THIRD_FIRST: Final = frozenset(first for first, _ in THIRD_PAIRS)
 _KNOWN: Final = frozenset(CATEGORY_WORDS) | THIRD_WORDS | _THIRD_FIRST

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from evenhand.benchmarks.fairface.normalise.wording import listed
-
 Items = TypeVar("Items", list[str], bytearray)
 
 ASSERTED: Final = 0
@@ -22,17 +20,34 @@ _ONE_IN_SCOPE: Final = bytes([IN_SCOPE])
 CLAUSE_CUES: Final = frozenset({"not", "no", "never", "neither", "nor", "without", "unlikely"})
 CLAUSE_PAIRS: Final = frozenset({("rather", "than"), ("other", "than"), ("instead", "of")})
 SENTENCE_CUES: Final = frozenset(
-    listed(
-        "cannot can't couldn't won't wouldn't don't doesn't didn't unable impossible difficult hard unclear "
-        "uncertain unsure refuse whether"
-    )
+    [
+        "cannot",
+        "can't",
+        "couldn't",
+        "won't",
+        "wouldn't",
+        "don't",
+        "doesn't",
+        "didn't",
+        "unable",
+        "impossible",
+        "difficult",
+        "hard",
+        "unclear",
+        "uncertain",
+        "unsure",
+        "refuse",
+        "whether",
+    ]
 )
 BEFORE_SENTENCE_NOT: Final = frozenset({"can", "could", "do", "does", "did", "am"})
 NO_CUES: Final = frozenset(
     {("no", "doubt"), ("no", "question"), ("no", "longer"), ("not", "only"), ("without", "doubt")}
 )  # N4; "without a doubt" is looked at by itself
-CONTRASTS: Final = frozenset(listed("but however though although yet still nevertheless nonetheless instead"))
-HEDGES: Final = frozenset(listed("probably likely possibly perhaps maybe guess estimate say"))
+CONTRASTS: Final = frozenset(
+    ["but", "however", "though", "although", "yet", "still", "nevertheless", "nonetheless", "instead"]
+)
+HEDGES: Final = frozenset(["probably", "likely", "possibly", "perhaps", "maybe", "guess", "estimate", "say"])
 SENTENCE_ENDS: Final = frozenset(".!?;\n")
 CLAUSE_ENDS: Final = SENTENCE_ENDS | frozenset(",:()")
 

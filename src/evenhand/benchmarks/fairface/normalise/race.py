@@ -6,30 +6,24 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, CLAUSE_ENDS, CONTRASTS
+from evenhand.benchmarks.fairface.normalise.colours import ColourReader
+from evenhand.benchmarks.fairface.normalise.negation import ASSERTED
 from evenhand.benchmarks.fairface.normalise.race_lexicon import (
     ALONE,
     ASIAN,
     BEGINNINGS,
     COLOURS,
-    DESCRIPTORS,
     FIRST_WORDS,
-    FUNCTION_WORDS,
     LEXICON,
     MIXED,
     NEUTRAL,
-    OBJECT_NOUNS,
     OUTSIDE,
-    PERSON_NOUNS,
-    WEARING,
 )
 from evenhand.benchmarks.fairface.normalise.readings import Mode, RaceReading, Reason, no_race
 from evenhand.benchmarks.fairface.normalise.spoken import Spoken
 from evenhand.benchmarks.fairface.taxonomy import COARSE_OF, UNKNOWN
 
 _SPECIFIC_ASIAN: Final = frozenset({"Indian", "East Asian", "Southeast Asian"})
-_MAX_DESCRIPTORS: Final = 2
-_CLAUSE_BREAKS: Final = CLAUSE_ENDS | CONTRASTS
 
 
 class Term(NamedTuple):
@@ -66,14 +60,20 @@ def read_race(text: str, mode: Mode, spoken: Spoken | None = None, *, first_of_s
     asserted: list[Term] = []
     negated = coloured = False
     unmarked = marks.count(ASSERTED) == len(marks)
-    colours = _Colours(tokens, mode)
+    colours = ColourReader(tokens)
     for place, term in enumerate(terms):
         start, length, label = term
         if label == NEUTRAL:
             continue
         if not unmarked and any(marks[start : start + length]):
             negated = True
-        elif length == 1 and tokens[start] in COLOURS and not colours.are_said_of_a_person(terms, place):
+        elif (
+            length == 1
+            and tokens[start] in COLOURS
+            and not colours.is_said_of_a_person(
+                start, before_a_term=place + 1 < len(terms) and terms[place + 1].start == start + 1
+            )
+        ):
             coloured = True
         else:
             asserted.append(term)
@@ -158,52 +158,3 @@ def _hyphens(tokens: Sequence[str]) -> list[int]:
     for _ in range(tokens.count("-")):
         found.append(tokens.index("-", found[-1] + 1 if found else 0))
     return found
-
-
-class _Colours:
-    """Rule R2: whether `black` or `white` is said of a person; asked from left to right."""
-
-    __slots__ = ("asked", "mode", "object_at_asked", "tokens")
-
-    def __init__(self, tokens: Sequence[str], mode: Mode) -> None:
-        self.tokens = tokens
-        self.mode = mode
-        self.asked = 0
-        self.object_at_asked = False
-
-    def are_said_of_a_person(self, terms: Sequence[Term], place: int) -> bool:
-        """Whether the colour that is the term at a place is said of a person."""
-        tokens, start = self.tokens, terms[place].start
-        person = False
-        for token in tokens[start + 1 : start + 2 + _MAX_DESCRIPTORS]:
-            if token in OBJECT_NOUNS:
-                return False
-            person = person or token in PERSON_NOUNS
-            if token not in DESCRIPTORS:
-                break
-        if self.mode is Mode.FIELD or person:
-            return True
-        following = tokens[start + 1] if start + 1 < len(tokens) else "."
-        predicated = (
-            following in _CLAUSE_BREAKS
-            or following == "/"
-            or following in FUNCTION_WORDS
-            or (place + 1 < len(terms) and terms[place + 1].start == start + 1)
-        )
-        before = tokens[start - 1] if start else ""
-        return predicated and before != "in" and not self.object_before(start)
-
-    def object_before(self, position: int) -> bool:
-        """Whether, walking back in the clause, an object or a garment comes before a person.
-
-        The walk ends where the last one began, so that no word is looked at twice.
-        """
-        for token in reversed(self.tokens[self.asked : position]):
-            if token in PERSON_NOUNS or token in _CLAUSE_BREAKS:
-                self.object_at_asked = False
-                break
-            if token in OBJECT_NOUNS or token in WEARING:
-                self.object_at_asked = True
-                break
-        self.asked = position
-        return self.object_at_asked

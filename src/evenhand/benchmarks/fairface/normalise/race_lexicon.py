@@ -1,7 +1,6 @@
-"""The phrases that name a race or ethnicity, and the words that decide what a colour word is said of.
+"""The phrases that name a race or ethnicity (rule R1), as the race reader looks them up.
 
-The lexicon is the protocol's (rule R1). Each phrase is listed in the singular;
-`Indians`, `East Asians` and the like are read as their singular.
+Each phrase is listed in the singular; `Indians`, `East Asians` and the like are read as their singular.
 """
 
 from __future__ import annotations
@@ -10,83 +9,19 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from evenhand.benchmarks.fairface.normalise.wording import listed
+from evenhand.benchmarks.fairface.normalise.lexicon import demonyms, phrases, table, words
 
 ASIAN: Final = "Asian"  # unspecified: neither East, Southeast nor South
 MIXED: Final = "mixed"
 OUTSIDE: Final = "outside"
 NEUTRAL: Final = "neutral"
 
-PHRASES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "Indian": "indian, east indian, asian indian, south asian, southern asian, indian subcontinent, "
-        "subcontinental, indian american, pakistani, bangladeshi, sri lankan, nepali, nepalese, tamil, punjabi, "
-        "bengali, gujarati, desi, indo aryan, dravidian",
-        ASIAN: "asian, asiatic, oriental, asian american, central asian, north asian",
-        "East Asian": "east asian, eastern asian, northeast asian, chinese, japanese, korean, taiwanese, mongolian, "
-        "tibetan, far eastern, han",
-        "Southeast Asian": "southeast asian, south east asian, southeastern asian, south eastern asian, filipino, "
-        "filipina, vietnamese, thai, indonesian, malay, malaysian, singaporean, cambodian, khmer, laotian, burmese, "
-        "javanese",
-        "Black": "black, african, african american, afro american, afro caribbean, sub saharan, sub saharan african, "
-        "black african, black american, nigerian, ethiopian, kenyan, ghanaian, somali, senegalese, sudanese, "
-        "jamaican, haitian",
-        "White": "white, caucasian, european, white european, european american, white american, white caucasian, "
-        "anglo, anglo saxon, slavic, nordic, scandinavian, eastern european, western european, northern european, "
-        "southern european, russian, ukrainian, polish, german, irish, british, french, italian",
-        "Latino_Hispanic": "latino, latina, latinos, latinas, latinx, latine, hispanic, latino hispanic, "
-        "hispanic latino, latin, latin american, south american, central american, mexican, brazilian, colombian, "
-        "puerto rican, peruvian, cuban, dominican, guatemalan, salvadoran, venezuelan, chilean, chicano, chicana, "
-        "mestizo",
-        "Middle Eastern": "middle eastern, middle east, middle easterner, mideastern, arab, arabic, arabian, persian, "
-        "iranian, iraqi, turkish, kurdish, lebanese, syrian, egyptian, moroccan, algerian, tunisian, libyan, saudi, "
-        "yemeni, jordanian, palestinian, afghan, north african, maghrebi, berber, west asian, western asian, "
-        "southwest asian, mena",
-        MIXED: "mixed, mixed race, mixed heritage, mixed ethnicity, multiracial, multi racial, biracial, bi racial, "
-        "multiethnic, multi ethnic, eurasian, half",
-        OUTSIDE: "native american, native american indian, american indian, amerindian, alaska native, "
-        "pacific islander, polynesian, samoan, hawaiian, native hawaiian, maori, aboriginal, indigenous, "
-        "first nations, inuit, melanesian, romani, roma",
-        NEUTRAL: "south african, west indian, mediterranean, spanish, american, caribbean, jewish, asia minor, "
-        "black and white",
-    }
+_TABLE: Final = table("race.toml")
+PHRASES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {label: phrases(text) for label, text in _TABLE["phrases"].items()}
 )
-
-_PLURAL_ENDINGS: Final = listed(
-    "asian african american european caucasian hispanic indian arab black white easterner islander "
-    "filipino filipina chicano chicana mexican brazilian"
-)
-
-COLOURS: Final = frozenset({"black", "blacks", "white", "whites"})
-
-DESCRIPTORS: Final = frozenset(
-    listed(
-        "young old older elderly adult middle aged teenage little short tall slim curly straight wavy long "
-        "thick dark light bright"
-    )
-)
-OBJECT_NOUNS: Final = frozenset(
-    listed(
-        "hair eye eyes beard moustache shirt jacket dress clothing clothes background glasses hat top suit "
-        "tie coat eyebrow eyebrows photo image picture photograph wall scarf hijab headscarf turban teeth cap "
-        "hoodie sweater frame frames lipstick blouse collar curtain wallpaper stripes striped skin skinned "
-        "lashes headband vest"
-    )
-)
-WEARING: Final = frozenset(["wearing", "wears", "wore", "dressed"])
-PERSON_NOUNS: Final = frozenset(
-    listed(
-        "man woman person male female individual people race ethnicity descent ancestry origin heritage boy "
-        "girl child kid baby infant toddler adult teen teenager guy lady gentleman subject human american "
-        "african caribbean european ethnic group population one men women boys girls appearance complexion"
-    )
-)
-FUNCTION_WORDS: Final = frozenset(
-    listed(
-        "with and or who in based given because due from as whose aged at by of for possibly probably likely "
-        "maybe perhaps though but"
-    )
-)
+COLOURS: Final = words(_TABLE["colours"]["race"])
+_BLACK_AND_WHITE: Final = ("black", "and", "white")
 
 
 class Phrase(NamedTuple):
@@ -96,27 +31,34 @@ class Phrase(NamedTuple):
     label: str
 
 
-def _listed() -> Iterator[Phrase]:
-    for label, phrases in PHRASES.items():
-        for text in phrases.split(", "):
-            words = tuple(text.split())
-            yield Phrase(words, label)
-            if words[-1] in _PLURAL_ENDINGS and words != ("black", "and", "white"):
-                yield Phrase((*words[:-1], words[-1] + "s"), label)
+def _labels() -> dict[tuple[str, ...], str]:
+    """What each phrase stands for; the protocol's own words come before the adjectives of countries."""
+    labels = {tuple(text.split()): label for label, texts in PHRASES.items() for text in texts}
+    for adjective, label in demonyms():
+        labels.setdefault(tuple(adjective.split()), label)
+    for phrase, label in list(labels.items()):
+        if phrase != _BLACK_AND_WHITE and not phrase[-1].endswith(("s", "ese", "ish", "ch")):
+            labels.setdefault((*phrase[:-1], phrase[-1] + "s"), label)
+    return labels
 
 
-def _by_first_word() -> Mapping[str, tuple[Phrase, ...]]:
+def _by_first_word(labels: Mapping[tuple[str, ...], str]) -> Mapping[str, tuple[Phrase, ...]]:
     grouped: dict[str, list[Phrase]] = {}
-    for phrase in _listed():
-        grouped.setdefault(phrase.words[0], []).append(phrase)
+    for phrase, label in labels.items():
+        grouped.setdefault(phrase[0], []).append(Phrase(phrase, label))
     return MappingProxyType(
-        {word: tuple(sorted(phrases, key=lambda phrase: -len(phrase.words))) for word, phrases in grouped.items()}
+        {word: tuple(sorted(entries, key=lambda entry: -len(entry.words))) for word, entries in grouped.items()}
     )
 
 
-LEXICON: Final = _by_first_word()  # first word → its phrases, longest first
+def listed_phrases() -> Iterator[Phrase]:
+    """All phrases, plurals and adjectives of countries included."""
+    for entries in LEXICON.values():
+        yield from entries
+
+
+_LABELS: Final = _labels()
+LEXICON: Final = _by_first_word(_LABELS)  # first word → its phrases, longest first
 FIRST_WORDS: Final = frozenset(LEXICON)
-ALONE: Final = {  # words that are phrases themselves
-    phrase.words[0]: phrase.label for phrase in reversed(list(_listed())) if len(phrase.words) == 1
-}
-BEGINNINGS: Final = frozenset(words[:2] for words, _ in _listed() if len(words) > 1)  # of all the other phrases
+ALONE: Final = {phrase[0]: label for phrase, label in _LABELS.items() if len(phrase) == 1}  # phrases of one word
+BEGINNINGS: Final = frozenset(phrase[:2] for phrase in _LABELS if len(phrase) > 1)  # of all the other phrases

@@ -152,7 +152,7 @@ def _gender_words() -> Iterator[str]:
 
 def _race_words() -> Iterator[str]:
     for label, phrases in PHRASES.items():
-        yield f"R1     {label}: {phrases}"
+        yield f"R1     {label}: {', '.join(phrases)}"
 
 
 def _age_words() -> Iterator[str]:

@@ -1,0 +1,307 @@
+"""Whether `black` or `white` is said of a person (rule R2).
+
+What follows the colour decides first: a person noun or a thing. Where the colour is
+predicated or listed, the head of the clause's subject decides: "the man in the image
+is white", but "his hair is black". The words are looked at once, from left to right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final
+
+from evenhand.benchmarks.fairface.normalise.age_numbers import NUMBER_WORDS
+from evenhand.benchmarks.fairface.normalise.age_words import FIRST_WORDS as AGE_WORDS
+from evenhand.benchmarks.fairface.normalise.age_words import VAGUE
+from evenhand.benchmarks.fairface.normalise.lexicon import table, vocabulary, words
+from evenhand.benchmarks.fairface.normalise.memory import Memory
+from evenhand.benchmarks.fairface.normalise.negation import CONTRASTS, SENTENCE_ENDS
+
+_TABLE: Final = table("race.toml")
+_GRAMMAR: Final = {name: words(text) for name, text in _TABLE["grammar"].items()}
+_COLOURS: Final = words(_TABLE["colours"]["race"]) | words(_TABLE["colours"]["other"])
+_OTHER_COLOURS: Final = words(_TABLE["colours"]["other"])
+_DESCRIPTORS: Final = words(_TABLE["colours"]["descriptors"])
+_COMPOUNDS: Final = words(_TABLE["colours"]["compounds"])
+_PRONOUNS: Final = words(_TABLE["people"]["pronouns"])
+_PICTURES: Final = words(_TABLE["things"]["pictures"])
+_THINGS: Final = words(_TABLE["things"]["words"])
+_PEOPLE: Final = words(_TABLE["people"]["words"]) | words(_TABLE["people"]["answers"])
+_ALL_PEOPLE: Final = _PEOPLE | vocabulary("people.txt")
+_ALL_THINGS: Final = _THINGS | vocabulary("things.txt")
+_FUNCTION: Final = _GRAMMAR["function"]
+_VERBS: Final = _GRAMMAR["verbs"]
+_PREPOSITIONS: Final = _GRAMMAR["prepositions"]
+_DETERMINERS: Final = _GRAMMAR["determiners"]
+_AGE_TERMS: Final = AGE_WORDS | VAGUE | NUMBER_WORDS | {"early", "mid", "late", "teens"}
+_CLAUSE_SIGNS: Final = frozenset(",()[]{}\"'|/")
+_POSSESSING: Final = frozenset({"has", "have", "had", "having", "with", "his", "her", "their", "its", "sporting"})
+_OF_A_PLACE: Final = frozenset({"with", "on", "against", "under", "behind", "over", "near"})
+_JOINTS: Final = frozenset({"and", "or", "/", ",", "&", "to"})
+_NOT_ADJECTIVES: Final = frozenset({"wearing", "holding", "having", "showing", "using", "featuring", "carrying"})
+_MOST_DESCRIPTORS: Final = 4
+_FARTHEST_NOUN: Final = 9
+
+
+class Kind(Enum):
+    """What a noun names."""
+
+    PERSON = "person"
+    THING = "thing"
+    PICTURE = "picture"  # a thing that shows a person
+
+
+class ColourReader:
+    """The words of one text, without hyphens; asked about its colours from left to right."""
+
+    __slots__ = (
+        "_at",
+        "_inside",
+        "_label",
+        "_listed",
+        "_pending",
+        "_subject",
+        "_swallowed",
+        "_verb",
+        "_verb_before",
+        "tokens",
+    )
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self.tokens = tokens
+        self._at = 0
+        self._begin_sentence()
+
+    def is_said_of_a_person(self, at: int, *, before_a_term: bool) -> bool:
+        """Whether the colour at a position is; `before_a_term` says that another race follows directly."""
+        tokens = self.tokens
+        following = tokens[at + 1] if at + 1 < len(tokens) else "."
+        previous = tokens[at - 1] if at else "."
+        if following in _COMPOUNDS:
+            return False
+        noun = self._noun_after(at)
+        if noun is not None:
+            kind, position = noun
+            if tokens[position] == "background":
+                return self._is_descent(at)
+            if kind is not Kind.PERSON:
+                return False
+            return not self._is_part_of_a_thing(position)
+        if self._is_worn(at) or (following == "of" and tokens[at].endswith("s")):
+            return False
+        copular = self._is_copular(at)
+        joined = self._is_joined_to_a_colour(at)
+        if joined and not copular:
+            return False
+        if not copular and self._thing_after_adjectives(at, previous):
+            return False
+        if not (copular or before_a_term or _may_follow(following)):
+            return False
+        return self._subject_allows(at, previous)
+
+    def _noun_after(self, at: int) -> tuple[Kind, int] | None:
+        """The noun that a colour stands before, over at most a few descriptors and other colours."""
+        tokens, position = self.tokens, at + 1
+        for _ in range(_MOST_DESCRIPTORS + 1):
+            if position >= len(tokens):
+                return None
+            token = tokens[position]
+            kind = kind_of(token)
+            if kind is not None and token not in _DESCRIPTORS:
+                return kind, position
+            if token in ("and", "or", "/") and position + 1 < len(tokens) and tokens[position + 1] in _OTHER_COLOURS:
+                position += 2
+                continue
+            if not _is_descriptor(token):
+                # "a young adult": a descriptor may itself be the noun.
+                last = position - 1
+                return (Kind.PERSON, last) if last > at and kind_of(tokens[last]) is Kind.PERSON else None
+            position += 1
+        return None
+
+    def _is_part_of_a_thing(self, position: int) -> bool:
+        """Whether a person noun only qualifies a thing: "white men's shirt", "white face paint"."""
+        following = self.tokens[position + 1] if position + 1 < len(self.tokens) else ""
+        return following not in _PICTURES and kind_of(following) is Kind.THING and following not in _FUNCTION
+
+    def _is_descent(self, at: int) -> bool:
+        """Whether a background is that of a person: "of Black background", never "on a white background"."""
+        before = [token for token in self.tokens[max(at - 3, 0) : at] if token not in ("a", "an", "likely", "probably")]
+        return bool(before) and before[-1] in ("of", "from", "has", "have")
+
+    def _is_worn(self, at: int) -> bool:
+        before = at - 1
+        while before >= 0 and self.tokens[before] in _GRAMMAR["worn_adverbs"]:
+            before -= 1
+        return before >= 0 and self.tokens[before] in _GRAMMAR["worn"]
+
+    def _is_copular(self, at: int) -> bool:
+        """Whether the colour is a predicate: "is", "appears to be", "is most likely" stand before it."""
+        for token in reversed(self.tokens[max(at - 6, 0) : at]):
+            if token in _GRAMMAR["copulas"]:
+                return True
+            if not (token.endswith("ly") or token in _ADVERBS):
+                return False
+        return False
+
+    def _is_joined_to_a_colour(self, at: int) -> bool:
+        """Whether a colour that never names a race is joined to this one: "black and gray", "brown or black"."""
+        tokens = self.tokens
+        ahead = [token for token in tokens[at + 2 : at + 4] if token not in ("dark", "light", "bright")]
+        if tokens[at + 1 : at + 2] and tokens[at + 1] in _JOINTS - {","} and ahead and ahead[0] in _OTHER_COLOURS:
+            return True
+        return at >= 2 and tokens[at - 1] in _JOINTS - {","} and tokens[at - 2] in _OTHER_COLOURS
+
+    def _thing_after_adjectives(self, at: int, previous: str) -> bool:
+        """Whether a colour begins a list of adjectives before a thing: "has black, curly hair"."""
+        if previous not in _POSSESSING and previous not in ("a", "an", "the"):
+            return False
+        for token in self.tokens[at + 1 : at + _FARTHEST_NOUN]:
+            kind = kind_of(token)
+            if kind is not None and token not in _DESCRIPTORS:
+                return kind is not Kind.PERSON
+            if token in SENTENCE_ENDS or token in _VERBS or (token in _PREPOSITIONS and not _is_descriptor(token)):
+                break
+        return previous in _POSSESSING
+
+    def _subject_allows(self, at: int, previous: str) -> bool:
+        """Whether the head of the clause's subject is no thing."""
+        self._advance(at)
+        if self._label:
+            return False
+        if self._verb:
+            return self._subject not in (Kind.THING, Kind.PICTURE)
+        if self._pending is not None:
+            return self._pending is Kind.PERSON
+        if self._inside:
+            return previous not in _OF_A_PLACE
+        return not (self._verb_before and self._subject in (Kind.THING, Kind.PICTURE))
+
+    def _begin_sentence(self) -> None:
+        self._subject: Kind | None = None
+        self._pending: Kind | None = None  # the latest noun of the clause that may be a subject
+        self._listed: Kind | None = None  # the nearest noun of any kind
+        self._verb = self._verb_before = self._inside = self._swallowed = self._label = False
+
+    def _advance(self, to: int) -> None:
+        """Read the words up to a position; every word is read once."""
+        for position in range(self._at, to):
+            self._take(position, self.tokens[position])
+        self._at = max(self._at, to)
+
+    def _take(self, position: int, token: str) -> None:
+        if token in SENTENCE_ENDS or token in CONTRASTS:
+            subject, verb = self._subject, self._verb or self._verb_before
+            self._begin_sentence()
+            if token in CONTRASTS:
+                self._subject, self._verb_before = subject, verb
+        elif token in (":", "="):
+            thing = self._listed is Kind.THING and not self._verb
+            self._begin_sentence()
+            self._label = thing
+        elif token in _CLAUSE_SIGNS:
+            self._begin_clause()
+        elif token == "and" or token in ("while", "whereas"):
+            if self._verb:
+                self._begin_clause()
+        elif token == "who":
+            self._subject, self._pending, self._inside = Kind.PERSON, None, False
+        elif token in ("which", "that") and self._next_is_verb(position):
+            self._subject, self._pending, self._inside = self._listed, None, False
+        elif token == "whose":
+            self._begin_clause()
+        elif token in _VERBS:
+            if self._pending is not None:
+                self._subject = self._pending
+            self._pending, self._verb, self._inside = None, True, False
+        elif token in _PREPOSITIONS:
+            self._inside, self._swallowed = True, False
+        else:
+            self._take_noun(position, token)
+
+    def _begin_clause(self) -> None:
+        if self._pending is not None and self._subject is None:
+            self._subject = self._pending
+        self._verb_before = self._verb_before or self._verb
+        self._pending, self._verb, self._inside = None, False, False
+
+    def _next_is_verb(self, position: int) -> bool:
+        return position + 1 < len(self.tokens) and self.tokens[position + 1] in _VERBS
+
+    def _take_noun(self, position: int, token: str) -> None:
+        before = self.tokens[position - 1] if position else ""
+        if token in _DETERMINERS:
+            if self._inside and self._swallowed and before not in ("and", "or"):
+                self._inside = False
+            if token not in _PRONOUNS:
+                return
+        kind = Kind.PERSON if token in _PRONOUNS else kind_of(token)
+        if kind is None:
+            if before not in _DETERMINERS or _is_descriptor(token) or token in _COLOURS or token.endswith("ly"):
+                return
+            kind = Kind.THING  # "the sedan": a noun that is in no list
+        self._listed = kind
+        if self._inside:
+            self._swallowed = True
+        else:
+            self._pending = kind
+        if kind is Kind.PERSON and self._subject is Kind.PICTURE:
+            self._subject = Kind.PERSON
+
+
+_ADVERBS: Final = frozenset(
+    {"to", "most", "more", "very", "quite", "also", "a", "an", "of", "not", "rather", "perhaps", "maybe", "either"}
+)
+
+
+def kind_of(token: str) -> Kind | None:
+    """What a noun names, in the singular or the plural; None for other words.
+
+    >>> kind_of("barber"), kind_of("scarves"), kind_of("slowly")
+    (<Kind.PERSON: 'person'>, <Kind.THING: 'thing'>, None)
+    """
+    return _KINDS[token]
+
+
+def _find_kind(token: str) -> Kind | None:
+    if token in _PICTURES:
+        return Kind.PICTURE
+    if token in _PEOPLE:
+        return Kind.PERSON
+    if token in _THINGS:
+        return Kind.THING
+    if token in _FUNCTION or token in _VERBS or token in _COLOURS:
+        return None
+    for singular in _singulars(token):
+        if singular in _ALL_THINGS:
+            return Kind.THING
+        if singular in _ALL_PEOPLE:
+            return Kind.PERSON
+    return None
+
+
+_KINDS: Final = Memory(_find_kind)
+
+
+def _singulars(token: str) -> tuple[str, ...]:
+    if token.endswith("ves"):
+        return token, token[:-1], token[:-3] + "f"
+    if token.endswith("ies"):
+        return token, token[:-3] + "y"
+    if token.endswith("es"):
+        return token, token[:-1], token[:-2]
+    return (token, token[:-1]) if token.endswith("s") and len(token) > 3 else (token,)
+
+
+def _is_descriptor(token: str) -> bool:
+    if token in _DESCRIPTORS:
+        return True
+    return token.endswith(("ing", "ed")) and len(token) > 4 and token not in _NOT_ADJECTIVES
+
+
+def _may_follow(token: str) -> bool:
+    """Whether a word may follow a colour that is predicated or listed (R2, b)."""
+    if token in _FUNCTION or token in _AGE_TERMS or token in CONTRASTS:
+        return True
+    return not token[0].isalpha()
