@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evenhand.core.engine import Done, Engine, Failed, In, Out, Workplace
+from evenhand.core.engine import Done, Engine, Failed, In, Out, ReportingEngine, Workplace
 from evenhand.core.errors import PartError, RunError
 from evenhand.core.records import Array, Records
 from evenhand.core.task import no_progress
@@ -117,8 +117,7 @@ class Keeping:
 
 def told(engine: Engine, heard: Callable[[Done[Any] | Failed], None]) -> Engine:
     """The same engine; one that can tell of outcomes before their turn has come does so."""
-    listening: Callable[[Callable[[Done[Any] | Failed], None]], Engine] | None = getattr(engine, "listening", None)
-    return engine if listening is None else listening(heard)
+    return engine.with_listener(heard) if isinstance(engine, ReportingEngine) else engine
 
 
 def kept_parts(folder: Path) -> int:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
 from evenhand.core.errors import EngineError, MissingExtraError
+from evenhand.files.safe_path import safe_path
 
 CLIENT = "ray://"
+LOOPBACK = "127.0.0.1"
 _PATIENCE = 10.0  # seconds for a machine to answer
 _STORE_SHARE = 0.3  # of the free memory, for the object store of a cluster that is started here
 
@@ -39,13 +42,21 @@ def join(address: str, cores: int | None = None) -> Any:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == "local":
         store = int(_STORE_SHARE * _free_memory())
-        with _told("local"):
-            ray.init("local", num_cpus=cores, include_dashboard=False, object_store_memory=store, **quiet)
+        with _ConnectionErrors("local"), safe_path():
+            ray.init(
+                "local",
+                num_cpus=cores,
+                include_dashboard=False,
+                object_store_memory=store,
+                _node_ip_address=LOOPBACK,
+                job_config=_job(ray),
+                **quiet,
+            )
         return ray
     if ":" in address:
         _reach(address)
-    with _told(address):
-        ray.init(address, **quiet)
+    with _ConnectionErrors(address):
+        ray.init(address, **(quiet if address.startswith(CLIENT) else {**quiet, "job_config": _job(ray)}))
     return ray
 
 
@@ -69,6 +80,20 @@ def compare(here: Mapping[str, str], there: Mapping[str, str], node: str) -> Non
             f"Versions differ between this program and {node} in the cluster: {', '.join(differ)}. "
             "Install the same versions on every machine; no part was started."
         )
+
+
+class _OnOurPath(list[str]):
+    """Folders for the module path of workers; Ray adds the current folder, which is taken only if it is on ours."""
+
+    def extend(self, folders: Iterable[str]) -> None:
+        super().extend(folder for folder in folders if folder in sys.path)
+
+
+def _job(ray: Any) -> Any:
+    job = ray.job_config.JobConfig()
+    if hasattr(job, "_py_driver_sys_path"):
+        job._py_driver_sys_path = _OnOurPath()
+    return job
 
 
 def _imported() -> Any:
@@ -101,7 +126,7 @@ def _reach(address: str) -> None:
         ) from None
 
 
-class _told:  # noqa: N801 - reads as a word in a with statement
+class _ConnectionErrors:
     """Turns what Ray raises while it connects into an EngineError of one line."""
 
     def __init__(self, address: str) -> None:
@@ -125,9 +150,9 @@ def explain(address: str, error: Exception) -> str:
     text = " ".join(str(error).split())
     lowered = text.lower()
     if "version mismatch" in lowered or "version of" in lowered:
-        told = text.partition(": ")[2] or text
+        detail = text.partition(": ")[2] or text
         return (
-            f"Ray's or Python's version differs between this program and the cluster {address}: {told.rstrip('.')}. "
+            f"Ray's or Python's version differs between this program and the cluster {address}: {detail.rstrip('.')}. "
             "Install the same versions on both sides; no part was started."
         )
     if isinstance(error, ConnectionError) or "token" in lowered:  # something listens there, and says nothing to us
