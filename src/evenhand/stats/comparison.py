@@ -16,7 +16,7 @@ import numpy as np
 
 from evenhand.core.errors import RunError
 from evenhand.core.measure import AnyMetric, estimates, tally
-from evenhand.core.metric import Direction, Kind, Ratio, Resampling
+from evenhand.core.metric import UNBOUNDED, Direction, Kind, Ratio, Resampling
 from evenhand.core.records import Array, Group, Records, groups_of
 from evenhand.core.results import Estimate, Method, Reference, Status, Verdict
 from evenhand.core.streams import stream
@@ -398,6 +398,8 @@ class _Side:
         notes: tuple[str, ...] = (),
     ) -> ModelContrast:
         a, b = self.both[0][position], self.both[1][position]
+        span = self.metric.scales.get(self.output, UNBOUNDED).span
+        low, high = max(low, -span), min(high, span)
         order = len(group.terms)
         kind = "everyone" if order == 0 else "single attributes" if order == 1 else f"intersections of {order}"
         better = None
