@@ -44,7 +44,11 @@ class WrappedModel:
     cuda: bool = False
 
     def __post_init__(self) -> None:
-        for member, kind in {"data_preprocessor": "method", "__call__": "method", **_MEMBERS.get(self.task, {})}.items():
+        for member, kind in {
+            "data_preprocessor": "method",
+            "__call__": "method",
+            **_MEMBERS.get(self.task, {}),
+        }.items():
             if not hasattr(self.wrapper, member):
                 raise WrapperMemberError(
                     f"Model must have a '{member}' {kind} for {self.task}; {self.name} has none "
