@@ -189,7 +189,7 @@ def expand_all(masks: Sequence[Runs]) -> list[NDArray[np.int64]]:
     if not last[stops - 1].all():
         raise MaskError("the counts break off in the middle of a number")
     ends = np.flatnonzero(last)
-    values = _numbers_ending_at(ends, characters & _VALUE, last)
+    values = _numbers_ending_at(ends, characters & np.uint8(_VALUE), last)
     found = np.split(values, np.searchsorted(ends, stops[:-1]))
     for runs, lengths in zip(masks, found, strict=True):
         lengths[1::2].cumsum(out=lengths[1::2])
