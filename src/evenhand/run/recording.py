@@ -24,7 +24,7 @@ from evenhand.store.rows import from_parquet, to_parquet
 from evenhand.store.runs import RECORDED, RECORDS, Part, Recorded, read_recorded
 
 KEPT = "kept"  # outcomes of the engine, in the folder of an unfinished run
-_REQUIRED = ("item", "unit")
+_REQUIRED = ("item",)  # a row without a `unit` is its own unit
 _ROWS, _OTHER = ".parquet", ".outcome"
 
 
