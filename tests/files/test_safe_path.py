@@ -57,15 +57,20 @@ from evenhand.engines import parse
 work = parts.square if {engine!r} != "ray:1" else lambda part, place: part * part
 if __name__ == "__main__":
     print(list(finished(parse({engine!r}).map(work, [1, 2, 3]))))
+    sys.path.insert(0, {files!r})
+    from listening import addresses
+    print(sorted(addresses(os.environ.get("RAY_AUTH_TOKEN", "none"))))
 """
 
 
 def run_engine(trapped: Path, engine: str) -> None:
     tests = str(Path(__file__).parents[1] / "engines")
-    code = ENGINE.format(tests=tests, folder=str(trapped), engine=engine)
+    code = ENGINE.format(tests=tests, files=str(Path(__file__).parent), folder=str(trapped), engine=engine)
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.split("\n")[-2] == "[1, 4, 9]", done.stderr
+    values, listening = done.stdout.splitlines()[-2:]
+    assert values == "[1, 4, 9]", done.stderr
     assert sprung(trapped) == []
+    assert listening == ("['127.0.0.1']" if engine == "ray:1" else "[]")
 
 
 def test_no_worker_process_runs_what_lies_in_the_current_folder(trapped: Path):
@@ -73,7 +78,7 @@ def test_no_worker_process_runs_what_lies_in_the_current_folder(trapped: Path):
 
 
 @pytest.mark.ray
-def test_no_ray_worker_runs_what_lies_in_the_current_folder(trapped: Path):
+def test_no_ray_worker_runs_what_lies_in_the_current_folder_and_ray_listens_on_loopback(trapped: Path):
     run_engine(trapped, "ray:1")
 
 
