@@ -21,13 +21,12 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from evenhand.core.engine import Done, Failed, In, Out, Workplace, cause_of
+from evenhand.core.engine import Done, Failed, In, Out, Workplace
 from evenhand.core.errors import EvenhandError, PartError
 from evenhand.core.records import Array
-from evenhand.engines.order import AHEAD, in_order
-from evenhand.engines.shared_arrays import SharedArray
-from evenhand.engines.spawned import NotReady, work
-from evenhand.files.safe_path import safe_path
+from evenhand.engines.order import AHEAD, cause_of, in_order
+from evenhand.engines.placed import Placed
+from evenhand.engines.worker import NotReady, work
 
 _STARTING = threading.Lock()
 _PATIENCE = 5.0  # seconds for an idle worker to end by itself
@@ -35,25 +34,13 @@ _PATIENCE = 5.0  # seconds for an idle worker to end by itself
 
 @dataclass(frozen=True)
 class Processes:
-    """A number of spawned processes."""
+    """So many spawned processes."""
 
     workers: int
 
     @property
     def name(self) -> str:
         return f"processes:{self.workers}"
-
-    def size(self) -> int:
-        """How many parts run at once."""
-        return self.workers
-
-    def accepts(self, *functions: Any) -> bool:
-        """Whether functions can be sent to another process."""
-        try:
-            ForkingPickler.dumps(functions)
-        except Exception:
-            return False
-        return True
 
     def map(
         self,
@@ -72,34 +59,43 @@ class Processes:
                 f"The work can't be sent to processes ({cause_of(error)}). "
                 "Functions must be defined at the top of a module; or use serial or threads:N."
             ) from None
-        arrays = tuple(SharedArray(array) for array in shared)
-        pool = _WorkerPool(self.workers, payload, arrays, time_limit)
+        placed = tuple(Placed(array) for array in shared)
+        crew = _Crew(self.workers, payload, placed, time_limit)
         try:
-            yield from in_order(parts, pool.submit, pool.receive, self.workers * AHEAD)
-            pool.dismiss()
+            yield from in_order(parts, crew.submit, crew.receive, self.workers * AHEAD)
+            crew.dismiss()
         finally:
-            pool.stop()
-            for array in arrays:
+            crew.stop()
+            for array in placed:
                 array.close()
 
 
+def can_be_sent(*work_: Any) -> bool:
+    """Whether functions can be sent to another process."""
+    try:
+        ForkingPickler.dumps(work_)
+    except Exception:
+        return False
+    return True
+
+
 @dataclass
-class _WorkerPool:
+class _Crew:
     """The workers of one map; they are started when there is something to do for them."""
 
     size: int
     payload: bytes
-    shared: tuple[SharedArray, ...]
+    shared: tuple[Placed, ...]
     time_limit: float | None
     tasks: queue.SimpleQueue[tuple[int, Any] | None] = field(default_factory=queue.SimpleQueue)
     outcomes: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
-    workers: list[_SpawnedWorker] = field(default_factory=list)
+    hands: list[_Hand] = field(default_factory=list)
     open_tasks: int = 0
 
     def submit(self, task: tuple[int, Any]) -> None:
         self.open_tasks += 1
-        if len(self.workers) < min(self.size, self.open_tasks):
-            self.workers.append(_SpawnedWorker(self))
+        if len(self.hands) < min(self.size, self.open_tasks):
+            self.hands.append(_Hand(self))
         self.tasks.put(task)
 
     def receive(self) -> Any:
@@ -111,29 +107,29 @@ class _WorkerPool:
 
     def dismiss(self) -> None:
         """Let the workers end by themselves."""
-        for _ in self.workers:
+        for _ in self.hands:
             self.tasks.put(None)
-        for worker in self.workers:
-            worker.thread.join()
-        self.workers.clear()
+        for hand in self.hands:
+            hand.thread.join()
+        self.hands.clear()
 
     def stop(self) -> None:
         """End the workers at once, whatever they are doing."""
         while not self.tasks.empty():
             self.tasks.get()
-        for worker in self.workers:
-            worker.is_stopped = True
-            worker.kill()
+        for hand in self.hands:
+            hand.is_stopped = True
+            hand.kill()
             self.tasks.put(None)
-        for worker in self.workers:
-            worker.thread.join()
+        for hand in self.hands:
+            hand.thread.join()
 
 
-class _SpawnedWorker:
+class _Hand:
     """One worker, and the thread that talks to it."""
 
-    def __init__(self, pool: _WorkerPool) -> None:
-        self.pool = pool
+    def __init__(self, crew: _Crew) -> None:
+        self.crew = crew
         self.process: BaseProcess | None = None
         self.is_stopped = False
         self.thread = threading.Thread(target=self._serve, daemon=True)
@@ -148,13 +144,13 @@ class _SpawnedWorker:
     def _serve(self) -> None:
         connection: Connection | None = None
         try:
-            while (task := self.pool.tasks.get()) is not None and not self.is_stopped:
+            while (task := self.crew.tasks.get()) is not None and not self.is_stopped:
                 if connection is None:
                     connection = self._start()
                 outcome, connection = self._attempt(connection, task)
-                self.pool.outcomes.put(outcome)
+                self.crew.outcomes.put(outcome)
         except BaseException as error:  # the caller raises it: no part can be worked on
-            self.pool.outcomes.put(error)
+            self.crew.outcomes.put(error)
         finally:
             self._end(connection)
 
@@ -162,16 +158,16 @@ class _SpawnedWorker:
         """The connection to a new worker that is set up."""
         here, there = multiprocessing.get_context("spawn").Pipe()
         process = multiprocessing.get_context("spawn").Process(
-            target=work, args=(there, self.pool.shared), daemon=True, name="evenhand worker"
+            target=work, args=(there, self.crew.shared), daemon=True, name="evenhand worker"
         )
-        with _STARTING, safe_path(), _program_left_out(self.pool.payload):
+        with _STARTING, _program_left_out(self.crew.payload):
             process.start()
         there.close()
         self.process = process
         if self.is_stopped:
             process.kill()
         try:
-            here.send_bytes(self.pool.payload)
+            here.send_bytes(self.crew.payload)
             answer = here.recv()
         except (EOFError, OSError):
             process.join()
@@ -187,7 +183,7 @@ class _SpawnedWorker:
         """What became of a part, and the connection while the worker lives."""
         number, _ = task
         assert self.process is not None
-        limit = self.pool.time_limit
+        limit = self.crew.time_limit
         try:
             connection.send(task)
             if not connection.poll(limit):

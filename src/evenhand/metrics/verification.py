@@ -17,7 +17,6 @@ from typing import ClassVar
 import numpy as np
 
 from evenhand.core.metric import (
-    UNIT_SCALE,
     Column,
     Curve,
     Direction,
@@ -25,7 +24,6 @@ from evenhand.core.metric import (
     Numbers,
     OperatingPoint,
     Sampled,
-    Scale,
     Undefined,
 )
 from evenhand.core.records import Array, Records
@@ -74,10 +72,6 @@ class Verification(Metric[Comparisons]):
         found |= {fmr_name(far): Direction.LOWER for far in self.far}
         found |= {fnmr_name(far): Direction.LOWER for far in self.far}
         return found
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -178,10 +172,6 @@ class Separation(Metric[Comparisons]):
             "ROC": Direction.NEITHER,
             "DET": Direction.NEITHER,
         }
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:

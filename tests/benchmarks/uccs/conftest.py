@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
+
+from evenhand import api
+from evenhand.compat.uccs.outcomes import Outcome, detection_outcome, identification_outcome
 
 FACES = "FILE,FACE_ID,SUBJECT_ID,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT"
 FOUND = "FILE,DETECTION_SCORE,BB_X,BB_Y,BB_WIDTH,BB_HEIGHT"
@@ -34,3 +37,24 @@ def data(write: Write, tmp_path: Path) -> Path:
     write("data/validation.csv", FACES, "a.jpg,1,7,0,0,10,10", "a.jpg,2,-1,100,0,10,10", "b.jpg,3,9,0,0,10,10")
     write("data/exclude_gallery_validation.txt", end="")
     return tmp_path / "data"
+
+
+def detected(path: Path, data: Path, **options: Any) -> Outcome:
+    """A detection file evaluated by the task, in the words of the challenge."""
+    return detection_outcome(api.evaluate("uccs/detection", path, data=data, options=options, draws=0, rows="all"))
+
+
+def identified(path: Path, data: Path, **options: Any) -> Outcome:
+    """A recognition file evaluated by the task, in the words of the challenge."""
+    run = api.evaluate("uccs/identification", path, data=data, options=options, draws=0, rows="all")
+    return identification_outcome(run)
+
+
+@pytest.fixture(name="detected")
+def _detected() -> Any:
+    return detected
+
+
+@pytest.fixture(name="identified")
+def _identified() -> Any:
+    return identified

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from evenhand import api
 from evenhand.benchmarks.uccs.data import Exclusion, Faces, read_exclusion, read_faces
 from evenhand.benchmarks.uccs.detections import NameIndex, read_detections
-from evenhand.benchmarks.uccs.evaluation import as_plain, evaluate_detection, evaluate_identification
 from evenhand.benchmarks.uccs.record import record_detection, record_identification
 from evenhand.benchmarks.uccs.scores import read_scores
-from evenhand.benchmarks.uccs.uncertainty import spreads
+from evenhand.compat.uccs.outcomes import as_plain, detection_outcome, intervals
 from evenhand.core.errors import OptionError, PredictionError
 from evenhand.core.metric import Undefined
 from evenhand.core.records import Group
-from evenhand.metrics.curves import Event, FreeResponse
+from evenhand.metrics.curves import Event
 
 FACES = "FILE,FACE_ID,SUBJECT_ID,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT"
 FOUND = "FILE,DETECTION_SCORE,BB_X,BB_Y,BB_WIDTH,BB_HEIGHT"
@@ -32,9 +32,9 @@ def faces(data: Path) -> Faces:
     return truth(data)
 
 
-def test_one_hit_one_miss_and_a_false_alarm(write, faces: Faces) -> None:
+def test_one_hit_one_miss_and_a_false_alarm(write, data: Path, detected) -> None:
     path = write("d.txt", FOUND, "a.jpg,0.9,0,0,10,10", "a.jpg,0.5,500,500,10,10", "b.jpg,0.7,0,0,10,10")
-    plain = as_plain(evaluate_detection(faces, read_detections(path, faces)))
+    plain = as_plain(detected(path, data))
     assert plain["counts"]["true_detections"] == 2
     assert plain["counts"]["missed_faces"] == 1
     assert plain["curve"] == {
@@ -58,13 +58,12 @@ def test_an_exact_name_goes_before_one_with_another_extension() -> None:
     assert NameIndex(("a.png", "a.jpg")).find("a") == 1  # as the published reader, which appends .jpg
 
 
-def test_detections_on_images_that_are_not_annotated_are_left_out_and_counted(write, faces: Faces) -> None:
-    found = read_detections(write("d.txt", FOUND, "zzz.jpg,0.9,0,0,10,10", "a.jpg,0.9,0,0,10,10"), faces)
-    outcome = evaluate_detection(faces, found)
+def test_detections_on_images_that_are_not_annotated_are_left_out_and_counted(write, data: Path, detected) -> None:
+    outcome = detected(write("d.txt", FOUND, "zzz.jpg,0.9,0,0,10,10", "a.jpg,0.9,0,0,10,10"), data)
     assert outcome.counts["detections_on_unannotated_images"] == 1
     assert outcome.counts["false_detections"] == 0
     assert "1 detections on 1 images that are not annotated" in " ".join(outcome.warnings)
-    assert found.coverage.extra == 1
+    assert outcome.run.results.coverage.extra == 1
 
 
 def test_rows_of_one_image_need_not_stand_together(write, faces: Faces) -> None:
@@ -74,14 +73,14 @@ def test_rows_of_one_image_need_not_stand_together(write, faces: Faces) -> None:
     assert found.line.tolist() == [3, 2, 4]
 
 
-def test_a_file_of_names_that_match_nothing_says_so(write, faces: Faces) -> None:
-    outcome = evaluate_detection(faces, read_detections(write("d.txt", FOUND, "x.jpg,1,0,0,1,1"), faces))
+def test_a_file_of_names_that_match_nothing_says_so(write, data: Path, detected) -> None:
+    outcome = detected(write("d.txt", FOUND, "x.jpg,1,0,0,1,1"), data)
     assert "No row is on an annotated image" in " ".join(outcome.warnings)
     assert "The curve is empty" in " ".join(outcome.warnings)
 
 
-def test_a_header_alone_is_an_empty_curve_with_a_message(write, faces: Faces) -> None:
-    outcome = evaluate_detection(faces, read_detections(write("d.txt", FOUND), faces))
+def test_a_header_alone_is_an_empty_curve_with_a_message(write, data: Path, detected) -> None:
+    outcome = detected(write("d.txt", FOUND), data)
     assert len(outcome.curves[0].curve.thresholds) == 0
     assert isinstance(outcome.curves[0].sum, Undefined)
     assert "empty" in " ".join(outcome.warnings)
@@ -111,10 +110,9 @@ def test_some_landmarks_but_not_all_are_refused(write, faces: Faces) -> None:
         read_detections(write("d.txt", f"{FOUND},REYE_X", "a.jpg,0.9,0,0,1,1,5"), faces)
 
 
-def test_two_boxes_without_area_do_not_match(write) -> None:
-    path = write("t.csv", FACES, "a.jpg,1,1,5,5,0,0")
-    faces, _ = read_faces(path)
-    outcome = evaluate_detection(faces, read_detections(write("d.txt", FOUND, "a.jpg,0.5,5,5,0,0"), faces))
+def test_two_boxes_without_area_do_not_match(write, detected) -> None:
+    table = write("t.csv", FACES, "a.jpg,1,1,5,5,0,0")
+    outcome = detected(write("d.txt", FOUND, "a.jpg,0.5,5,5,0,0"), table.parent, which_set="t")
     assert (outcome.counts["true_detections"], outcome.counts["false_detections"]) == (0, 1)
 
 
@@ -123,13 +121,13 @@ def test_two_boxes_without_area_do_not_match(write) -> None:
     [("1\n", 2, 1), ("99\n", 2, 1), ("1\n1\n", 1, 0), ("2\n", 2, 1), ("1\n2\n3\n99\n", -1, -2), ("", 3, 2)],
 )
 def test_the_denominators_are_lowered_by_the_length_of_the_list(
-    data: Path, write, ids: str, faces_counted: int, known_counted: int
+    data: Path, write, detected, identified, ids: str, faces_counted: int, known_counted: int
 ) -> None:
     (data / "exclude_gallery_validation.txt").write_text(ids)
     faces = truth(data)
     path = write("s.txt", SCORES, "a,0.5,0,0,10,10,1,2,3")
-    assert evaluate_detection(faces, read_detections(path, faces)).counts["faces_evaluated"] == faces_counted
-    counts = evaluate_identification(faces, read_scores(path, faces)).counts
+    assert detected(path, data).counts["faces_evaluated"] == faces_counted
+    counts = identified(path, data).counts
     assert counts["known_faces_evaluated"] == known_counted
     assert int(record_detection(faces, read_detections(path, faces))["faces"].sum()) == faces_counted
 
@@ -143,15 +141,14 @@ def test_two_faces_with_the_same_excluded_id_lower_the_number_by_one() -> None:
     assert int(record_detection(faces, assemble([], faces))["faces"].sum()) == 1
 
 
-def test_a_detection_on_an_excluded_face_counts_neither_way(data: Path, write) -> None:
+def test_a_detection_on_an_excluded_face_counts_neither_way(data: Path, write, detected) -> None:
     (data / "exclude_gallery_validation.txt").write_text("1\n")
-    faces = truth(data)
     path = write("d.txt", FOUND, "a.jpg,0.9,0,0,10,10", "a.jpg,0.8,1,0,10,10")
-    counts = evaluate_detection(faces, read_detections(path, faces)).counts
+    counts = detected(path, data).counts
     assert (counts["ignored_detections"], counts["false_detections"], counts["true_detections"]) == (1, 1, 0)
 
 
-def test_identification_by_hand(write, faces: Faces) -> None:
+def test_identification_by_hand(write, data: Path, identified) -> None:
     path = write(
         "s.txt",
         SCORES,
@@ -160,16 +157,16 @@ def test_identification_by_hand(write, faces: Faces) -> None:
         "a,0.5,500,0,10,10,0.3,0.1,0.2",  # a false alarm
         "b,0.5,0,0,10,10,0.8,0.1,0.7",  # the known face 9, second
     )
-    plain = as_plain(evaluate_identification(faces, read_scores(path, faces), ranks=[1, 2]))
+    plain = as_plain(identified(path, data, ranks=(1, 2)))
     assert plain["ranks"]["1"]["thresholds"] == [0.3, 0.4]
     assert plain["ranks"]["1"]["tpir"] == [0.5, 0.5]
     assert plain["ranks"]["2"]["tpir"] == [1.0, 1.0]
     assert plain["ranks"]["1"]["fpipi"] == [1.0, 0.5]
 
 
-def test_the_documented_reading_counts_every_similarity_as_a_threshold(write, faces: Faces) -> None:
+def test_the_documented_convention_counts_every_similarity_as_a_threshold(write, data: Path, identified) -> None:
     path = write("s.txt", SCORES, "a,0.5,0,0,10,10,0.9,0.1,0.2", "a,0.5,500,0,10,10,0.95,0.1,0.2")
-    plain = as_plain(evaluate_identification(faces, read_scores(path, faces)))
+    plain = as_plain(identified(path, data))
     assert plain["ranks"]["1"]["identified_faces"] == [0]
     assert plain["oroc_documented"]["1"]["thresholds"] == [0.9, 0.95]
     assert plain["oroc_documented"]["1"]["identified_faces"] == [1, 0]
@@ -185,30 +182,30 @@ def test_a_true_name_that_ties_stands_behind_unless_told_otherwise(write, faces:
 
 
 @pytest.mark.parametrize("ranks", [[0], [-1], [1, 0], []])
-def test_a_rank_is_at_least_one(write, faces: Faces, ranks: list[int]) -> None:
-    found = read_scores(write("s.txt", SCORES, "a,0.5,0,0,10,10,1,2,3"), faces)
+def test_a_rank_is_at_least_one(write, data: Path, identified, ranks: list[int]) -> None:
+    path = write("s.txt", SCORES, "a,0.5,0,0,10,10,1,2,3")
     with pytest.raises(OptionError, match="whole number from 1 on"):
-        evaluate_identification(faces, found, ranks=ranks)
+        identified(path, data, ranks=tuple(ranks))
 
 
-def test_a_rank_beyond_the_gallery_is_always_a_hit(write, faces: Faces) -> None:
-    found = read_scores(write("s.txt", SCORES, "a,0.5,0,0,10,10,0.1,0.9,0.9", "a,1,900,0,9,9,0,0,0"), faces)
-    assert evaluate_identification(faces, found, ranks=[99]).curves[99].curve.positives.tolist() == [1]
+def test_a_rank_beyond_the_gallery_is_always_a_hit(write, data: Path, identified) -> None:
+    path = write("s.txt", SCORES, "a,0.5,0,0,10,10,0.1,0.9,0.9", "a,1,900,0,9,9,0,0,0")
+    assert identified(path, data, ranks=(99,)).curves[99].curve.positives.tolist() == [1]
 
 
-def test_only_unknown_subjects_leave_the_rate_undefined_with_a_message(write) -> None:
-    faces, _ = read_faces(write("t.csv", FACES, "a.jpg,1,-1,0,0,10,10"))
-    outcome = evaluate_identification(faces, read_scores(write("s.txt", SCORES, "a,0.5,0,0,10,10,1,2,3"), faces))
+def test_only_unknown_subjects_leave_the_rate_undefined_with_a_message(write, identified) -> None:
+    table = write("t.csv", FACES, "a.jpg,1,-1,0,0,10,10")
+    outcome = identified(write("s.txt", SCORES, "a,0.5,0,0,10,10,1,2,3"), table.parent, which_set="t")
     plain = as_plain(outcome)
     assert plain["ranks"]["1"]["tpir"] == [None]
     assert plain["ranks"]["1"]["fpipi"] == [1.0]
     assert "there is no face to be counted" in " ".join(outcome.warnings)
 
 
-def test_a_subject_without_column_can_never_be_named_and_is_warned_about(write, faces: Faces) -> None:
-    found = read_scores(write("s.txt", f"{FOUND},S_0001,S_0009", "a,0.5,0,0,10,10,1,0"), faces)
-    assert "1 annotated subjects have no similarity column (S_0007)" in found.warnings[0]
-    assert evaluate_identification(faces, found, ranks=[5]).counts["known_faces_evaluated"] == 2
+def test_a_subject_without_column_can_never_be_named_and_is_warned_about(write, data: Path, identified) -> None:
+    outcome = identified(write("s.txt", f"{FOUND},S_0001,S_0009", "a,0.5,0,0,10,10,1,0"), data, ranks=(5,))
+    assert "1 annotated subjects have no similarity column (S_0007)" in " ".join(outcome.warnings)
+    assert outcome.counts["known_faces_evaluated"] == 2
 
 
 @pytest.mark.parametrize(
@@ -246,12 +243,14 @@ def test_similarities_must_be_finite(write, faces: Faces) -> None:
         read_scores(write("s.txt", SCORES, "a,0.5,0,0,10,10,1,nan,3"), faces)
 
 
-def test_blocks_of_any_size_give_the_same_numbers(write, faces: Faces, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_any_size_give_the_same_numbers(
+    write, data: Path, identified, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = [f"{'ab'[n % 2]},0.5,{3 * n},0,10,10,{n / 100},{n / 90},{n / 80}" for n in range(60)]
     path = write("s.txt", SCORES, *rows)
-    whole = as_plain(evaluate_identification(faces, read_scores(path, faces), ranks=[1, 2]))
+    whole = as_plain(identified(path, data, ranks=(1, 2)))
     monkeypatch.setattr("evenhand.files.delimited.BLOCK_BYTES", 100)
-    assert as_plain(evaluate_identification(faces, read_scores(path, faces), ranks=[1, 2])) == whole
+    assert as_plain(identified(path, data, ranks=(1, 2))) == whole
 
 
 def test_rows_can_be_traced_and_grouped(write) -> None:
@@ -264,15 +263,17 @@ def test_rows_can_be_traced_and_grouped(write) -> None:
     assert shade["kind"].tolist() == [Event.IMAGE, Event.MISSED, Event.FALSE_ALARM]
 
 
-def test_systems_on_the_same_images_are_compared_in_pairs(write, faces: Faces) -> None:
-    good = read_detections(
-        write("g.txt", FOUND, "a.jpg,0.9,0,0,10,10", "b.jpg,0.8,0,0,9,9", "a.jpg,0,900,0,9,9"), faces
-    )
-    poor = read_detections(write("p.txt", FOUND, "a.jpg,0.9,0,0,10,10", "a.jpg,0,900,0,9,9"), faces)
-    rows = {name: evaluate_detection(faces, found).rows for name, found in (("good", good), ("poor", poor))}
-    found, differences = spreads(rows, FreeResponse("froc", (1.0,)), images=2, draws=200)
-    again, _ = spreads(rows, FreeResponse("froc", (1.0,)), images=2, draws=200)
-    assert found == again
-    assert found["good"]["DR@1"].value == 2 / 3
-    pair = next(one for one in differences if one.output == "DR@1")
-    assert (pair.first, pair.second, round(pair.difference.value or 0, 9)) == ("good", "poor", round(1 / 3, 9))
+def test_systems_on_the_same_images_are_compared_in_pairs(write, data: Path) -> None:
+    good = write("g.txt", FOUND, "a.jpg,0.9,0,0,10,10", "b.jpg,0.8,0,0,9,9.99", "a.jpg,0,900,0,9,9")
+    poor = write("p.txt", FOUND, "a.jpg,0.9,0,0,10,10", "a.jpg,0,900,0,9,9")
+    outcomes = {
+        path.stem: detection_outcome(
+            api.evaluate("uccs/detection", path, data=data, options={"targets": (1.0,)}, draws=200, rows="all")
+        )
+        for path in (good, poor)
+    }
+    numbers = intervals(outcomes, "froc", 200)
+    assert numbers == intervals(outcomes, "froc", 200)
+    assert numbers["intervals"]["g"]["DR@1"]["value"] == 2 / 3
+    pair = next(pair for pair in numbers["paired"] if pair["output"] == "DR@1")
+    assert (pair["first"], pair["second"], round(pair["value"], 9)) == ("g", "p", round(1 / 3, 9))

@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.uccs.data import GALLERY_COLUMNS, read_faces
-from evenhand.benchmarks.uccs.detections import read_detections
-from evenhand.benchmarks.uccs.evaluation import as_plain, evaluate_detection, evaluate_identification
 from evenhand.benchmarks.uccs.scores import as_written, read_scores
 from evenhand.benchmarks.uccs.scoring import (
     ScoredBlock,
     enrol,
-    evaluate_blocks,
     score,
     score_stores,
     unit_vectors,
@@ -30,6 +27,7 @@ from evenhand.benchmarks.uccs.stores import (
     save_npz,
     save_store,
 )
+from evenhand.compat.uccs.outcomes import as_plain
 from evenhand.core.errors import DataError, PredictionError
 
 FACES = "FILE,FACE_ID,SUBJECT_ID,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT"
@@ -209,21 +207,19 @@ def watchlist(tmp_path: Path) -> tuple[Path, Path, Path]:
     return tmp_path / "gallery", tmp_path / "probes", tmp_path / "validation.csv"
 
 
-def test_text_binary_and_no_file_at_all_give_the_same_numbers(tmp_path: Path) -> None:
-    gallery, probes, table = watchlist(tmp_path)
-    faces, _ = read_faces(table)
+def test_text_binary_and_no_file_at_all_give_the_same_numbers(tmp_path: Path, detected, identified) -> None:
+    gallery, probes, _ = watchlist(tmp_path)
     subjects = (1, 2, 5)
-    text, binary = tmp_path / "s.txt", tmp_path / "s.npy"
+    text, binary, stores = tmp_path / "s.txt", tmp_path / "s.npy", tmp_path / "stores.toml"
     assert write_text(text, score_stores(gallery, probes, subjects)[1], subjects) == 40
     assert write_binary(binary, score_stores(gallery, probes, subjects)[1], subjects) == 40
-    found = [read_scores(text, faces), read_scores(binary, faces)]
-    found.append(evaluate_blocks(score_stores(gallery, probes, subjects)[1], subjects, faces))
-    plain = [as_plain(evaluate_identification(faces, one, ranks=[1, 2, 3])) for one in found]
+    stores.write_text('gallery = "gallery"\nprobe = "probes"\n')
+    plain = [as_plain(identified(path, tmp_path, ranks=(1, 2, 3))) for path in (text, binary, stores)]
     assert plain[0] == plain[1] == plain[2]
     assert json.dumps(plain[0])
-    detections = [read_detections(text, faces), read_scores(binary, faces)]
-    assert as_plain(evaluate_detection(faces, detections[0])) == as_plain(evaluate_detection(faces, detections[1]))
-    assert {fact.path for fact in found[1].inputs} == {str(binary), str(tmp_path / "s.ids.npz")}
+    assert as_plain(detected(text, tmp_path)) == as_plain(detected(binary, tmp_path))
+    inputs = read_scores(binary, read_faces(tmp_path / "validation.csv")[0]).inputs
+    assert {fact.path for fact in inputs} == {str(binary), str(tmp_path / "s.ids.npz")}
 
 
 def test_a_binary_store_that_was_cut_or_does_not_fit_is_refused(tmp_path: Path) -> None:

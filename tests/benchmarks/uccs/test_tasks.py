@@ -14,7 +14,7 @@ from evenhand.benchmarks.uccs.codec import DetectionCodec, IdentificationCodec
 from evenhand.benchmarks.uccs.demo import IMAGES, write_demo
 from evenhand.benchmarks.uccs.detections import ImageDetections
 from evenhand.benchmarks.uccs.options import DetectionOptions, IdentificationOptions
-from evenhand.benchmarks.uccs.sections import curve_section
+from evenhand.benchmarks.uccs.sections import points_section
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.measure import measure
 from evenhand.core.records import EVERYONE, Group
@@ -171,9 +171,8 @@ def test_curves_and_points_are_a_section_of_the_report(demo: Path) -> None:
     rows = list(task.record(dataset, predictions, DetectionOptions(), Tools()))
     estimates = measure(rows, task.metrics(DetectionOptions()), ["lighting"])
     results = Results("uccs/detection", "m", "d", {}, (), estimates, predictions.coverage)
-    section = curve_section(results)
+    section = points_section(results)
     assert section is not None
-    figure, points = section.blocks
-    assert figure.name == "froc"
-    assert len(points.rows) == 4
-    assert curve_section(replace(results, estimates=())) is None
+    (points,) = section.blocks
+    assert [row[0] for row in points.rows] == ["DR@0.001", "DR@0.01", "DR@0.1", "DR@1", "sum"]
+    assert points_section(replace(results, estimates=())) is None

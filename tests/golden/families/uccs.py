@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 from harness import Case, Checks, read_expected
 
+import evenhand
 from evenhand.benchmarks.uccs.data import NO_EXCLUSION, Exclusion, Faces, read_exclusion, read_faces, read_subjects
 from evenhand.benchmarks.uccs.detections import Detections, from_corners, read_detections, write_detections
-from evenhand.benchmarks.uccs.evaluation import as_plain, assignments, evaluate_detection, evaluate_identification
-from evenhand.benchmarks.uccs.figures import CurveFigure, froc_figure, oroc_figure, vega
-from evenhand.benchmarks.uccs.scores import read_scores
+from evenhand.benchmarks.uccs.matching import match
 from evenhand.benchmarks.uccs.scoring import score_stores
 from evenhand.benchmarks.uccs.stores import load_arrays
 from evenhand.compat.uccs.command import command, resolved_tree, understand
 from evenhand.compat.uccs.config import UsageError
+from evenhand.compat.uccs.figures import CurveFigure, froc_figure, oroc_figure, vega
+from evenhand.compat.uccs.outcomes import detection_outcome, identification_outcome
 from evenhand.geometry.boxes import corners, overlap_matrix
 from evenhand.instruments.faces import align, blue_green_red, similarity
 
@@ -79,19 +80,50 @@ def _unknown(checks: Checks, name: str, expected: Mapping[str, Any], known: set[
             checks.true(f"{name}.{key}", False, "nothing of ours answers to this key")
 
 
-def _truth(here: Path) -> Faces:
-    """The annotated faces of a case: its set is whatever table lies in `data` beside the gallery."""
+def _table(here: Path) -> Path:
+    """The table of faces of a case: whatever lies in `data` beside the gallery."""
     tables = [path for path in sorted((here / "data").glob("*.csv")) if path.name != "gallery.csv"]
     assert len(tables) == 1, f"{here}: one table of faces was expected, found {[path.name for path in tables]}"
-    lists = [path for path in (here / "data").iterdir() if path.name.startswith("exclude")]
-    exclusion = read_exclusion(lists[0]) if lists else NO_EXCLUSION
-    return read_faces(tables[0], exclusion)[0]
+    return tables[0]
+
+
+def _exclusion(here: Path) -> Path | None:
+    return next((path for path in (here / "data").iterdir() if path.name.startswith("exclude")), None)
+
+
+def _truth(here: Path) -> Faces:
+    """The annotated faces of a case."""
+    excluded = _exclusion(here)
+    return read_faces(_table(here), read_exclusion(excluded) if excluded else NO_EXCLUSION)[0]
 
 
 def _score_file(here: Path) -> Path:
     found = [path for path in here.iterdir() if path.is_file() and path.suffix in (".txt", ".csv", ".npy")]
     assert len(found) == 1, f"{here}: one score file was expected, found {[path.name for path in found]}"
     return found[0]
+
+
+def _run(here: Path, file: Path, task: str, **options: Any) -> Any:
+    """The run that `evenhand evaluate` makes of a case."""
+    excluded = _exclusion(here)
+    options |= {"which_set": _table(here).stem, "exclude": str(excluded) if excluded else "none"}
+    return evenhand.evaluate(f"uccs/{task}", file, data=here / "data", options=options, draws=0, rows="all")
+
+
+def _drop_in(here: Path, file: Path, task: str, folder: Path, **options: Any) -> tuple[int, dict[str, Any]]:
+    """The exit code of the challenge's own command, and what it writes about the one system."""
+    excluded = _exclusion(here)
+    line = ["evaluation", "-t", task, "--data_directory", str(here / "data"), "--result_directory", str(folder)]
+    line += ["--which_set", _table(here).stem, f"--eval.{task}.files", str(file), "--draws", "0", "--no-figure"]
+    line += ["--eval.exclude_gallery", str(excluded) if excluded else "null"]
+    line += ["--eval.iou", str(options.get("iou", 0.5))]
+    for name in ("targets", "ranks"):
+        if options.get(name):
+            line += [f"--{name}", *map(str, options[name])]
+    code = command.main(line)
+    written = [path for path in folder.iterdir() if path.suffix == ".json"] if folder.exists() else []
+    systems = json.loads(written[0].read_text(encoding="utf-8"))["systems"] if written else {"": {}}
+    return code, next(iter(systems.values()))
 
 
 def _curves(checks: Checks, here: Path, expected: Mapping[str, Any], file: Path, name: str = "") -> None:
@@ -111,67 +143,92 @@ def _curves(checks: Checks, here: Path, expected: Mapping[str, Any], file: Path,
 def _refused(checks: Checks, here: Path, expected: Mapping[str, Any], file: Path) -> None:
     """An error that names what it should, and nothing written."""
     _unknown(checks, "expected", expected, {"refused", "iou", "rank"})
-    iou = expected.get("iou", 0.5)
-
-    def evaluate() -> Any:
-        faces = _truth(here)
-        if expected.get("task") == "recognition":
-            found = read_scores(file, faces, iou=iou)
-            return evaluate_identification(faces, found, ranks=[expected.get("rank", 1)], iou=iou)
-        return evaluate_detection(faces, read_detections(file, faces), iou=iou)
-
-    checks.refused("refused", evaluate, str(expected["refused"]))
-    task = expected.get("task", "detection")
-    table = next(path for path in sorted((here / "data").glob("*.csv")) if path.name != "gallery.csv")
-    lists = [path for path in (here / "data").iterdir() if path.name.startswith("exclude")]
+    options: dict[str, Any] = {"iou": expected.get("iou", 0.5)}
+    is_recognition = expected.get("task") == "recognition"
+    if is_recognition:
+        options["ranks"] = (expected.get("rank", 1),)
+    task = "identification" if is_recognition else "detection"
+    checks.refused("refused", lambda: _run(here, file, task, **options), str(expected["refused"]))
     with tempfile.TemporaryDirectory() as folder:
-        line = ["evaluation", "-t", task, "--data_directory", str(here / "data"), "--result_directory", folder]
-        line += ["--which_set", table.stem, f"--eval.{task}.files", str(file), "--eval.iou", str(iou)]
-        line += ["--eval.exclude_gallery", str(lists[0]) if lists else "null", "--draws", "0"]
-        line += ["--eval.recognition.rank", str(expected.get("rank", 1))]
-        checks.equal("exit code", command.main(line), 2)
+        code, _ = _drop_in(here, file, expected.get("task", "detection"), Path(folder), **options)
+        checks.equal("exit code", code, 2)
         checks.equal("files written", list(Path(folder).iterdir()), [])
 
 
 def _detection(checks: Checks, here: Path, expected: Mapping[str, Any], file: Path, name: str = "") -> None:
-    faces = _truth(here)
-    found = read_detections(file, faces)
-    iou = expected.get("iou", 0.5)
-    targets = [point["target"] for point in expected.get("operating_points", ())]
-    got = as_plain(evaluate_detection(faces, found, iou=iou, **({"targets": targets} if targets else {})))
+    """Through `evenhand evaluate` and through the challenge's command."""
     _unknown(checks, name, expected, {"iou", "counts", "curve", "operating_points", "assignments", "sum"})
-    _compare(checks, name, got, expected, ("counts", "curve", "operating_points", "sum"))
-    _assignments(checks, name, faces, found, iou, expected)
+    targets = [point["target"] for point in expected.get("operating_points", ())]
+    options: dict[str, Any] = {"iou": expected.get("iou", 0.5)} | ({"targets": tuple(targets)} if targets else {})
+    keys = ("counts", "curve", "operating_points", "sum")
+    with tempfile.TemporaryDirectory() as folder:
+        code, written = _drop_in(here, file, "detection", Path(folder), **options)
+    checks.equal(f"{name}exit code", code, 0)
+    _compare(checks, name, written, expected, keys)
+    run = _run(here, file, "detection", **options)
+    _results(checks, f"{name}evaluate: ", run, "froc", expected.get("curve", {}), expected)
+    _assignments(checks, name, here, file, options["iou"], expected)
 
 
-def _recognition(checks: Checks, here: Path, expected: Mapping[str, Any], file: Path, name: str = "") -> None:
-    faces = _truth(here)
-    iou = expected.get("iou", 0.5)
-    found = read_scores(file, faces, iou=iou)
-    _identification(checks, name, faces, found, expected)
-    _assignments(checks, name, faces, found, iou, expected)
-
-
-def _identification(
-    checks: Checks, name: str, faces: Faces, found: Detections, expected: Mapping[str, Any], tolerance: float = 0.0
+def _recognition(
+    checks: Checks, here: Path, expected: Mapping[str, Any], file: Path, name: str = "", tolerance: float = 0.0
 ) -> None:
+    """Through `evenhand evaluate` and through the challenge's command."""
     ranks, documented = expected.get("ranks", {}), expected.get("oroc_documented", {})
     _unknown(checks, name, expected, {"iou", "counts", "ranks", "assignments", "oroc_documented"})
     listed = [part.get("operating_points", ()) for part in (*ranks.values(), *documented.values())]
     targets = tuple(dict.fromkeys(point["target"] for points in listed for point in points))
-    got = as_plain(
-        evaluate_identification(
-            faces,
-            found,
-            ranks=[int(rank) for rank in dict.fromkeys((*ranks, *documented))] or [1],
-            iou=expected.get("iou", 0.5),
-            **({"targets": targets} if targets else {}),
-        )
-    )
-    _compare(checks, name, got, expected, ("counts",))
-    for reading in ("ranks", "oroc_documented"):
-        for rank, part in expected.get(reading, {}).items():
-            _compare(checks, f"{name}{reading} {rank} ", got[reading][rank], part, tuple(part), tolerance)
+    options: dict[str, Any] = {
+        "iou": expected.get("iou", 0.5),
+        "ranks": tuple(int(rank) for rank in dict.fromkeys((*ranks, *documented))) or (1,),
+    }
+    options |= {"targets": targets} if targets else {}
+    with tempfile.TemporaryDirectory() as folder:
+        code, written = _drop_in(here, file, "recognition", Path(folder), **options)
+    checks.equal(f"{name}exit code", code, 0)
+    _compare(checks, name, written, expected, ("counts",))
+    run = _run(here, file, "identification", **options)
+    for convention, metric in (("ranks", "oroc_rank"), ("oroc_documented", "oroc_documented_rank")):
+        for rank, part in expected.get(convention, {}).items():
+            label = f"{name}{convention} {rank} "
+            _compare(checks, label, written.get(convention, {}).get(rank, {}), part, tuple(part), tolerance)
+            _results(checks, f"{label}evaluate: ", run, f"{metric}{rank}", part, part, tolerance)
+    _assignments(checks, name, here, file, options["iou"], expected)
+
+
+def _results(
+    checks: Checks,
+    name: str,
+    run: Any,
+    metric: str,
+    curve: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    tolerance: float = 0.0,
+) -> None:
+    """The estimates of a run of `evenhand evaluate` against the same numbers."""
+    estimates = {one.output: one for one in run.results.estimates if one.metric == metric and not one.group.terms}
+    drawn = estimates["curve"].value
+    if hasattr(drawn, "reason"):  # no face to be counted, or no false alarm: the curve is undefined or empty
+        rates = curve.get("tpir", curve.get("detection_rate", []))
+        checks.true(f"{name}curve", not rates or None in rates, f"undefined: {drawn.reason}")
+        curve = {}
+    for keys, column in (
+        (("detection_rate", "tpir"), "y"),
+        (("false_detections_per_image", "fpipi"), "x"),
+        (("thresholds",), "threshold"),
+    ):
+        for key in keys:
+            if key in curve:
+                mine = np.asarray(getattr(drawn, column, None)).tolist()
+                if column == "threshold":
+                    checks.close(f"{name}{key}", mine, curve[key], rel=2.3e-16, abs=tolerance)
+                else:
+                    checks.equal(f"{name}{key}", mine, curve[key])
+    for point in expected.get("operating_points", ()):
+        rates = [one.number for output, one in estimates.items() if output.endswith(f"@{point['target']:g}")]
+        checks.equal(f"{name}rate at {point['target']:g}", rates, [point["rate"]])
+    if "sum" in expected:
+        checks.equal(f"{name}sum", estimates["sum"].number, expected["sum"])
 
 
 def _compare(
@@ -211,15 +268,30 @@ def _compare(
             checks.equal(f"{name}{key}", mine, wanted)
 
 
-def _assignments(
-    checks: Checks, name: str, faces: Faces, found: Detections, iou: float, expected: Mapping[str, Any]
-) -> None:
+def _assignments(checks: Checks, name: str, here: Path, file: Path, iou: float, expected: Mapping[str, Any]) -> None:
     if "assignments" not in expected:
         return
-    got = assignments(faces, found, iou)
+    faces = _truth(here)
+    assigned = _assigned(faces, read_detections(file, faces), iou)
     for image, wanted in expected["assignments"].items():
-        found_here = got.get(image, {})
-        checks.equal(f"{name}assignment of {image}", {key: found_here.get(key) for key in wanted}, wanted)
+        mine = assigned.get(image, {})
+        checks.equal(f"{name}assignment of {image}", {key: mine.get(key) for key in wanted}, wanted)
+
+
+def _assigned(faces: Faces, detections: Detections, iou: float) -> dict[str, dict[str, list[Any]]]:
+    """The matches of all images in the form of the expectations: numbers of detections within their image."""
+    matches = match(faces, detections, iou)
+    within = np.arange(len(detections)) - detections.offsets[detections.image]
+    found: dict[str, dict[str, list[Any]]] = {
+        faces.images[image]: {"matched": [], "false": [], "ignored": []} for image in np.unique(detections.image)
+    }
+    for face, detection in zip(*(side.tolist() for side in matches.pairs), strict=True):
+        pair = [int(within[detection]), int(faces.subject[face])]
+        found[faces.images[faces.image[face]]]["matched"].append(pair)
+    for name, rows in (("false", matches.false), ("ignored", matches.ignored)):
+        for detection in rows.tolist():
+            found[faces.images[detections.image[detection]]][name].append(int(within[detection]))
+    return found
 
 
 def _assignment_problems(checks: Checks, expected: list[dict[str, Any]]) -> None:
@@ -245,9 +317,9 @@ def _assignment_problems(checks: Checks, expected: list[dict[str, Any]]) -> None
         wanted = entry["expected"]
         _unknown(checks, name, wanted, {"matched", "false", "ignored", "overlap_float32", "reference_error"})
         if "reference_error" in wanted:
-            checks.refused(name, lambda d=detections, f=faces, e=entry: assignments(f, d, e["iou"]), "overlap limit")
+            checks.refused(name, lambda d=detections, f=faces, e=entry: _assigned(f, d, e["iou"]), "overlap limit")
             continue
-        got = assignments(faces, detections, entry["iou"]).get("image.jpg", {"matched": [], "false": [], "ignored": []})
+        got = _assigned(faces, detections, entry["iou"]).get("image.jpg", {"matched": [], "false": [], "ignored": []})
         for key in ("matched", "false", "ignored"):
             if key in wanted:
                 checks.equal(f"{name}.{key}", got[key], wanted[key])
@@ -286,12 +358,12 @@ def _plots(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
         curves = {}
         for case in plot["cases"]:
             sibling = here.parent / case
-            faces, file = _truth(sibling), _score_file(sibling)
             if plot["curve"] == "FROC":
-                curves[case] = evaluate_detection(faces, read_detections(file, faces)).curves[0].curve
+                run = _run(sibling, _score_file(sibling), "detection")
+                curves[case] = detection_outcome(run).curves[0].curve
             else:
-                outcome = evaluate_identification(faces, read_scores(file, faces), ranks=[plot["rank"]])
-                curves[case] = outcome.curves[plot["rank"]].curve
+                run = _run(sibling, _score_file(sibling), "identification", ranks=(plot["rank"],))
+                curves[case] = identification_outcome(run).curves[plot["rank"]].curve
         if plot["curve"] == "FROC":
             figure = froc_figure(curves, faces=plot["face_count"], **how)
         else:
@@ -476,14 +548,8 @@ def _pipeline(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
         line += ["--scoring.probe", str(probes), "--scoring.results", str(out)]
         checks.equal("scoring", command.main(line), 0)
         _score_text(checks, out, here, {})
-        faces = _truth(here)
         _detection(checks, here, expected["detection"], detections[0], "detection ")
-        iou = expected["recognition"].get("iou", 0.5)
-        found = read_scores(out, faces, iou=iou)
-        _identification(checks, "recognition ", faces, found, expected["recognition"], tolerance)
-        _assignments(checks, "recognition ", faces, found, iou, expected["recognition"])
-        # A recognition file serves for detection too.
-        both = as_plain(
-            evaluate_detection(faces, read_detections(out, faces), iou=expected["detection"].get("iou", 0.5))
-        )
-        _compare(checks, "detection from the recognition file ", both, expected["detection"], ("counts", "curve"))
+        _recognition(checks, here, expected["recognition"], out, "recognition ", tolerance)
+        # A recognition file serves for detection too; its scores are those of the detection file.
+        both = {key: expected["detection"][key] for key in ("iou", "counts", "curve") if key in expected["detection"]}
+        _detection(checks, here, both, out, "detection from the recognition file ")

@@ -22,7 +22,6 @@ from evenhand.benchmarks.fhibe.verification import (
     group_validation,
 )
 from evenhand.core.metric import (
-    UNIT_SCALE,
     Collected,
     Column,
     Curve,
@@ -35,7 +34,6 @@ from evenhand.core.metric import (
     Ratio,
     Resampling,
     Sampled,
-    Scale,
     count_rows,
     ratio,
     tally,
@@ -80,10 +78,6 @@ class AverageRecall(Metric[Accepted]):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {"recall": Direction.HIGHER, "curve": Direction.NEITHER}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -148,10 +142,6 @@ class PartMeans(Metric[PartSums]):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {self.output: Direction.HIGHER, **{f"mean:{part}": Direction.HIGHER for part in self.parts}}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -259,10 +249,6 @@ class TarAtFar(_OfFaces):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {"shared": Direction.HIGHER}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return {"shared": UNIT_SCALE}
 
     def result(self, part: Faces, whole: Faces) -> Mapping[str, Column]:
         everyone = [accept_rate(*whole.members(cell), self.far).threshold for cell in range(whole.size)]

@@ -157,7 +157,7 @@ class TemplateSet:
 
     def positions(self, ids: Array, where: Path, *, first_line: int = 1) -> NDArray[np.int32]:
         """The position of each id; raises when one names no template."""
-        found = template_places(self.ids, np.asarray(ids))
+        found = _places(self.ids, np.asarray(ids))
         if len(found) and int(found.min()) < 0:
             unknown = np.flatnonzero(found < 0)
             row = int(unknown[0])
@@ -190,25 +190,6 @@ class TemplateSet:
         return found
 
 
-def template_places(known: NDArray[np.int64], ids: Array) -> NDArray[np.int32]:
-    """The position of each id among the known ones; −1 for the others."""
-    low, high = (int(known.min()), int(known.max())) if len(known) else (0, -1)
-    if not np.can_cast(np.min_scalar_type(high + 1), ids.dtype):
-        ids = ids.astype(np.int64)
-    if high - low < 1 << 26:  # one look into a table is quicker than a search
-        table = np.full(high - low + 2, -1, dtype=np.int32)
-        table[known - low] = np.arange(len(known))
-        if len(ids) and (int(ids.min()) < low or int(ids.max()) > high):
-            ids = np.where((ids >= low) & (ids <= high), ids, high + 1)
-        found = np.empty(len(ids), dtype=np.int32)
-        for block in blocks(len(ids), AT_ONCE):
-            np.take(table, ids[block] - ids.dtype.type(low), out=found[block], mode="clip")
-        return found
-    order = np.argsort(known)
-    place = np.minimum(np.searchsorted(known[order], ids), len(known) - 1)
-    return np.where(known[order][place] == ids, order[place], -1).astype(np.int32)
-
-
 class TemplateSamples(Sequence[Sample]):
     """One sample per template, made when it is looked at."""
 
@@ -225,6 +206,25 @@ class TemplateSamples(Sequence[Sample]):
 
     def __iter__(self) -> Iterator[Sample]:
         return (Sample(str(number)) for number in self._ids.tolist())
+
+
+def _places(known: NDArray[np.int64], ids: Array) -> NDArray[np.int32]:
+    """The position of each id among the known ones; −1 for the others."""
+    low, high = (int(known.min()), int(known.max())) if len(known) else (0, -1)
+    if not np.can_cast(np.min_scalar_type(high + 1), ids.dtype):
+        ids = ids.astype(np.int64)
+    if high - low < 1 << 26:  # one look into a table is quicker than a search
+        table = np.full(high - low + 2, -1, dtype=np.int32)
+        table[known - low] = np.arange(len(known))
+        if len(ids) and (int(ids.min()) < low or int(ids.max()) > high):
+            ids = np.where((ids >= low) & (ids <= high), ids, high + 1)
+        found = np.empty(len(ids), dtype=np.int32)
+        for block in blocks(len(ids), AT_ONCE):
+            np.take(table, ids[block] - ids.dtype.type(low), out=found[block], mode="clip")
+        return found
+    order = np.argsort(known)
+    place = np.minimum(np.searchsorted(known[order], ids), len(known) - 1)
+    return np.where(known[order][place] == ids, order[place], -1).astype(np.int32)
 
 
 def _own_medium(medium: NDArray[np.int64]) -> NDArray[np.int64]:

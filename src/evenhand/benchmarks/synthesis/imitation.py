@@ -29,7 +29,6 @@ from evenhand.benchmarks.synthesis.models import Answer, Before, SynthesisModel
 from evenhand.benchmarks.synthesis.protocol import Protocol
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample, Unanswered
-from evenhand.files.safe_path import safe_path
 
 JOURNAL = "journal.jsonl"
 StartMethod = Literal["spawn", "fork", "here"]
@@ -173,8 +172,7 @@ class _Worker:
             self._connection, theirs = self._context.Pipe()
             self._process = self._context.Process(target=_serve, args=(self._model, theirs), daemon=False)
             try:
-                with safe_path():
-                    self._process.start()
+                self._process.start()
             except (pickle.PicklingError, AttributeError, TypeError) as error:
                 self._process = None
                 raise ModelError(

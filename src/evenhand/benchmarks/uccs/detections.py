@@ -30,6 +30,7 @@ from evenhand.files.delimited import (
     raise_missing,
     read_table,
 )
+from evenhand.files.writing import open_file
 from evenhand.geometry.boxes import extents, offsets_of
 
 BOX_COLUMNS = ("BB_X", "BB_Y", "BB_WIDTH", "BB_HEIGHT")
@@ -292,7 +293,7 @@ def write_detections(path: Path, answers: Iterable[tuple[str, ImageDetections]])
     for _, found in collected:
         with_landmarks &= found.landmarks is not None or not len(found.scores)
     header = (*LEADING_COLUMNS, *(LANDMARK_COLUMNS if with_landmarks else ()))
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with open_file(path) as file:
         file.write(",".join(header) + "\n")
         for name, found in collected:
             columns = [np.asarray(found.scores, dtype=np.float64).reshape(-1, 1), found.boxes_xywh]

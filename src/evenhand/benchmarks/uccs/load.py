@@ -65,7 +65,9 @@ def _exclusion(data: Path, options: DetectionOptions, warnings: list[str]) -> Ex
     if options.exclude.casefold() in ("none", "null", ""):
         return NO_EXCLUSION
     if options.exclude != "auto":
-        return read_exclusion(Path(options.exclude))
+        path = Path(options.exclude)
+        first_release = path.with_suffix(".pickle")
+        return read_exclusion(first_release if not path.exists() and first_release.exists() else path)
     for suffix in (".txt", ".pickle"):
         path = data / f"exclude_gallery_{options.which_set}{suffix}"
         if path.exists():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evenhand.benchmarks.uccs.record import Ties
+from evenhand.core.errors import OptionError
 from evenhand.core.options import Options, option
 from evenhand.metrics.free_response import COMPETITION_TARGETS
 
@@ -26,3 +28,9 @@ class IdentificationOptions(DetectionOptions):
     ranks: tuple[int, ...] = option((1,), "the true name must be among the so many most similar; any number of ranks")
     ties: Ties = option("pessimistic", "rank of a true name that ties with others: behind, amid or before them")
     challenge: bool = option(False, "insist on the challenge's 1000 subjects")
+
+
+def check_ranks(ranks: Sequence[int]) -> None:
+    """Raise when there is no rank, or one below 1."""
+    if not ranks or any(rank < 1 for rank in ranks):
+        raise OptionError(f"Ranks are {', '.join(map(str, ranks)) or 'none'}; a rank is a whole number from 1 on.")

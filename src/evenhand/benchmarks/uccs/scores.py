@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenhand.benchmarks.uccs.ahead import ahead
 from evenhand.benchmarks.uccs.data import Faces, box_issues, subject_name
 from evenhand.benchmarks.uccs.detections import (
     KINDS,
@@ -50,9 +49,11 @@ from evenhand.files.delimited import (
 )
 from evenhand.files.inputs import hashed
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
+from evenhand.instruments.ahead import ahead
 
 PREFIX = "S_"
 CHALLENGE_SUBJECTS = 1000
+NO_LIMIT = 1e6  # seconds: a block of a file takes as long as it takes
 _BLOCK_VALUES = 1 << 23
 
 
@@ -209,8 +210,10 @@ def read_scores(
         first_line, body = block
         return parse(body, lines.header, score_kinds(lines.header), first_line)
 
-    for block in ahead(parsed, blocks(), threads=1):
+    for outcome in ahead(blocks(), parsed, workers=1, depth=1, limit=NO_LIMIT):
+        block = outcome.done
         assert reducer is not None
+        assert block is not None
         rows, issues = gather(block, index)
         raise_first(issues, path, PredictionError)
         reducer.add(rows, block.frame.select(_similarity_names(lines.header)).to_numpy())

@@ -11,21 +11,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.uccs.ahead import ahead
 from evenhand.benchmarks.uccs.data import Faces, subject_name
 from evenhand.benchmarks.uccs.detections import LEADING_COLUMNS, Detections, Gathered, NameIndex
-from evenhand.benchmarks.uccs.scores import PREFIX, Reducer, ids_path
+from evenhand.benchmarks.uccs.scores import NO_LIMIT, PREFIX, Reducer, ids_path
 from evenhand.benchmarks.uccs.stores import ProbeEmbeddings, read_gallery_embeddings, read_probes, save_npz
-from evenhand.core.errors import DataError, PredictionError, StorageError
+from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
+from evenhand.files.writing import open_file
+from evenhand.instruments.ahead import ahead
 
 SHORTEST = 1e-12  # a vector is divided by its length, or by this
 _ROWS_AT_ONCE = 2048
@@ -98,12 +98,13 @@ def write_text(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[int
     numbers, as Python writes them.
     """
     rows = 0
-    with _whole_or_absent(path) as file:
+    with open_file(path, "wb") as file:
         names = [PREFIX + subject_name(subject) for subject in subjects]
         file.write((",".join((*LEADING_COLUMNS, *names)) + "\n").encode())
-        for count, text in ahead(lambda block: (len(block.files), _text_of(block)), blocks):
-            file.write(text)
-            rows += count
+        for outcome in ahead(blocks, _text_of, workers=2, depth=2, limit=NO_LIMIT):
+            assert outcome.done is not None
+            file.write(outcome.done.text)
+            rows += outcome.done.rows
     return rows
 
 
@@ -112,14 +113,10 @@ def write_binary(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[i
     files: list[str] = []
     scores: list[Array] = []
     boxes: list[Array] = []
-    with _whole_or_absent(path) as file:
+    with open_file(path, "wb") as file:
         _npy_header(file, 0, len(subjects))
-
-        def store(block: ScoredBlock) -> ScoredBlock:
+        for block in blocks:
             file.write(np.ascontiguousarray(block.similarities, dtype="<f4").data)
-            return block
-
-        for block in ahead(store, blocks, threads=1):
             files.extend(block.files)
             scores.append(block.detection_scores)
             boxes.append(block.boxes_xywh)
@@ -178,7 +175,12 @@ def _batches(probes: Iterable[ProbeEmbeddings], rows: int) -> Iterator[list[Prob
         yield batch
 
 
-def _text_of(block: ScoredBlock) -> bytes:
+class _ScoreText(NamedTuple):
+    rows: int
+    text: bytes
+
+
+def _text_of(block: ScoredBlock) -> _ScoreText:
     import polars as pl
 
     by_subject = np.asfortranarray(block.similarities)
@@ -189,7 +191,7 @@ def _text_of(block: ScoredBlock) -> bytes:
         f"{name},{','.join(map(repr, row))},".encode() + line
         for name, row, line in zip(block.files, numbers, _as_python(similar).splitlines(keepends=True), strict=True)
     ]
-    return b"".join(lines)
+    return _ScoreText(len(lines), b"".join(lines))
 
 
 _DECIMAL = re.compile(rb"(?<![\d.])0\.0000(\d+)")
@@ -232,23 +234,8 @@ def _replaced(text: bytes, begin: bytes, pattern: re.Pattern[bytes], make: Calla
 _HEADER_ROOM = 128
 
 
-def _npy_header(file: BinaryIO, rows: int, columns: int) -> None:
+def _npy_header(file: IO[bytes], rows: int, columns: int) -> None:
     """A header of constant size, so that the number of rows can be put in at the end."""
     text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}"
     body = text.encode().ljust(_HEADER_ROOM - 11) + b"\n"
     file.write(b"\x93NUMPY\x01\x00" + len(body).to_bytes(2, "little") + body)
-
-
-@contextmanager
-def _whole_or_absent(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears under its name only when it was written to the end."""
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
-            yield file
-        partial.replace(path)
-    except OSError as error:
-        raise StorageError(f"{path} can't be written: {error.strerror}.") from error
-    finally:
-        partial.unlink(missing_ok=True)

@@ -28,6 +28,7 @@ from evenhand.core.task import InputFact
 from evenhand.files.arrays import read_npy, read_npz, read_safetensors
 from evenhand.files.inputs import Problem, opened, read
 from evenhand.files.pickles import load_plain, save_plain
+from evenhand.files.writing import open_file, write_file
 
 SUFFIXES = (".npz", ".safetensors", ".pth")
 _ROWS_AT_ONCE = 4096
@@ -66,16 +67,15 @@ def arrays_of(data: bytes, path: Path, problem: Problem = DataError, npz: NpzRea
 
 def save_npz(path: Path, arrays: Mapping[str, Array]) -> None:
     """Write arrays as `.npz`; the same arrays give the same bytes."""
-    with path.open("wb") as file:
-        whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        np.savez(file, allow_pickle=False, **whole)
+    with open_file(path, "wb", flush=False) as file:
+        np.savez(file, allow_pickle=False, **{name: np.ascontiguousarray(array) for name, array in arrays.items()})
 
 
 def save_store(folder: Path, name: str, arrays: Mapping[str, Array], form: str = "npz") -> Path:
     """Write the store of one image or subject, as `npz` or in the published `pth` form."""
     path = folder / f"{name}.{form}"
     if form == "pth":
-        path.write_bytes(save_plain(arrays))
+        write_file(path, save_plain(arrays), flush=False)
     else:
         save_npz(path, arrays)
     return path

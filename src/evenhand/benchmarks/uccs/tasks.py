@@ -11,11 +11,10 @@ from evenhand.benchmarks.uccs.codec import DetectionCodec, IdentificationCodec
 from evenhand.benchmarks.uccs.conventions import explain_detection, explain_identification
 from evenhand.benchmarks.uccs.data import Faces
 from evenhand.benchmarks.uccs.detections import Detections
-from evenhand.benchmarks.uccs.evaluation import check_ranks
 from evenhand.benchmarks.uccs.load import load
-from evenhand.benchmarks.uccs.options import DetectionOptions, IdentificationOptions
+from evenhand.benchmarks.uccs.options import DetectionOptions, IdentificationOptions, check_ranks
 from evenhand.benchmarks.uccs.record import record_detection, record_identification
-from evenhand.benchmarks.uccs.sections import curve_section
+from evenhand.benchmarks.uccs.sections import points_section
 from evenhand.core.errors import DataError
 from evenhand.core.metric import Metric
 from evenhand.core.records import Records
@@ -101,7 +100,7 @@ detection = Task(
     metrics=_detection_metrics,
     attributes=ATTRIBUTES,
     headline=("froc", "DR@0.1 shared"),
-    sections=(curve_section,),
+    sections=(points_section,),
     check=check,
     explain=explain_detection,
     about=About(
@@ -126,7 +125,7 @@ identification = Task(
     metrics=_identification_metrics,
     attributes=ATTRIBUTES,
     headline=("oroc_rank1", "TPIR@0.1 shared"),
-    sections=(curve_section,),
+    sections=(points_section,),
     check=check,
     explain=explain_identification,
     about=About(

@@ -6,16 +6,16 @@ import argparse
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from evenhand.benchmarks.uccs.baseline import (
+from evenhand.benchmarks.uccs.data import list_images, read_gallery
+from evenhand.benchmarks.uccs.detections import read_found, write_detections
+from evenhand.compat.uccs.config import Configuration
+from evenhand.compat.uccs.extraction import (
     DetectorSetting,
     build_embedder,
     detect,
     embed_gallery,
     embed_probes,
 )
-from evenhand.benchmarks.uccs.data import list_images, read_gallery
-from evenhand.benchmarks.uccs.detections import read_found, write_detections
-from evenhand.compat.uccs.config import Configuration
 from evenhand.core.errors import DataError, OptionError, PartError
 
 Say = Callable[[str], None]

@@ -19,12 +19,15 @@ from evenhand.compat.uccs.config import (
     UsageError,
     add_options,
     default_text,
+    labels_of,
     leaves,
     load_files,
     resolve,
     split_arguments,
 )
-from evenhand.core.errors import EvenhandError, InputError, OptionError
+from evenhand.compat.uccs.preflight import check_call
+from evenhand.core.errors import EvenhandError, InputError
+from evenhand.metrics.free_response import COMPETITION_TARGETS
 
 TASKS = ("detection", "recognition")
 
@@ -34,6 +37,7 @@ class Run(NamedTuple):
 
     config: Configuration
     own: argparse.Namespace  # the command's own options
+    files: tuple[Path, ...]  # configuration files
     say: Callable[[str], None]
 
 
@@ -55,6 +59,14 @@ def _evaluation_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ranks", nargs="+", type=int, metavar="N", help="several ranks in one pass over the file")
     parser.add_argument(
         "--draws", type=int, default=2000, metavar="N", help="redrawn image sets for intervals; 0: none"
+    )
+    parser.add_argument(
+        "--targets",
+        nargs="+",
+        type=float,
+        metavar="X",
+        default=list(COMPETITION_TARGETS),
+        help="false alarms per image at which rates are read, and summed",
     )
     parser.add_argument(
         "--by", nargs="+", metavar="COLUMN", default=[], help="further columns of the table to split by"
@@ -101,7 +113,7 @@ def _score(run: Run) -> None:
 
 
 def _evaluate(run: Run) -> None:
-    from evenhand.compat.uccs.evaluate import evaluation
+    from evenhand.compat.uccs.evaluation import evaluation
 
     evaluation(run.config, run.own, run.say)
 
@@ -126,29 +138,11 @@ def understand(name: str, arguments: Sequence[str], say: Callable[[str], None] |
     names = dict(leaves(tree))
     dotted = {key: value for key, value in given.items() if key in names}
     own = argparse.Namespace(**{key: value for key, value in given.items() if key not in dotted})
-    run = Run(resolve(tree, dotted), own, say or _say)
+    run = Run(resolve(tree, dotted), own, tuple(map(Path, files)), say or _say)
     if name == "evaluation":
         for task in own.tasks:
             labels_of(run.config, task)
     return run
-
-
-def labels_of(config: Configuration, task: str) -> dict[str, Path]:
-    """Score files by label; the file names where no labels are given. The numbers must agree."""
-    files, labels = config[f"eval.{task}.files"], config[f"eval.{task}.labels"]
-    files = [files] if isinstance(files, str) else list(files or [])
-    if not labels:
-        labels = [Path(file).stem for file in files]
-        labels = files if len(set(labels)) < len(labels) else labels
-    labels = [labels] if isinstance(labels, str) else [str(label) for label in labels]
-    if len(labels) != len(files):
-        raise OptionError(
-            f"The number of labels ({len(labels)}) and results ({len(files)}) differ: "
-            f"give one of --eval.{task}.labels for each of --eval.{task}.files."
-        )
-    if len(set(labels)) < len(labels):
-        raise OptionError(f"Two systems have the same label ({', '.join(labels)}); give each its own.")
-    return dict(zip(labels, map(Path, files), strict=True))
 
 
 def resolved_tree(run: Run) -> dict[str, Any]:
@@ -178,6 +172,7 @@ class Command:
                 known = ", ".join((*SUBCOMMANDS, "config"))
                 raise UsageError(f"evenhand uccs: there is no command {name!r}. Known: {known}.")
             run = understand(name, rest)
+            check_call(name, run.config, run.own, run.files)
             SUBCOMMANDS[name].work(run)
             for key in run.config.fallbacks:
                 sys.stderr.write(f"note: the configuration lacks {key}; the default was used.\n")

@@ -8,7 +8,8 @@
 3. Then `{name}` is replaced in every text, in the order of the file, also in texts that came as
    options. A name that nothing answers to stays as it is.
 
-A key that a file lacks is no option; a command that needs it says so and takes the default.
+A section may name another file, `detection: {yaml: mine.yaml, parallel: 2}`; known keys must have the type of their
+default. A key that a file lacks is no option; a command that needs it says so and takes the default.
 """
 
 from __future__ import annotations
@@ -107,8 +108,36 @@ def load_files(files: Sequence[Path]) -> Tree:
         return _parsed(default_text(), PACKAGED)
     merged: Tree = {}
     for file in files:
-        merged.update(_parsed(read(file, OptionError).text(OptionError), str(file)))
+        merged.update(_load(file))
     return merged
+
+
+def _load(file: Path) -> Tree:
+    """A configuration file, checked, with the files that its sections name under `yaml` put in."""
+    return _with_subconfigurations(_parsed(read(file, OptionError).text(OptionError), str(file)), file)
+
+
+def _with_subconfigurations(tree: Tree, file: Path, depth: int = 0) -> Tree:
+    """A section `name: {yaml: FILE, …}` is the section of that name in FILE, or its only one, with the rest over it."""
+    if depth > 8:
+        raise UsageError(f"{file}: the files that `yaml` names include each other.")
+    found: Tree = {}
+    for name, value in tree.items():
+        if isinstance(value, dict) and isinstance(value.get("yaml"), str):
+            path = Path(value["yaml"])
+            beside = file.parent / path
+            path = path if path.exists() or not beside.exists() else beside
+            content = _parsed(read(path, OptionError).text(OptionError), str(path), check=False)
+            if name not in content and len(content) != 1:
+                raise UsageError(f"{path}: no section {name!r}, which {file} wants; it has {', '.join(content)}.")
+            section = content[name] if name in content else next(iter(content.values()))
+            if not isinstance(section, dict):
+                raise UsageError(f"{path}: {name} is {section!r}; a section with named values is expected.")
+            section = _with_subconfigurations({name: section}, path, depth + 1)[name]
+            value = section | {key: part for key, part in value.items() if key != "yaml"}
+            _check_types({name: value}, {}, str(path))
+        found[name] = _with_subconfigurations(value, file, depth + 1) if isinstance(value, dict) else value
+    return found
 
 
 def add_options(parser: argparse.ArgumentParser, tree: Tree) -> None:
@@ -147,6 +176,24 @@ def leaves(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
             yield name, value
 
 
+def labels_of(config: Configuration, task: str) -> dict[str, Path]:
+    """Score files by label; the file names where no labels are given. The numbers must agree."""
+    files, labels = config[f"eval.{task}.files"], config[f"eval.{task}.labels"]
+    files = [files] if isinstance(files, str) else list(files or [])
+    if not labels:
+        labels = [Path(file).stem for file in files]
+        labels = files if len(set(labels)) < len(labels) else labels
+    labels = [labels] if isinstance(labels, str) else [str(label) for label in labels]
+    if len(labels) != len(files):
+        raise OptionError(
+            f"The number of labels ({len(labels)}) and results ({len(files)}) differ: "
+            f"give one of --eval.{task}.labels for each of --eval.{task}.files."
+        )
+    if len(set(labels)) < len(labels):
+        raise OptionError(f"Two systems have the same label ({', '.join(labels)}); give each its own.")
+    return dict(zip(labels, map(Path, files), strict=True))
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that leaves the process to its caller: a usage error is raised."""
 
@@ -168,18 +215,82 @@ def _filled(value: Any, values: Mapping[str, Any]) -> Any:
     return value
 
 
-def _parsed(text: str, where: str) -> Tree:
+def _parsed(text: str, where: str, *, check: bool = True) -> Tree:
     import yaml
 
     try:
-        tree = yaml.safe_load(text)
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        tree = {} if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
-        raise OptionError(f"{where}{line}: no YAML: {getattr(error, 'problem', error)}.") from None
-    if not isinstance(tree, dict):
-        raise OptionError(f"{where} holds a {type(tree).__name__}; a configuration has named sections and values.")
-    return tree
+        raise UsageError(f"{where}{line}: no YAML: {getattr(error, 'problem', error)}.") from None
+    if not isinstance(tree, dict) or not tree:
+        raise UsageError(f"{where} holds {type(tree).__name__}; a configuration has named sections and values.")
+    if check:
+        _check_types(tree, dict(_lines(node)), where)
+    return _nested(tree)
+
+
+def _nested(tree: Mapping[str, Any]) -> Tree:
+    """Sections for names with dots: `eval.iou: 0.4` is `eval: {iou: 0.4}`."""
+    found: Tree = {}
+    for name, value in tree.items():
+        *sections, last = str(name).split(".")
+        place = found
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[last] = _nested(value) if isinstance(value, dict) else value
+    return found
+
+
+def _lines(node: Any, above: str = "") -> Iterator[tuple[str, int]]:
+    """The line of every key, by dotted name."""
+    for key, value in node.value:
+        yield f"{above}{key.value}", key.start_mark.line + 1
+        if value.id == "mapping":
+            yield from _lines(value, f"{above}{key.value}.")
+
+
+_OR_NULL = {"eval.exclude_gallery", "eval.detection.labels", "eval.recognition.labels"}
+
+
+def _check_types(tree: Tree, lines: Mapping[str, int], where: str) -> None:
+    """Raise for the first known key whose value is of another type than the default."""
+    import yaml
+
+    defaults = dict(leaves(yaml.safe_load(default_text())))
+    sections = {key.rpartition(".")[0] for key in defaults} - {""}
+    for key, value in leaves(tree):
+        line = f", line {lines[key]}" if key in lines else ""
+        if key in sections or any(section.startswith(f"{key}.") for section in sections):
+            raise UsageError(f"{where}{line}: {key} is {_shown(value)}; a section with named values is expected.")
+        if key not in defaults or (value is None and key in _OR_NULL):
+            continue
+        expected = defaults[key]
+        example = expected[0] if isinstance(expected, list) else expected
+        several = value if isinstance(value, list) and isinstance(expected, list) else [value]
+        wrong = [part for part in several if not _fits(part, example)]
+        if wrong:
+            kind = f"{'a list of ' if isinstance(expected, list) else ''}{_KINDS[type(example)]}"
+            raise UsageError(f"{where}{line}: {key} is {_shown(wrong[0])}; {kind} is expected, such as {expected}.")
+
+
+_KINDS = {bool: "true or false", int: "whole number", float: "number", str: "text"}
+
+
+def _fits(value: Any, example: Any) -> bool:
+    if isinstance(value, bool) or isinstance(example, bool):
+        return isinstance(value, bool) and isinstance(example, bool)
+    if isinstance(example, float):
+        return isinstance(value, int | float)
+    return isinstance(value, type(example))
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def _reader(example: Any) -> Any:

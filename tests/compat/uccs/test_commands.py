@@ -197,7 +197,7 @@ def test_the_pickled_list_of_the_first_release_is_found(demo: Path, tmp_path: Pa
         (["--eval.recognition.rank", "0"], "whole number from 1 on"),
         (["--eval.exclude_gallery", "absent.txt"], "absent.txt does not exist"),
         (["--which_set", "test"], "test.csv does not exist"),
-        (["--by", "colour"], "There is no column to split by 'colour'"),
+        (["--by", "colour"], "There is no attribute 'colour'"),
     ],
 )
 def test_what_the_user_got_wrong_is_said_without_a_traceback(

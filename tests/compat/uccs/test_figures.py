@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evenhand.benchmarks.uccs.figures import draw, froc_figure, oroc_figure, page_figure, vega
+from evenhand.compat.uccs.figures import draw, froc_figure, oroc_figure, page_figure, vega
 from evenhand.core.errors import OptionError
 from evenhand.metrics.free_response import free_response
 
@@ -63,5 +63,5 @@ def test_other_forms_are_refused(tmp_path: Path) -> None:
 
 def test_a_figure_for_a_report_comes_with_a_table() -> None:
     figure = page_figure(froc_figure({"a": curve(1)}, faces=40), "froc")
-    assert figure.chart.log_x
+    assert figure.spec["encoding"]["x"]["scale"]["type"] == "log"
     assert len(figure.data.rows) == 50

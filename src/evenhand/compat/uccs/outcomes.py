@@ -1,0 +1,253 @@
+"""What the published evaluation draws and never writes down, from the rows and results of a run.
+
+The complete curves in counts and rates, every denominator, the operating points of the competition with their sum and
+intervals; as JSON (everything) and CSV (curves as a long table).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from evenhand import api
+from evenhand.core.metric import Undefined
+from evenhand.core.records import EVERYONE, Array
+from evenhand.core.results import Results
+from evenhand.metrics.curves import Event
+from evenhand.metrics.free_response import FreeResponseCurve, Reading, free_response, read_at, sum_of
+from evenhand.store.runs import Run
+
+
+@dataclass(frozen=True)
+class CurveReport:
+    """One curve with its operating points."""
+
+    curve: FreeResponseCurve
+    readings: tuple[Reading, ...]
+
+    @property
+    def sum(self) -> float | Undefined:
+        """The competition's ranking: the rates at the targets, added."""
+        return sum_of(self.readings)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run in the words of the challenge."""
+
+    run: Run
+    counts: Mapping[str, int]
+    curves: Mapping[int, CurveReport]  # by rank; detection has the one "rank" 0
+    documented: Mapping[int, CurveReport]  # every similarity a threshold, as the documentation says
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of the run, and what is to be known about its curves."""
+        found = list(self.run.results.warnings)
+        left_out = self.counts["detections_on_unannotated_images"]
+        if left_out:
+            found.append(
+                f"{left_out} detections on {self.counts['images_with_detections_but_no_ground_truth']} images that are "
+                "not annotated were left out, as in the published evaluation."
+            )
+        for rank, report in self.curves.items():
+            at = f" at rank {rank}" if rank else ""
+            if isinstance(report.curve.rate, Undefined):
+                found.append(f"The rate{at} is undefined: {report.curve.rate.reason}.")
+            elif not len(report.curve.thresholds):
+                found.append(f"The curve{at} is empty: there is no false detection that could set a threshold.")
+        return tuple(dict.fromkeys(found))
+
+
+def detection_outcome(run: Run) -> Outcome:
+    """The FROC curve, counts and operating points of a run of `uccs/detection`."""
+    rows, results = run.records(), run.results
+    kind, score = rows["kind"], rows["score"]
+    faces = int(rows["faces"].sum())
+    curve = free_response(
+        score[kind == Event.FOUND], score[kind == Event.FALSE_ALARM], faces=faces, images=results.facts["images"]
+    )
+    counts = {
+        "images": results.facts["images"],
+        "faces_total": results.facts["faces"],
+        "exclusion_list_length": results.facts["exclusion list"],
+        "faces_evaluated": faces,
+        "true_detections": _count(kind, Event.FOUND),
+        "missed_faces": _count(kind, Event.MISSED),
+        "false_detections": _count(kind, Event.FALSE_ALARM),
+        "ignored_detections": _count(kind, Event.IGNORED),
+        **_image_counts(results),
+    }
+    return Outcome(run, counts, {0: CurveReport(curve, read_at(curve, results.options["targets"]))}, {})
+
+
+def identification_outcome(run: Run) -> Outcome:
+    """The O-ROC curves, counts and operating points of a run of `uccs/identification`, at all its ranks."""
+    rows, results = run.records(), run.results
+    kind, score, rank = rows["kind"], rows["score"], rows["rank"]
+    known, images = int(rows["known"].sum()), results.facts["images"]
+    false = score[(kind == Event.FALSE_ALARM) | (kind == Event.STRANGER)]
+    curves: dict[bool, dict[int, CurveReport]] = {False: {}, True: {}}
+    for limit in results.options["ranks"]:
+        hits = score[(kind == Event.FOUND) & (rank <= limit)]
+        for every_score, reports in curves.items():
+            curve = free_response(hits, false, faces=known, images=images, every_score=every_score)
+            reports[limit] = CurveReport(curve, read_at(curve, results.options["targets"]))
+    counts = {
+        "images": images,
+        "known_faces_total": results.facts["known faces"],
+        "exclusion_list_length": results.facts["exclusion list"],
+        "known_faces_evaluated": known,
+        "matched_known": _count(kind, Event.FOUND),
+        "matched_unknown": _count(kind, Event.STRANGER),
+        "missed_known": int(((kind == Event.MISSED) & (rows["known"] > 0)).sum()),
+        "misdetections": _count(kind, Event.FALSE_ALARM),
+        "ignored_detections": _count(kind, Event.IGNORED),
+        "subjects": results.facts["subjects"],
+        **_image_counts(results),
+    }
+    return Outcome(run, counts, curves[False], curves[True])
+
+
+def as_plain(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as JSON values: counts, complete curves, operating points and their sums."""
+    is_detection = 0 in outcome.curves
+    plain: dict[str, Any] = {
+        "task": "detection" if is_detection else "recognition",
+        "iou": outcome.run.results.options["iou"],
+        "counts": dict(outcome.counts),
+    }
+    if is_detection:
+        report = outcome.curves[0]
+        plain["curve"] = _plain_curve(report, "detection_rate", "false_detections_per_image", "detected_faces")
+        plain |= _plain_points(report)
+    else:
+        for name, curves in (("ranks", outcome.curves), ("oroc_documented", outcome.documented)):
+            plain[name] = {
+                str(rank): _plain_curve(report, "tpir", "fpipi", "identified_faces") | _plain_points(report)
+                for rank, report in curves.items()
+            }
+    plain["warnings"] = list(outcome.warnings)
+    return plain
+
+
+def intervals(outcomes: Mapping[str, Outcome], metric: str, draws: int) -> dict[str, Any]:
+    """Intervals of every output of every system, and paired differences of all pairs of systems."""
+    found: dict[str, Any] = {"draws": draws}
+    if draws <= 0:
+        return found
+    found["intervals"] = {
+        label: {
+            estimate.output: {"value": estimate.number, "low": estimate.low, "high": estimate.high}
+            for estimate in outcome.run.results.estimates
+            if estimate.metric == metric and estimate.group == EVERYONE and _is_of_the_challenge(estimate.output)
+        }
+        for label, outcome in outcomes.items()
+    }
+    found["paired"] = [
+        {
+            "output": contrast.output,
+            "first": first,
+            "second": second,
+            "value": contrast.difference,
+            "low": contrast.low,
+            "high": contrast.high,
+        }
+        for first, second in combinations(outcomes, 2)
+        for contrast in api.compare(outcomes[first].run, outcomes[second].run, draws=draws)[0].contrasts
+        if contrast.metric == metric and contrast.group == EVERYONE and _is_of_the_challenge(contrast.output)
+    ]
+    return found
+
+
+def groups(outcome: Outcome, metric: str) -> list[dict[str, Any]]:
+    """Every number of a metric in every group."""
+    return [
+        {
+            "group": str(estimate.group),
+            "output": estimate.output,
+            "value": estimate.number,
+            "rows": estimate.rows,
+            "images": estimate.units,
+        }
+        for estimate in outcome.run.results.estimates
+        if estimate.metric == metric and estimate.output != "curve"
+    ]
+
+
+def report_json(outcomes: Mapping[str, Outcome], extra: Mapping[str, Any]) -> bytes:
+    """Everything about all systems."""
+    import msgspec
+
+    systems = {label: as_plain(outcome) for label, outcome in outcomes.items()}
+    return msgspec.json.format(msgspec.json.encode({"systems": systems, **extra}), indent=1) + b"\n"
+
+
+def curves_csv(outcomes: Mapping[str, Outcome]) -> bytes:
+    """The curves of all systems as one long table."""
+    frames = [frame for label, outcome in outcomes.items() for frame in _curve_frames(label, outcome)]
+    return (pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)).write_csv().encode()
+
+
+_COLUMNS = ("system", "reading", "rank", "threshold", "rate", "false_per_image", "faces")
+
+
+def _curve_frames(label: str, outcome: Outcome) -> Iterator[pl.DataFrame]:
+    published = "froc" if 0 in outcome.curves else "oroc"
+    for convention, reports in ((published, outcome.curves), ("oroc_documented", outcome.documented)):
+        for rank, report in reports.items():
+            curve, rate = report.curve, report.curve.rate
+            yield pl.DataFrame(
+                {
+                    "system": pl.Series([label] * len(curve.thresholds), dtype=pl.String),
+                    "reading": pl.Series([convention] * len(curve.thresholds), dtype=pl.String),
+                    "rank": pl.Series([rank] * len(curve.thresholds), dtype=pl.Int64),
+                    "threshold": pl.Series(curve.thresholds, dtype=pl.Float64),
+                    "rate": pl.Series(_rates(rate, curve), dtype=pl.Float64),
+                    "false_per_image": pl.Series(curve.per_image, dtype=pl.Float64),
+                    "faces": pl.Series(curve.positives, dtype=pl.Int64),
+                }
+            )
+
+
+def _rates(rate: Array | Undefined, curve: FreeResponseCurve) -> Sequence[float | None]:
+    return [None] * len(curve.thresholds) if isinstance(rate, Undefined) else rate.tolist()
+
+
+def _plain_curve(report: CurveReport, rate_name: str, x_name: str, count_name: str) -> dict[str, Any]:
+    return {
+        "thresholds": report.curve.thresholds.tolist(),
+        rate_name: _rates(report.curve.rate, report.curve),
+        x_name: report.curve.per_image.tolist(),
+        count_name: report.curve.positives.tolist(),
+    }
+
+
+def _plain_points(report: CurveReport) -> dict[str, Any]:
+    points = [
+        {"target": reading.target, "rate": reading.rate, "threshold": reading.threshold, "actual": reading.actual}
+        for reading in report.readings
+    ]
+    return {"operating_points": points, "sum": None if isinstance(report.sum, Undefined) else report.sum}
+
+
+def _is_of_the_challenge(output: str) -> bool:
+    return output != "curve" and not output.endswith(" shared")
+
+
+def _count(kind: Array, event: Event) -> int:
+    return int(np.count_nonzero(kind == event))
+
+
+def _image_counts(results: Results) -> dict[str, int]:
+    coverage = results.coverage
+    return {
+        "images_with_ground_truth_and_detections": coverage.answered,
+        "images_with_detections_but_no_ground_truth": coverage.extra,
+        "detections_on_unannotated_images": coverage.reasons.get("rows on images that are not annotated", 0),
+    }

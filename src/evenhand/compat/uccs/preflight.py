@@ -1,0 +1,187 @@
+"""What can be known before any work: values, types of figures, and every path that a command reads or writes.
+
+No command writes over one of its inputs, over a file of the data folder, or over another of its outputs; all paths of a
+call are collected here and checked by `PathPolicy` before anything is computed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from evenhand.benchmarks.uccs.options import check_ranks
+from evenhand.benchmarks.uccs.scores import ids_path
+from evenhand.compat.uccs.config import Configuration, labels_of
+from evenhand.compat.uccs.figures import check_format
+from evenhand.core.errors import DataError, OptionError, StorageError
+from evenhand.files.writing import PathPolicy
+
+ARCHITECTURES = ("iresnet18", "iresnet34", "iresnet50", "iresnet100")
+
+
+def check_call(name: str, config: Configuration, own: argparse.Namespace, files: Sequence[Path] = ()) -> None:
+    """Raise for anything that would stop the command later, or that would destroy a file."""
+    _VALUES[name](config, own)
+    policy = paths_of(name, config, own, files)
+    policy.check()
+    for path, what in policy.outputs:
+        _check_writable(path, what)
+
+
+def paths_of(name: str, config: Configuration, own: argparse.Namespace, files: Sequence[Path] = ()) -> PathPolicy:
+    """Everything that a command reads and writes."""
+    policy = PathPolicy()
+    for file in files:
+        policy.reads(file, "the configuration")
+    data = Path(config["data_directory"])
+    for path in sorted(data.iterdir()) if data.is_dir() else ():
+        if path.is_file():
+            policy.reads(path, "a file of data_directory")
+    policy.reads(data / f"{config['which_set']}.csv", "the table of the set")
+    policy.reads(data / "gallery.csv", "the gallery table")
+    policy.reads(data / "gallery_images", "the gallery's pictures")
+    policy.reads(config["image_directory"], "image_directory")
+    for path, what in _READS[name](config, own):
+        policy.reads(path, what)
+    for path, what in _WRITES[name](config, own):
+        policy.writes(path, what)
+    return policy
+
+
+Paths = Iterator[tuple[Path, str]]
+
+
+def _evaluation_reads(config: Configuration, own: argparse.Namespace) -> Paths:
+    if config["eval.exclude_gallery"]:
+        yield Path(config["eval.exclude_gallery"]), "eval.exclude_gallery"
+    for task in own.tasks:
+        for path in labels_of(config, task).values():
+            yield from _with_ids(path, f"a file of eval.{task}.files")
+
+
+def _evaluation_writes(config: Configuration, own: argparse.Namespace) -> Paths:
+    from evenhand.compat.uccs.evaluation import outputs_of
+
+    yield from outputs_of(config, own)
+
+
+def _detection_reads(config: Configuration, own: argparse.Namespace) -> Paths:
+    if own.model_folder:
+        yield Path(own.model_folder), "--model-folder"
+
+
+def _detection_writes(config: Configuration, own: argparse.Namespace) -> Paths:
+    yield Path(config["detection.results"]), "detection.results"
+
+
+def _recognition_reads(config: Configuration, own: argparse.Namespace) -> Paths:
+    yield Path(config["recognition.detection_file"]), "recognition.detection_file"
+    for option in ("checkpoint", "model_folder"):
+        if getattr(own, option):
+            yield Path(getattr(own, option)), f"--{option.replace('_', '-')}"
+
+
+def _recognition_writes(config: Configuration, own: argparse.Namespace) -> Paths:
+    yield Path(config["recognition.result_dir"]), "recognition.result_dir"
+    if not own.disable_gallery:
+        yield Path(config["scoring.gallery"]), "scoring.gallery"
+
+
+def _scoring_reads(config: Configuration, own: argparse.Namespace) -> Paths:
+    for key in ("scoring.gallery", "scoring.probe"):
+        yield from _with_ids(Path(config[key]), key)
+
+
+def _scoring_writes(config: Configuration, own: argparse.Namespace) -> Paths:
+    yield from _with_ids(Path(config["scoring.results"]), "scoring.results")
+
+
+def _with_ids(path: Path, what: str) -> Paths:
+    yield path, what
+    if path.suffix == ".npy":
+        yield ids_path(path), f"the ids of {what}"
+
+
+_READS = {
+    "evaluation": _evaluation_reads,
+    "baseline_detection": _detection_reads,
+    "baseline_recognition": _recognition_reads,
+    "scoring": _scoring_reads,
+}
+_WRITES = {
+    "evaluation": _evaluation_writes,
+    "baseline_detection": _detection_writes,
+    "baseline_recognition": _recognition_writes,
+    "scoring": _scoring_writes,
+}
+
+
+def _evaluation_values(config: Configuration, own: argparse.Namespace) -> None:
+    iou = config["eval.iou"]
+    if not 0 < iou <= 1:
+        raise OptionError(f"eval.iou is {iou:g}; an overlap limit lies above 0 and at most at 1, usually 0.5.")
+    check_ranks(own.ranks or [config["eval.recognition.rank"]])
+    if own.draws < 0:
+        raise OptionError(f"--draws is {own.draws}; 0 switches intervals off, 2000 is usual.")
+    if not all(0 < target < float("inf") for target in own.targets):
+        raise OptionError(f"--targets is {own.targets}; each is a number of false alarms per image above 0.")
+    if not own.no_figure:
+        for task, key in (("detection", "froc"), ("recognition", "oroc")):
+            if task in own.tasks:
+                check_format(Path(config[f"eval.{task}.{key}"]))
+
+
+def _detection_values(config: Configuration, own: argparse.Namespace) -> None:
+    _at_least(config, "detection.max_detections", 1)
+    _at_least(config, "detection.parallel", 0)
+    thresholds = config["detection.thresholds"]
+    if len(thresholds) != 3 or not all(0 <= threshold <= 1 for threshold in thresholds):
+        raise OptionError(f"detection.thresholds is {thresholds}; three numbers from 0 to 1 are expected.")
+
+
+def _recognition_values(config: Configuration, own: argparse.Namespace) -> None:
+    _at_least(config, "recognition.workers", 0)
+    _at_least(config, "recognition.batch_size_perImg", 1)
+    _at_least(config, "recognition.embedding_size", 1)
+    if own.network == "magface" and config["recognition.arch"] not in ARCHITECTURES:
+        raise OptionError(f"recognition.arch is {config['recognition.arch']!r}; known: {', '.join(ARCHITECTURES)}.")
+    if not own.disable_gallery:
+        _need_gallery(config)
+
+
+def _scoring_values(config: Configuration, own: argparse.Namespace) -> None:
+    _need_gallery(config)
+
+
+_VALUES = {
+    "evaluation": _evaluation_values,
+    "baseline_detection": _detection_values,
+    "baseline_recognition": _recognition_values,
+    "scoring": _scoring_values,
+}
+
+
+def _at_least(config: Configuration, key: str, least: int) -> None:
+    if config[key] < least:
+        raise OptionError(f"{key} is {config[key]}; a whole number from {least} on is expected.")
+
+
+def _need_gallery(config: Configuration) -> None:
+    table = Path(config["data_directory"]) / "gallery.csv"
+    if not table.is_file():
+        raise DataError(f"{table} does not exist. It names the subjects of the watchlist; check data_directory.")
+
+
+def _check_writable(path: Path, what: str) -> None:
+    """Raise when an output can't be written, told by the nearest folder that is there."""
+    if path.is_dir() and what not in ("recognition.result_dir", "scoring.gallery"):
+        raise OptionError(f"{what} is {path}, which is a folder. Name a file.")
+    folder = path if path.is_dir() else path.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    if not folder.is_dir():
+        raise OptionError(f"{what} is {path}, but {folder} is a file. Name another place.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise StorageError(f"{path} can't be written: {folder} is read-only for you. Name another place for {what}.")
