@@ -14,13 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evenhand.core.errors import DataError, PredictionError
-from evenhand.core.options import Options, option
-from evenhand.core.records import Attribute, Records
-from evenhand.core.results import Coverage
-from evenhand.core.task import About, Answers, Benchmark, Codec, Dataset, Demo, Predictions, Sample, Task, Tools
-from evenhand.files.inputs import read
-from evenhand.metrics.means import Rate
+import evenhand as eh
 
 AGES = ("young", "middle", "old")
 
@@ -35,36 +29,38 @@ class Face:
 
 
 @dataclass(frozen=True)
-class SmileOptions(Options):
+class SmileOptions(eh.Options):
     """The switches of the task."""
 
-    unanswered: bool = option(False, "what an image without an answer counts as having said")
+    unanswered: bool = eh.option(False, "what an image without an answer counts as having said")
 
 
-def load(data: Path, options: SmileOptions) -> Dataset[dict[str, Face]]:
+def load(data: Path, options: SmileOptions) -> eh.Dataset[dict[str, Face]]:
     """The labelled faces."""
-    source = read(data / "truth.csv", DataError)
+    source = eh.read(data / "truth.csv", eh.DataError)
     rows = list(csv.DictReader(source.text().splitlines()))
     faces = {row["image"]: Face(row["person"], row["smiles"] == "yes", row["age"]) for row in rows}
-    samples = [Sample(image, (data / image,)) for image in faces]
-    return Dataset("smiles 1", samples, faces, {"age": AGES}, (source.fact,))
+    samples = [eh.Sample(image, (data / image,)) for image in faces]
+    return eh.Dataset("smiles 1", samples, faces, {"age": AGES}, (source.fact,))
 
 
-class SmileCodec(Codec[bool]):
+class SmileCodec(eh.Codec[bool]):
     """A CSV with one line per image."""
 
     filename = "smiles.csv"
     example = "image,smiles\n1.jpg,yes"
 
-    def read(self, path: Path, dataset: Dataset[dict[str, Face]], options: SmileOptions) -> Predictions[bool]:
-        source = read(path, PredictionError)
+    def read(self, path: Path, dataset: eh.Dataset[dict[str, Face]], options: SmileOptions) -> eh.Predictions[bool]:
+        source = eh.read(path, eh.PredictionError)
         said = {row["image"]: row["smiles"] == "yes" for row in csv.DictReader(source.text().splitlines())}
         known = {image: smiles for image, smiles in said.items() if image in dataset.truth}
         if not known:
-            raise PredictionError(f"{path}: no image of the data set is named. Write lines such as {self.example!r}.")
+            raise eh.PredictionError(
+                f"{path}: no image of the data set is named. Write lines such as {self.example!r}."
+            )
         asked = len(dataset.samples)
-        coverage = Coverage(asked, len(known), missing=asked - len(known), extra=len(said) - len(known))
-        return Answers(known, coverage, (source.fact,))
+        coverage = eh.Coverage(asked, len(known), missing=asked - len(known), extra=len(said) - len(known))
+        return eh.Answers(known, coverage, (source.fact,))
 
     def write(self, path: Path, answers: Iterable[tuple[str, bool]], dataset: object, options: object) -> None:
         lines = [f"{image},{'yes' if smiles else 'no'}" for image, smiles in answers]
@@ -72,22 +68,22 @@ class SmileCodec(Codec[bool]):
 
 
 def record(
-    dataset: Dataset[dict[str, Face]], said: Predictions[bool], options: SmileOptions, tools: Tools
-) -> Iterator[Records]:
+    dataset: eh.Dataset[dict[str, Face]], predictions: eh.Predictions[bool], options: SmileOptions, tools: eh.Tools
+) -> Iterator[eh.Records]:
     """One row per face; the person is the unit."""
     faces = dataset.truth
-    answers = {image: said.get(image) for image in faces}
+    answers = {image: predictions.get(image) for image in faces}
     right = [
         (options.unanswered if answers[image] is None else answers[image]) == faces[image].smiles for image in faces
     ]
     columns = {"item": np.array(list(faces)), "unit": np.array([face.person for face in faces.values()])}
-    yield Records(
-        {**columns, "right": np.array(right)}, {"age": Attribute.of((face.age for face in faces.values()), AGES)}
+    yield eh.Records(
+        {**columns, "right": np.array(right)}, {"age": eh.Attribute.of((face.age for face in faces.values()), AGES)}
     )
 
 
-def demo(folder: Path) -> Sequence[Demo]:
-    """400 faces; the old are served worse."""
+def demo(folder: Path) -> Sequence[eh.Demo]:
+    """400 faces; the old are recognised worse."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = random.Random(1)  # made-up data
     truth, said = ["image,person,smiles,age"], ["image,smiles"]
@@ -98,18 +94,18 @@ def demo(folder: Path) -> Sequence[Demo]:
         said.append(f"{number}.jpg,{'yes' if smiles == right else 'no'}")
     (folder / "truth.csv").write_text("\n".join(truth) + "\n", encoding="utf-8")
     (folder / "said.csv").write_text("\n".join(said) + "\n", encoding="utf-8")
-    return [Demo("smiles/smiling", folder, folder / "said.csv", "age=old", "age=middle")]
+    return [eh.Demo("smiles/smiling", folder, folder / "said.csv", "age=old", "age=middle")]
 
 
-smiling = Task(
+smiling = eh.Task(
     name="smiles/smiling",
     summary="Say whether the face smiles.",
     load=load,
     codec=SmileCodec(),
     options=SmileOptions,
     record=record,
-    metrics=lambda options: (Rate("smiling", "right", output="accuracy"),),
+    metrics=lambda options: (eh.Rate("smiling", "right", output="accuracy"),),
     attributes=("age",),
-    about=About(data="DIR/truth.csv: image,person,smiles,age", rows="a face", unit="person"),
+    about=eh.About(data="DIR/truth.csv: image,person,smiles,age", rows="a face", unit="person"),
 )
-benchmark = Benchmark("smiles", "Smiles, as an example.", (smiling,), demo=demo)
+benchmark = eh.Benchmark("smiles", "Smiles, as an example.", (smiling,), demo=demo)

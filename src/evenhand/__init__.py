@@ -1,7 +1,8 @@
-"""Evaluate vision models that look at people: published protocols, split by group, with honest uncertainty.
+"""Evaluate vision models that look at people: published protocols, split by group, with their uncertainty.
 
-`evaluate`, `predict`, `load`, `compare` and `report` are the verbs of the command line. Names are
-loaded when they are first used, so importing the package is cheap.
+`evaluate`, `predict`, `load`, `compare` and `report` are the verbs of the command line. What a metric or a family of
+its own needs (`Metric`, `Records`, `Task`, …) comes from here too. Names are loaded when they are first used, so
+importing the package is cheap.
 """
 
 from __future__ import annotations
@@ -10,57 +11,208 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evenhand.api import compare, demo, evaluate, load, predict, report
-    from evenhand.core.errors import EvenhandError
-    from evenhand.core.metric import Curve, Direction, Grid, Metric, Undefined
+    from evenhand.core.errors import (
+        DataError,
+        EvenhandError,
+        InputError,
+        OptionError,
+        PredictionError,
+        RunError,
+        UnknownNameError,
+    )
+    from evenhand.core.metric import (
+        Collected,
+        Curve,
+        Direction,
+        Grid,
+        Kind,
+        Linear,
+        Metric,
+        Numbers,
+        Ratio,
+        Resampling,
+        Scale,
+        Undefined,
+        ratio,
+        tally,
+    )
+    from evenhand.core.options import Options, option
+    from evenhand.core.page import Section, Table, Text
     from evenhand.core.records import Attribute, Group, Records
-    from evenhand.core.results import Contrast, Coverage, Estimate, Results, Summary
-    from evenhand.core.task import Benchmark, Codec, Dataset, Model, Sample, Task, Unanswered
+    from evenhand.core.results import Contrast, Coverage, Estimate, Results, Status, Summary, Verdict
+    from evenhand.core.task import (
+        About,
+        Answers,
+        Benchmark,
+        Codec,
+        Dataset,
+        Demo,
+        Model,
+        Predictions,
+        Sample,
+        Task,
+        Tools,
+        Unanswered,
+    )
+    from evenhand.files.inputs import read
+    from evenhand.metrics.labels import Confusion
+    from evenhand.metrics.means import Mean, Rate
+    from evenhand.metrics.strata import Stratified
+    from evenhand.metrics.verification import Verification
+    from evenhand.stats.settings import Settings
     from evenhand.store.runs import Run
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "evenhand.api": ("compare", "demo", "evaluate", "load", "predict", "report"),
-    "evenhand.core.errors": ("EvenhandError",),
-    "evenhand.core.metric": ("Curve", "Direction", "Grid", "Metric", "Undefined"),
-    "evenhand.core.records": ("Attribute", "Group", "Records"),
-    "evenhand.core.results": ("Contrast", "Coverage", "Estimate", "Results", "Summary"),
-    "evenhand.core.task": ("Benchmark", "Codec", "Dataset", "Model", "Sample", "Task", "Unanswered"),
+    "evenhand.api": (
+        "compare",
+        "demo",
+        "evaluate",
+        "load",
+        "predict",
+        "report",
+    ),
+    "evenhand.core.errors": (
+        "DataError",
+        "EvenhandError",
+        "InputError",
+        "OptionError",
+        "PredictionError",
+        "RunError",
+        "UnknownNameError",
+    ),
+    "evenhand.core.metric": (
+        "Collected",
+        "Curve",
+        "Direction",
+        "Grid",
+        "Kind",
+        "Linear",
+        "Metric",
+        "Numbers",
+        "Ratio",
+        "Resampling",
+        "Scale",
+        "Undefined",
+        "ratio",
+        "tally",
+    ),
+    "evenhand.core.options": (
+        "Options",
+        "option",
+    ),
+    "evenhand.core.page": (
+        "Section",
+        "Table",
+        "Text",
+    ),
+    "evenhand.core.records": (
+        "Attribute",
+        "Group",
+        "Records",
+    ),
+    "evenhand.core.results": (
+        "Contrast",
+        "Coverage",
+        "Estimate",
+        "Results",
+        "Status",
+        "Summary",
+        "Verdict",
+    ),
+    "evenhand.core.task": (
+        "About",
+        "Answers",
+        "Benchmark",
+        "Codec",
+        "Dataset",
+        "Demo",
+        "Model",
+        "Predictions",
+        "Sample",
+        "Task",
+        "Tools",
+        "Unanswered",
+    ),
+    "evenhand.files.inputs": ("read",),
+    "evenhand.metrics.labels": ("Confusion",),
+    "evenhand.metrics.means": (
+        "Mean",
+        "Rate",
+    ),
+    "evenhand.metrics.strata": ("Stratified",),
+    "evenhand.metrics.verification": ("Verification",),
+    "evenhand.stats.settings": ("Settings",),
     "evenhand.store.runs": ("Run",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _FAMILIES = ("fairface", "fhibe", "ijb", "synthesis", "uccs")  # `evenhand.fhibe.write_outputs`, …
 
 __all__ = [
+    "About",
+    "Answers",
     "Attribute",
     "Benchmark",
     "Codec",
+    "Collected",
+    "Confusion",
     "Contrast",
     "Coverage",
     "Curve",
+    "DataError",
     "Dataset",
+    "Demo",
     "Direction",
     "Estimate",
     "EvenhandError",
     "Grid",
     "Group",
+    "InputError",
+    "Kind",
+    "Linear",
+    "Mean",
     "Metric",
     "Model",
+    "Numbers",
+    "OptionError",
+    "Options",
+    "PredictionError",
+    "Predictions",
+    "Rate",
+    "Ratio",
     "Records",
+    "Resampling",
     "Results",
     "Run",
+    "RunError",
     "Sample",
+    "Scale",
+    "Section",
+    "Settings",
+    "Status",
+    "Stratified",
     "Summary",
+    "Table",
     "Task",
+    "Text",
+    "Tools",
     "Unanswered",
     "Undefined",
+    "UnknownNameError",
+    "Verdict",
+    "Verification",
     "__version__",
     "compare",
     "demo",
     "evaluate",
     "load",
+    "option",
     "predict",
+    "ratio",
+    "read",
     "report",
+    "tally",
 ]
 
 

@@ -81,6 +81,15 @@ def test_units_of_pairs_are_counted_on_both_sides() -> None:
     assert (found["everyone"], found["tone=light"]) == (3, 2)
 
 
+def test_a_row_without_a_unit_is_its_own_unit_in_whole_and_in_parts() -> None:
+    table = Records({"hit": rows()["hit"]}, rows().attributes)
+    parts = [table.take(slice(0, 2)), table.take(slice(2, 3)), table.take(slice(3, 5))]
+    for whole in (tally(table, [HIT], ["tone"]), tally_parts(parts, [HIT], ["tone"])):
+        assert whole is not None
+        assert whole.cells["unit"].tolist() == [0, 1, 2, 3, 4]
+        assert estimates(whole, groups_of(whole.cells, ["tone"]))[0].units == 5
+
+
 def test_without_units_cells_are_patterns() -> None:
     whole = tally_parts([rows()], [HIT], ["tone"], units=False)
     assert whole is not None

@@ -33,9 +33,10 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_it_is_short() -> None:
+def test_it_is_short_and_imports_from_evenhand_alone() -> None:
     lines = (EXAMPLE / "evenhand_smiles.py").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 120
+    assert [line for line in lines if "import" in line and "evenhand" in line] == ["import evenhand as eh"]
 
 
 def test_it_is_listed_described_and_demonstrated(python: Path, tmp_path: Path) -> None:

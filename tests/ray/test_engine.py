@@ -126,7 +126,7 @@ def test_products_have_the_same_bits_as_here(engine):
 
 def test_parts_are_told_of_before_their_turn(engine, tmp_path: Path):
     heard = []
-    listening = engine.listening(lambda outcome: heard.append(outcome.part))
+    listening = engine.with_listener(lambda outcome: heard.append(outcome.part))
     work = [(number, str(tmp_path / "marker")) for number in range(6)]
     assert list(finished(listening.map(parts.waits_for_a_later_one, work))) == list(range(6))
     assert sorted(heard) == list(range(6))

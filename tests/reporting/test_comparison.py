@@ -48,7 +48,7 @@ def test_the_figure_points_from_the_first_to_the_second(results):
     rows = figures[0].data.rows
     assert [row[0] for row in rows] == ["everyone", "light", "dark"]
     assert [row[4].value for row in rows] == [0.05, 0.1, -0.06]
-    assert [row[-1] for row in rows] == ["better", "better", "worse"]
+    assert list(figures[0].chart.tones) == ["better", "better", "worse"]
 
 
 def test_three_systems_are_each_compared_with_the_first(results):

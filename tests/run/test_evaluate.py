@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from evenhand.core.task import Task
 from evenhand.engines import parse
 from evenhand.run import evaluate
 from evenhand.run.analysis import UNCOUNTED
+from evenhand.stats import compare
 from evenhand.store.manifest import code_facts
 from evenhand.store.runs import run_folders
 
@@ -269,11 +272,26 @@ def test_no_rows_are_an_error_and_not_an_empty_table(tmp_path: Path, tiny_data: 
     assert not [path for path in (tmp_path / "runs").rglob("*") if path.is_file()]
 
 
-def test_rows_without_a_unit_are_refused(tiny_data: Files):
+def test_rows_without_an_item_are_refused(tiny_data: Files):
     data, predictions = tiny_data
-    careless = replace(tiny.task, record=lambda *given: iter([Records({"item": np.arange(3)}, {})]))
-    with pytest.raises(PartError, match="part 0 has no column 'unit'"):
+    careless = replace(tiny.task, record=lambda *given: iter([Records({"unit": np.arange(3)}, {})]))
+    with pytest.raises(PartError, match="part 0 has no column 'item'"):
         evaluate(careless, predictions, data)
+
+
+def test_a_row_without_a_unit_is_its_own_unit(tmp_path: Path, tiny_data: Files):
+    data, predictions = tiny_data
+
+    def without_units(*given: Any) -> Iterator[Records]:
+        for part in tiny.task.record(*given):
+            yield Records({name: part[name] for name in part.columns if name != "unit"}, part.attributes)
+
+    unitless = replace(tiny.task, record=without_units)
+    run = evaluate(unitless, predictions, data, runs=tmp_path, **QUICK)
+    assert run.results.units == run.results.rows == 400
+    assert evaluate(unitless, predictions, data, **QUICK).results == run.results
+    same = compare(run.records(), run.records(), tiny.task.metrics(tiny.task.options()))
+    assert same.units == 400
 
 
 def test_extras_see_all_rows_and_become_facts(tmp_path: Path, tiny_data: Files):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from evenhand.core.measure import tally
+from evenhand.core.metric import UNIT_SCALE, Kind, Numbers, Resampling
 from evenhand.core.records import Attribute, Records
 from evenhand.stats import Settings, analyse, compare
 
@@ -58,3 +59,37 @@ def test_a_metric_can_be_judged_by_group_and_between_models(listed: Any) -> None
         assert contrast.p is None or 0 <= contrast.p <= 1
     same = compare(rows, rows, [listed.metric], ["half"], 1, QUICK)
     assert all(contrast.difference in (0.0, None) for contrast in same.contrasts)
+
+
+@pytest.mark.parametrize("listed", LISTED, ids=[str(entry.name) for entry in LISTED])
+def test_no_limit_of_a_bounded_output_leaves_its_scale(listed: Any) -> None:
+    scales = listed.metric.scales
+    rows = _with_groups(listed.make_rows(np.random.default_rng(8), 24))
+    found = analyse(tally(rows, [listed.metric], ["half"]), ["half"], 1, QUICK)
+    for estimate in found.estimates:
+        if estimate.output in scales and estimate.low is not None and estimate.number is not None:
+            low, high = scales[estimate.output]
+            assert low <= estimate.low <= estimate.high <= high, estimate
+            assert low - 1e-12 <= estimate.number <= high + 1e-12, estimate
+    for contrast in found.contrasts:
+        if contrast.output in scales and contrast.low is not None:
+            span = scales[contrast.output].span
+            assert -span <= contrast.low <= contrast.high <= span, contrast
+    for output, ratio in listed.metric.ratios(listed.metric.measure(rows)).items():
+        assert ratio.kind is not Kind.PROPORTION or scales.get(output) == UNIT_SCALE, output
+
+
+@pytest.mark.parametrize("listed", LISTED, ids=[str(entry.name) for entry in LISTED])
+def test_an_output_that_never_leaves_zero_to_one_says_so(listed: Any) -> None:
+    metric = listed.metric
+    if metric.resampling is Resampling.NONE:
+        return
+    seen: dict[str, list[float]] = {}
+    for seed in range(12):
+        state = metric.measure(listed.make_rows(np.random.default_rng(seed), 20))
+        for output, column in metric.result(state, state).items():
+            if isinstance(column, Numbers):
+                seen.setdefault(output, []).extend(column.values[np.isfinite(column.values)].tolist())
+    for output, values in seen.items():
+        if len(values) > 6 and 0 <= min(values) <= max(values) <= 1:
+            assert output in metric.scales, output

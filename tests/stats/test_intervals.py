@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from evenhand.core.metric import POSITIVE, UNBOUNDED, UNIT_SCALE, Scale
 from evenhand.stats.checks import StatisticsError
 from evenhand.stats.evidence import DrawnEvidence
 from evenhand.stats.intervals import (
@@ -191,7 +192,7 @@ def test_limits_of_rates_never_leave_zero_and_one() -> None:
     draws = np.clip(rng.normal([0.05, 0.77, 0.98], 0.1, size=(400, 3)), 0, 1)
     value, clusters = np.array([0.05, 0.77, 0.98]), np.array([4, 5, 6])
     plain = scaled_percentile(draws, value, clusters)
-    kept = scaled_percentile(draws, value, clusters, rates=True)
+    kept = scaled_percentile(draws, value, clusters, scale=UNIT_SCALE)
     assert plain.low.min() < 0
     assert plain.high.max() > 1
     assert kept.low.min() >= 0
@@ -202,7 +203,7 @@ def test_limits_of_rates_never_leave_zero_and_one() -> None:
 
 def test_on_the_scale_of_rates_small_spreads_give_the_same_limits() -> None:
     draws = 0.5 + np.linspace(-0.01, 0.01, 401)[:, None]
-    plain, kept = (scaled_percentile(draws, [0.5], [8], rates=rates) for rates in (False, True))
+    plain, kept = (scaled_percentile(draws, [0.5], [8], scale=scale) for scale in (UNBOUNDED, UNIT_SCALE))
     assert kept.low == pytest.approx(plain.low, abs=1e-5)
     assert kept.high == pytest.approx(plain.high, abs=1e-5)
 
@@ -210,12 +211,21 @@ def test_on_the_scale_of_rates_small_spreads_give_the_same_limits() -> None:
 def test_means_of_shares_stay_between_zero_and_one() -> None:
     means = cluster_means([1.0, 0.4, 1.0], [1, 1, 1])
     assert mean_interval(means).high > 1
-    low, high = mean_interval(means, shares=True)
+    low, high = mean_interval(means, scale=UNIT_SCALE)
     assert 0 <= low < means.value < high <= 1
-    every = cluster_means([2.0, 3.0], [2, 3])
-    assert mean_interval(every, shares=True) == mean_interval(every)
+    every = cluster_means([2.0, 3.0], [2, 3])  # all at the end: each unit counts once, as for a proportion
+    assert mean_interval(every, scale=UNIT_SCALE).high == 1 > mean_interval(every, scale=UNIT_SCALE).low > 0
     few = jackknife_means([1.0, 2.0, 0.5], [1, 3, 1])
-    assert jackknife_interval(few, shares=True).high <= 1 < jackknife_interval(few).high
+    assert jackknife_interval(few, scale=UNIT_SCALE).high <= 1 < jackknife_interval(few).high
+
+
+@pytest.mark.parametrize("scale", [Scale(-1, 1), POSITIVE, Scale(-np.inf, 5)], ids=str)
+def test_means_stay_on_their_scale_whatever_it_is(scale: Scale) -> None:
+    values = np.array([0.1, 0.9, 0.2, 0.8]) * (1 if np.isinf(scale.low) else 1.2)
+    means = cluster_means(values, [1, 1, 1, 1])
+    low, high = mean_interval(means, scale=scale, confidence=0.999)
+    assert scale.low <= low[0] < means.value[0] < high[0] <= scale.high
+    assert np.isnan(mean_interval(cluster_means([1.0], [2.0]), scale=scale).low[0])
 
 
 def test_redrawn_rates_of_few_units_have_limits_within_bounds_and_differences_too() -> None:

@@ -26,6 +26,7 @@ from evenhand.cli import (
 )
 from evenhand.cli.console import err, escape
 from evenhand.core.errors import EvenhandError, InputError
+from evenhand.files.safe_path import leave_current_folder
 
 STOPPED = 130
 
@@ -59,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and give its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if argv is None:  # a process of our own: few of its many small values are ever in a cycle
+        leave_current_folder()
         gc.freeze()
         gc.set_threshold(100_000, 20, 20)
     try:

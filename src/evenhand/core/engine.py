@@ -1,8 +1,9 @@
 """Where work runs, and how states are added.
 
-An engine has one method. The protocol decides the parts (a part is a description: ids,
-a file, a range of rows), the engine decides where they run. Results come back in the
-order of the parts; a part that failed comes as `Failed`, beside the finished ones.
+An engine has one method; what more some engines can do are protocols of their own (`SizedEngine`,
+`InterruptibleEngine`, `ReportingEngine`, `ClusterEngine`). The benchmark decides the parts (a part is a description:
+ids, a file, a range of rows), the engine decides where they run. Results come back in the order of the parts;
+a part that failed comes as `Failed`, beside the finished ones.
 
 `total` adds along a binary tree whose shape depends on the number of parts only, so one
 worker and sixty-four give the same bits.
@@ -12,10 +13,11 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
-from evenhand.core.errors import PartError
+from evenhand.core.blas import OneThread
+from evenhand.core.errors import EvenhandError, PartError
 from evenhand.core.records import Array
 
 In = TypeVar("In")
@@ -69,13 +71,52 @@ class Engine(Protocol):
         """
 
 
+@runtime_checkable
+class SizedEngine(Engine, Protocol):
+    """An engine that knows how many parts it runs at once."""
+
+    def size(self) -> int: ...
+
+
+@runtime_checkable
+class InterruptibleEngine(Engine, Protocol):
+    """An engine that stops a part at its time limit."""
+
+    def accepts(self, *functions: Any) -> bool:
+        """Whether these functions can be run there; some engines can't send every function to their workers."""
+
+
+@runtime_checkable
+class ReportingEngine(Engine, Protocol):
+    """An engine that can report an outcome as soon as it is there, before its turn in the order of parts."""
+
+    def with_listener(self, on_outcome: Callable[[Done[Any] | Failed], None]) -> Engine: ...
+
+
+@runtime_checkable
+class ClusterEngine(Engine, Protocol):
+    """An engine whose workers can be sized: how many (0: as now), GPUs for each, parts at once in each."""
+
+    def with_workers(self, workers: int, gpus: float, at_once: int) -> Engine: ...
+
+
 @dataclass(frozen=True)
 class Serial:
-    """One part after the other, here."""
+    """One part after the other, here, with one thread of linear algebra.
+
+    A part can't be interrupted here: with a time limit, parts go to `interruptible`, where there is one that accepts
+    the functions.
+    """
+
+    interruptible: InterruptibleEngine | None = field(default=None, compare=False, repr=False)
 
     @property
     def name(self) -> str:
         return "serial"
+
+    def size(self) -> int:
+        """One."""
+        return 1
 
     def map(
         self,
@@ -86,14 +127,43 @@ class Serial:
         shared: Sequence[Array] = (),
         time_limit: float | None = None,
     ) -> Iterator[Done[Out] | Failed]:
-        place = Workplace(setup() if setup is not None else None, tuple(shared))
+        """The outcome of every part, in order."""
+        other = self.interruptible
+        if time_limit is not None and other is not None and other.accepts(fn, setup):
+            yield from other.map(fn, parts, setup=setup, shared=shared, time_limit=time_limit)
+            return
+        blas = OneThread()
+        with blas.held():
+            place = Workplace(prepare(setup), tuple(shared))
         for number, part in enumerate(parts):
-            try:
-                value = fn(part, place)
-            except Exception as error:  # a part that raises must not take the others with it
-                yield Failed(number, f"{type(error).__name__}: {error}", traceback.format_exc())
-            else:
-                yield Done(number, value)
+            with blas.held():
+                outcome = attempt(fn, number, part, place)
+            yield outcome
+
+
+def prepare(setup: Callable[[], Any] | None) -> Any:
+    """What `setup` returns; what it raises becomes one of our errors, for it concerns every part."""
+    if setup is None:
+        return None
+    try:
+        return setup()
+    except EvenhandError:
+        raise
+    except Exception as error:
+        raise PartError(f"No part was started: a worker could not be set up ({cause_of(error)}).") from error
+
+
+def attempt(fn: Callable[[In, Workplace], Out], number: int, part: In, place: Workplace) -> Done[Out] | Failed:
+    """What became of one part."""
+    try:
+        return Done(number, fn(part, place))
+    except Exception as error:  # a part that raises must not take the others with it
+        return Failed(number, cause_of(error), "".join(traceback.format_exception(error)))
+
+
+def cause_of(error: BaseException) -> str:
+    """What was raised, in a line."""
+    return f"{type(error).__name__}: {error}"
 
 
 def finished(outcomes: Iterable[Done[Out] | Failed], what: str = "part") -> Iterator[Out]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,8 +46,11 @@ class Tally:
     cells: Records  # one row per cell: unit, unit_b where rows are pairs, `rows`; the attributes
     metrics: tuple[AnyMetric, ...]
     states: tuple[Any, ...]  # of each metric, over the cells
+    own_units: bool = False  # the rows named no unit: each is its own, numbered in the order of rows
 
     def __add__(self, other: Tally, /) -> Tally:
+        if self.own_units:
+            other = other._numbered_from(int(self.cells["unit"].max(initial=-1)) + 1)
         both = concatenate([self.cells, other.cells])
         keys = [name for name in both.columns if name != "rows"]
         index, cells = distinct(both, tuple(both.attributes), keys)
@@ -58,7 +61,11 @@ class Tally:
         def added(a: Any, b: Any) -> Any:
             return a.place(mine, len(cells)) + b.place(theirs, len(cells))
 
-        return Tally(cells, self.metrics, _once(added, self.states, other.states))
+        return Tally(cells, self.metrics, _once(added, self.states, other.states), self.own_units)
+
+    def _numbered_from(self, first: int) -> Tally:
+        cells = Records({**self.cells.columns, "unit": self.cells["unit"] + first}, self.cells.attributes)
+        return replace(self, cells=cells)
 
     def by_pattern(self) -> Tally:
         """The same without units: one cell per membership pattern."""
@@ -76,15 +83,19 @@ class Tally:
 def tally(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[str] = (), *, units: bool = True) -> Tally:
     """The cells of the rows and the state of every metric.
 
-    `units=False` leaves units out: enough for counts and values, not for intervals by unit.
+    `units=False` leaves units out: enough for counts and values, not for intervals by unit. A row without a `unit`
+    is its own unit.
     """
     for metric in metrics:
         metric.check_columns(rows)
+    own_units = units and "unit" not in rows
+    if own_units:
+        rows = Records({**rows.columns, "unit": np.arange(len(rows))}, rows.attributes)
     keys = [name for name in ("unit", "unit_b") if name in rows] if units else []
     if not keys and len(rows) >= 2 * _BLOCK and not any(metric.collects for metric in metrics):
         return _tally_patterns(rows, metrics, by)
     index, cells = distinct(rows, by, keys)
-    return Tally(cells, tuple(metrics), _measured(metrics, rows, index, len(cells)))
+    return Tally(cells, tuple(metrics), _measured(metrics, rows, index, len(cells)), own_units)
 
 
 def _tally_patterns(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[str]) -> Tally:

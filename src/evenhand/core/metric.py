@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,23 @@ class Kind(Enum):
 
     PROPORTION = "proportion"  # every row gives 0 or 1
     MEAN = "mean"  # every row gives a number
-    SHARE = "share"  # every row gives a number from 0 to 1, so their mean lies there too
+
+
+class Scale(NamedTuple):
+    """The range that an output can't leave, whatever the rows; no limit of an interval leaves it either."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def span(self) -> float:
+        """The largest difference that two values can have."""
+        return self.high - self.low
+
+
+UNBOUNDED = Scale()
+UNIT_SCALE = Scale(0.0, 1.0)  # shares, probabilities, overlaps
+POSITIVE = Scale(0.0)  # errors, distances, counts
 
 
 @dataclass(frozen=True)
@@ -138,6 +154,7 @@ class Ratio:
     top: NDArray[np.float64]  # (cells,)
     bottom: NDArray[np.float64]  # (cells,)
     kind: Kind
+    scale: Scale = UNBOUNDED  # filled in from the metric's `scales`
 
 
 @dataclass(frozen=True)
@@ -208,6 +225,11 @@ class Metric(ABC, Generic[S]):
     @abstractmethod
     def outputs(self) -> Mapping[str, Direction]:
         """The values it gives, in the order of display, with their direction."""
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        """The outputs that can't leave a range; none by default."""
+        return {}
 
     @property
     @abstractmethod

@@ -98,7 +98,8 @@ def describe(kind: Any) -> str:
     if get_origin(kind) is Mapping:
         return f"name={describe(get_args(kind)[1])}, separated by commas"
     if get_origin(kind) is tuple:
-        return f"{_PLURALS.get(get_args(kind)[0], 'values')}, separated by commas"
+        inner = get_args(kind)[0]
+        return f"{_PLURALS.get(inner) or describe(inner)}, separated by commas"
     if isinstance(kind, type) and issubclass(kind, Enum):
         return " | ".join(str(member.value) for member in kind)
     return _WORDS.get(kind, str(kind))

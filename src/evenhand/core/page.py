@@ -1,19 +1,13 @@
 """A report as data: sections of text, tables and figures. `reporting/` draws them.
 
-A figure takes its numbers from the table behind it: a Vega-Lite document whose data are
-`FROM_TABLE` reads the columns of that table by place, `c0`, `c1`, …; a column of intervals
-has `c1_low` and `c1_high` too, and `muted` says whether the row is greyed. So every figure
-has a table that says the same, a name in the data can't be taken for an expression, and
-nothing is written twice. A document with data of its own is drawn as it is.
+A figure is a table and a `Chart` that says how its columns are drawn, so every figure has a table that
+says the same. Charts name columns by place. They are drawn as SVG by `reporting.drawing`, for pages, PDF and files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-FROM_TABLE: Mapping[str, Any] = {"name": "table"}
 
 
 @dataclass(frozen=True)
@@ -32,6 +26,7 @@ class Interval:
     low: float | None = None
     high: float | None = None
     reason: str = ""  # why there is no value
+    unit: str = ""  # "%": a share, written in per cent; "points": a difference of shares
 
 
 Cell = str | int | float | bool | Interval | None
@@ -46,19 +41,70 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     caption: str = ""
     muted: frozenset[int] = frozenset()
-    form: str = "table"  # table; facts: a few named values, drawn large; lookup: rows to filter rather than read
+    # table; facts: a few named values, drawn large; badges: a verdict per row; lookup: rows to filter rather than
+    # read; paper: for LaTeX and Markdown too, one row per model where several runs are reported together
+    form: str = "table"
+    better: tuple[str, ...] = ()  # per column "higher", "lower" or "": in a paper table the best is bold
+
+
+@dataclass(frozen=True)
+class Forest:
+    """A line per row of the table: its name, a point and an interval."""
+
+    value: int  # the column of the point, an Interval or a number
+    label: int = 0
+    count: int | None = None  # the column of n, written beside the name
+    axis: str = ""  # title of the axis
+    reference: float | None = None  # a dashed line: the value of all, or 0
+    reference_name: str = ""
+    margin: float | None = None  # a band around the reference
+    tones: tuple[str, ...] = ()  # per row "worse", "better" or ""
+    swatches: tuple[str, ...] = ()  # per row a colour that the group is about, such as a skin tone
+    series: int | None = None  # the column that tells several points on one line apart
+    domain: tuple[float, float] | None = None
+    percent: bool = False
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Curves over common axes; rows of one name are one line, in their order."""
+
+    line: int = 0
+    x: int = 1
+    y: int = 2
+    threshold: int | None = None  # a column that is read out beside x and y
+    log_x: bool = False
+    log_y: bool = False
+    x_domain: tuple[float, float] | None = None
+    y_domain: tuple[float, float] | None = None
+    steps: bool = False  # constant from each point to the next
+    colours: tuple[str, ...] = ()
+    legend: str = "below"  # or "upper left", "lower right": inside the axes
+    size: tuple[float, float] | None = None  # in pixels, for files
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A cell for each row of the table: row, column, share and count."""
+
+    row: int = 0
+    column: int = 1
+    share: int = 2
+    count: int = 3
+
+
+Chart = Forest | Lines | Matrix
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A Vega-Lite document, with the table that says the same."""
+    """A chart, with the table that says the same."""
 
     title: str
-    spec: Mapping[str, Any]
+    chart: Chart
     data: Table
     caption: str = ""
     name: str = ""  # file name stem for downloads
-    kind: str = "chart"  # chart, or curves: lines (name, x, y, threshold) to switch on and off, zoom and read
     beside: bool = False  # the table is shown with the figure, not folded away
 
 
@@ -73,3 +119,4 @@ class Section:
     blocks: Sequence[Block] = ()
     sections: Sequence[Section] = field(default_factory=tuple)
     name: str = ""  # anchor
+    folded: bool = False  # shown when it is asked for

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import os
 
-from evenhand.core.engine import Engine
+from evenhand.core.engine import Engine, Serial
 from evenhand.core.errors import OptionError, UnknownNameError
-from evenhand.engines.local import SerialEngine, Threads
 from evenhand.engines.media import Readable, Unreadable, read_each
 from evenhand.engines.processes import Processes
+from evenhand.engines.threads import Threads
 
-__all__ = ["Processes", "Readable", "SerialEngine", "Threads", "Unreadable", "parse", "read_each"]
+__all__ = ["Processes", "Readable", "Serial", "Threads", "Unreadable", "parse", "read_each"]
 
 GROUP = "evenhand.engines"
 _OURS = ("serial", "threads", "processes")
@@ -40,7 +40,7 @@ def parse(text: str) -> Engine:
     if name == "serial":
         if count:
             raise OptionError(f"Engine {text!r}: serial takes no number. Write serial, threads:N or processes:N.")
-        return SerialEngine()
+        return Serial(interruptible=Processes(1))
     if name == "threads":
         return Threads(_workers(text, name, count))
     if name == "processes":
@@ -50,8 +50,8 @@ def parse(text: str) -> Engine:
     others = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name not in others:
         raise UnknownNameError("engine", name, (*_OURS, *sorted(others)))
-    found: Engine = others[name].load()(text)
-    return found
+    engine: Engine = others[name].load()(text)
+    return engine
 
 
 def _workers(text: str, name: str, count: str) -> int:

@@ -21,12 +21,13 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from evenhand.core.engine import Done, Failed, In, Out, Workplace
+from evenhand.core.engine import Done, Failed, In, Out, Workplace, cause_of
 from evenhand.core.errors import EvenhandError, PartError
 from evenhand.core.records import Array
-from evenhand.engines.order import AHEAD, cause_of, in_order
-from evenhand.engines.placed import Placed
-from evenhand.engines.worker import NotReady, work
+from evenhand.engines.order import AHEAD, in_order
+from evenhand.engines.shared_arrays import SharedArray
+from evenhand.engines.spawned import NotReady, work
+from evenhand.files.safe_path import safe_path
 
 _STARTING = threading.Lock()
 _PATIENCE = 5.0  # seconds for an idle worker to end by itself
@@ -34,13 +35,25 @@ _PATIENCE = 5.0  # seconds for an idle worker to end by itself
 
 @dataclass(frozen=True)
 class Processes:
-    """So many spawned processes."""
+    """A number of spawned processes."""
 
     workers: int
 
     @property
     def name(self) -> str:
         return f"processes:{self.workers}"
+
+    def size(self) -> int:
+        """How many parts run at once."""
+        return self.workers
+
+    def accepts(self, *functions: Any) -> bool:
+        """Whether functions can be sent to another process."""
+        try:
+            ForkingPickler.dumps(functions)
+        except Exception:
+            return False
+        return True
 
     def map(
         self,
@@ -59,43 +72,34 @@ class Processes:
                 f"The work can't be sent to processes ({cause_of(error)}). "
                 "Functions must be defined at the top of a module; or use serial or threads:N."
             ) from None
-        placed = tuple(Placed(array) for array in shared)
-        crew = _Crew(self.workers, payload, placed, time_limit)
+        arrays = tuple(SharedArray(array) for array in shared)
+        pool = _WorkerPool(self.workers, payload, arrays, time_limit)
         try:
-            yield from in_order(parts, crew.submit, crew.receive, self.workers * AHEAD)
-            crew.dismiss()
+            yield from in_order(parts, pool.submit, pool.receive, self.workers * AHEAD)
+            pool.dismiss()
         finally:
-            crew.stop()
-            for array in placed:
+            pool.stop()
+            for array in arrays:
                 array.close()
 
 
-def can_be_sent(*work_: Any) -> bool:
-    """Whether functions can be sent to another process."""
-    try:
-        ForkingPickler.dumps(work_)
-    except Exception:
-        return False
-    return True
-
-
 @dataclass
-class _Crew:
+class _WorkerPool:
     """The workers of one map; they are started when there is something to do for them."""
 
     size: int
     payload: bytes
-    shared: tuple[Placed, ...]
+    shared: tuple[SharedArray, ...]
     time_limit: float | None
     tasks: queue.SimpleQueue[tuple[int, Any] | None] = field(default_factory=queue.SimpleQueue)
     outcomes: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
-    hands: list[_Hand] = field(default_factory=list)
+    workers: list[_SpawnedWorker] = field(default_factory=list)
     open_tasks: int = 0
 
     def submit(self, task: tuple[int, Any]) -> None:
         self.open_tasks += 1
-        if len(self.hands) < min(self.size, self.open_tasks):
-            self.hands.append(_Hand(self))
+        if len(self.workers) < min(self.size, self.open_tasks):
+            self.workers.append(_SpawnedWorker(self))
         self.tasks.put(task)
 
     def receive(self) -> Any:
@@ -107,29 +111,29 @@ class _Crew:
 
     def dismiss(self) -> None:
         """Let the workers end by themselves."""
-        for _ in self.hands:
+        for _ in self.workers:
             self.tasks.put(None)
-        for hand in self.hands:
-            hand.thread.join()
-        self.hands.clear()
+        for worker in self.workers:
+            worker.thread.join()
+        self.workers.clear()
 
     def stop(self) -> None:
         """End the workers at once, whatever they are doing."""
         while not self.tasks.empty():
             self.tasks.get()
-        for hand in self.hands:
-            hand.is_stopped = True
-            hand.kill()
+        for worker in self.workers:
+            worker.is_stopped = True
+            worker.kill()
             self.tasks.put(None)
-        for hand in self.hands:
-            hand.thread.join()
+        for worker in self.workers:
+            worker.thread.join()
 
 
-class _Hand:
+class _SpawnedWorker:
     """One worker, and the thread that talks to it."""
 
-    def __init__(self, crew: _Crew) -> None:
-        self.crew = crew
+    def __init__(self, pool: _WorkerPool) -> None:
+        self.pool = pool
         self.process: BaseProcess | None = None
         self.is_stopped = False
         self.thread = threading.Thread(target=self._serve, daemon=True)
@@ -144,13 +148,13 @@ class _Hand:
     def _serve(self) -> None:
         connection: Connection | None = None
         try:
-            while (task := self.crew.tasks.get()) is not None and not self.is_stopped:
+            while (task := self.pool.tasks.get()) is not None and not self.is_stopped:
                 if connection is None:
                     connection = self._start()
                 outcome, connection = self._attempt(connection, task)
-                self.crew.outcomes.put(outcome)
+                self.pool.outcomes.put(outcome)
         except BaseException as error:  # the caller raises it: no part can be worked on
-            self.crew.outcomes.put(error)
+            self.pool.outcomes.put(error)
         finally:
             self._end(connection)
 
@@ -158,16 +162,16 @@ class _Hand:
         """The connection to a new worker that is set up."""
         here, there = multiprocessing.get_context("spawn").Pipe()
         process = multiprocessing.get_context("spawn").Process(
-            target=work, args=(there, self.crew.shared), daemon=True, name="evenhand worker"
+            target=work, args=(there, self.pool.shared), daemon=True, name="evenhand worker"
         )
-        with _STARTING, _program_left_out(self.crew.payload):
+        with _STARTING, safe_path(), _program_left_out(self.pool.payload):
             process.start()
         there.close()
         self.process = process
         if self.is_stopped:
             process.kill()
         try:
-            here.send_bytes(self.crew.payload)
+            here.send_bytes(self.pool.payload)
             answer = here.recv()
         except (EOFError, OSError):
             process.join()
@@ -183,7 +187,7 @@ class _Hand:
         """What became of a part, and the connection while the worker lives."""
         number, _ = task
         assert self.process is not None
-        limit = self.crew.time_limit
+        limit = self.pool.time_limit
         try:
             connection.send(task)
             if not connection.poll(limit):

@@ -96,6 +96,20 @@ def read_npz(
         return arrays
 
 
+def array_headers(path: Path, problem: Problem = DataError) -> dict[str, ArrayHeader]:
+    """What a `.npz` file holds by name, or a `.npy` file under the name "", from headers alone."""
+    with _faults(path, f"{path.suffix} file", problem), opened(path, problem) as stream:
+        if path.suffix == ".npy":
+            return {"": npy_header(stream)}
+        headers = {}
+        with zipfile.ZipFile(stream) as archive:
+            for name in archive.namelist():
+                if name.endswith(".npy"):
+                    with archive.open(name) as member:
+                        headers[name.removesuffix(".npy")] = npy_header(io.BytesIO(member.read(_HEADER + 12)))
+        return headers
+
+
 _SAFETENSORS = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",

@@ -8,7 +8,7 @@ the picture. Overlaps are computed on run lengths; nothing is decoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ _SMALLEST_CHARACTER = 48
 _MORE, _SIGN, _VALUE = 0x20, 0x10, 0x1F
 _WORTH_TURNING = 1 << 16  # pixels
 _MOST_GROUPS = 7  # characters of one number: 35 bits
+_WORTH_PAINTING = 0.01  # runs per pixel above which a mask is painted whole
 
 
 class MaskError(ValueError):
@@ -178,23 +179,17 @@ def expand_all(masks: Sequence[Runs]) -> list[NDArray[np.int64]]:
     if not masks:
         return []
     text = "".join(runs.counts for runs in masks).encode("ascii", "replace")
-    digits = np.frombuffer(text, dtype=np.uint8).astype(np.int64) - _SMALLEST_CHARACTER
-    if len(digits) and (digits.min() < 0 or digits.max() > 63):
+    characters = np.frombuffer(text, dtype=np.uint8) - np.uint8(_SMALLEST_CHARACTER)  # wraps: checked below
+    if len(characters) and characters.max() > 63:
         raise MaskError("the counts hold a character that run lengths never have")
-    last = (digits & _MORE) == 0
+    last = characters < _MORE
     stops = np.cumsum([len(runs.counts) for runs in masks])
     if any(not runs.counts for runs in masks):
         raise MaskError("the counts are empty")
     if not last[stops - 1].all():
         raise MaskError("the counts break off in the middle of a number")
     ends = np.flatnonzero(last)
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    groups = ends - starts + 1
-    if groups.max() > _MOST_GROUPS:
-        raise MaskError("the counts hold a number of absurd length")
-    place = np.arange(len(digits)) - np.repeat(starts, groups)
-    values = np.add.reduceat((digits & _VALUE) << (5 * place), starts)
-    values = np.where(digits[ends] & _SIGN, values - (np.int64(1) << (5 * groups)), values)
+    values = _numbers_ending_at(ends, characters & np.uint8(_VALUE), last)
     found = np.split(values, np.searchsorted(ends, stops[:-1]))
     for runs, lengths in zip(masks, found, strict=True):
         lengths[1::2].cumsum(out=lengths[1::2])
@@ -205,6 +200,69 @@ def expand_all(masks: Sequence[Runs]) -> list[NDArray[np.int64]]:
                 f"the runs cover {int(lengths.sum()):,} pixels, but {runs.height} × {runs.width} are {pixels:,}"
             )
     return found
+
+
+def _numbers_ending_at(ends: Array, digits: NDArray[np.uint8], last: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The numbers whose last characters are at `ends`: five bits a character, lowest first, the last one signed."""
+    values = (digits[ends].astype(np.int64) ^ _SIGN) - _SIGN
+    some = np.flatnonzero(~last[ends[1:] - 1]) + 1  # the numbers that have one more character before
+    if ends[0] > 0:
+        some = np.concatenate([[0], some])
+    before = ends[some] - 1
+    for _ in range(_MOST_GROUPS - 1):
+        if not len(some):
+            return values
+        values[some] = (values[some] << 5) | digits[before]
+        longer = np.flatnonzero((before > 0) & ~last[before - 1])
+        some, before = some[longer], before[longer] - 1
+    if len(some):
+        raise MaskError("the counts hold a number of absurd length")
+    return values
+
+
+def encode_labels(labels: NDArray[np.integer[Any]]) -> dict[int, Runs]:
+    """One mask per label that occurs in a label map (height, width), by ascending label.
+
+    >>> encode_labels(np.array([[0, 3], [0, 3]]))[3]
+    Runs(height=2, width=2, counts='22')
+    """
+    from pycocotools import mask as coco
+
+    labels = np.asarray(labels)
+    if labels.ndim != 2:
+        raise MaskError(f"a label map of shape {labels.shape}; height × width was expected")
+    height, width = labels.shape
+    present = _distinct(labels)
+    turned = np.ascontiguousarray(labels.T)
+    stack = np.equal(turned[np.newaxis], present.reshape(-1, 1, 1)).view(np.uint8)
+    coded = coco.encode(stack.transpose(2, 1, 0)) if len(present) else []  # (height, width, labels), columns first
+    return {
+        int(label): Runs(height, width, entry["counts"].decode("ascii"))
+        for label, entry in zip(present, coded, strict=True)
+    }
+
+
+def paint(masks: Mapping[int, Runs], height: int, width: int) -> NDArray[np.uint8]:
+    """(height, width): the sum of the labels whose masks cover a pixel, modulo 256; 0 where none does.
+
+    >>> paint({1: Runs(2, 2, "22"), 2: Runs(2, 2, "04")}, 2, 2).tolist()
+    [[2, 3], [2, 3]]
+    """
+    steps = np.zeros(height * width + 1, dtype=np.uint8)  # where a label begins and ends
+    total = np.zeros(height * width, dtype=np.uint8)  # labels of masks with so many runs that painting is cheaper
+    for label, lengths in zip(masks, expand_all(list(masks.values())), strict=True):
+        if len(lengths) > _WORTH_PAINTING * height * width:
+            inside = np.zeros(len(lengths), dtype=np.uint8)
+            inside[1::2] = label
+            total += np.repeat(inside, lengths)
+            continue
+        edges = np.cumsum(lengths)
+        starts, stops = edges[0 : len(edges) - 1 : 2], edges[1::2]
+        some = stops > starts
+        steps[starts[some]] += np.uint8(label)
+        steps[stops[some]] -= np.uint8(label)
+    total += np.cumsum(steps[:-1], dtype=np.uint8)
+    return total.reshape(width, height).T
 
 
 def area(runs: Runs) -> int:
@@ -273,3 +331,10 @@ def _whole(polygon: Array) -> NDArray[np.int32]:
 def _reaches_outside(shape: Array, height: int, width: int) -> bool:
     x, y = shape[:, 0, 0], shape[:, 0, 1]
     return bool(x.min() < 0 or y.min() < 0 or x.max() >= width or y.max() >= height)
+
+
+def _distinct(labels: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """The values that occur, ascending; small ones are counted instead of sorted."""
+    if labels.size and labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < 256:
+        return np.flatnonzero(np.bincount(labels.reshape(-1).astype(np.uint8), minlength=1))
+    return np.unique(labels).astype(np.int64)

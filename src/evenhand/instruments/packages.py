@@ -99,7 +99,7 @@ class Shelf:
 
 def pip_registries() -> Registries:
     """The registries that pip would use here; PyPI where it was told of none."""
-    command = [sys.executable, "-m", "pip", "config", "list"]
+    command = [sys.executable, "-I", "-m", "pip", "config", "list"]
     try:
         told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):

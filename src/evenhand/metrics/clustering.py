@@ -19,7 +19,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.metric import Column, Direction, Kind, Linear, Metric, Numbers, Ratio, count_rows, ratio, tally
+from evenhand.core.metric import (
+    UNIT_SCALE,
+    Column,
+    Direction,
+    Kind,
+    Linear,
+    Metric,
+    Numbers,
+    Ratio,
+    Scale,
+    count_rows,
+    ratio,
+    tally,
+)
 from evenhand.core.records import Array, Records
 
 FAILED_TO_ENROL = -1
@@ -88,6 +101,10 @@ class BCubed(Metric[FaceSums]):
         return {"precision": Direction.HIGHER, "recall": Direction.HIGHER, "F": Direction.HIGHER}
 
     @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return (self.precision, self.recall) if self.among is None else (self.precision, self.recall, self.among)
 
@@ -113,8 +130,8 @@ class BCubed(Metric[FaceSums]):
     def ratios(self, state: FaceSums) -> Mapping[str, Ratio]:
         faces = state.faces.astype(np.float64)
         return {
-            "precision": Ratio(state.precision.astype(np.float64), faces, Kind.SHARE),
-            "recall": Ratio(state.recall.astype(np.float64), faces, Kind.SHARE),
+            "precision": Ratio(state.precision.astype(np.float64), faces, Kind.MEAN),
+            "recall": Ratio(state.recall.astype(np.float64), faces, Kind.MEAN),
         }
 
 

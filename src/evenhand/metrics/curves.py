@@ -17,6 +17,7 @@ from typing import NamedTuple, overload
 import numpy as np
 
 from evenhand.core.metric import (
+    UNIT_SCALE,
     Collected,
     Column,
     Curve,
@@ -25,6 +26,7 @@ from evenhand.core.metric import (
     Metric,
     Numbers,
     OperatingPoint,
+    Scale,
     Undefined,
 )
 from evenhand.core.records import Array, Records
@@ -88,6 +90,10 @@ class _CurveMetric(Metric[Scored]):
         found |= {f"{self._rate_name}@{target:g}": Direction.HIGHER for target in self.targets}
         found |= {f"{self._rate_name}@{target:g} shared": Direction.HIGHER for target in self.targets}
         return found | {"curve": Direction.NEITHER}
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE) | {"sum": Scale(0.0, float(len(self.targets)))}
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Scored:
         role, faces = self._roles(rows)

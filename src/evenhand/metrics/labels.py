@@ -14,6 +14,7 @@ from typing import overload
 import numpy as np
 
 from evenhand.core.metric import (
+    UNIT_SCALE,
     Column,
     Direction,
     Grid,
@@ -22,6 +23,7 @@ from evenhand.core.metric import (
     Metric,
     Numbers,
     Ratio,
+    Scale,
     Undefined,
     ratio,
 )
@@ -62,6 +64,10 @@ class Confusion(Metric[Counts]):
             **{f"{what}:{label}": Direction.HIGHER for what in ("precision", "recall", "f1") for label in self.labels},
             "confusion": Direction.NEITHER,
         }
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -13,12 +13,15 @@ from enum import Enum
 import numpy as np
 
 from evenhand.core.metric import (
+    UNBOUNDED,
+    UNIT_SCALE,
     Column,
     Direction,
     Kind,
     Linear,
     Metric,
     Ratio,
+    Scale,
     count_rows,
     ratio,
     tally,
@@ -55,10 +58,15 @@ class Mean(Metric[Sums]):
     missing_policy: Missing | float = Missing.SKIP
     output: str = "mean"
     nothing: str = "no row has a value"
+    scale: Scale = UNBOUNDED  # that the values can't leave
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {self.output: self.direction}
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return {self.output: self.scale}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -131,6 +139,10 @@ class Rate(Metric[Share]):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {self.output: self.direction}
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -8,7 +8,20 @@ from typing import overload
 
 import numpy as np
 
-from evenhand.core.metric import Column, Direction, Grid, Kind, Linear, Metric, Ratio, Undefined, ratio, tally
+from evenhand.core.metric import (
+    UNIT_SCALE,
+    Column,
+    Direction,
+    Grid,
+    Kind,
+    Linear,
+    Metric,
+    Ratio,
+    Scale,
+    Undefined,
+    ratio,
+    tally,
+)
 from evenhand.core.records import Array, Records
 
 NOTHING = "no answer states a confidence"
@@ -44,6 +57,10 @@ class Reliability(Metric[Stated]):
             "mean_confidence": Direction.NEITHER,
             "reliability": Direction.NEITHER,
         }
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -18,7 +18,17 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from evenhand.core.metric import Column, Curve, Direction, Metric, Numbers, OperatingPoint, Undefined
+from evenhand.core.metric import (
+    UNIT_SCALE,
+    Column,
+    Curve,
+    Direction,
+    Metric,
+    Numbers,
+    OperatingPoint,
+    Scale,
+    Undefined,
+)
 from evenhand.core.records import Array, Records
 from evenhand.metrics.curves import Lazily
 from evenhand.metrics.search_curves import trade_off
@@ -57,6 +67,10 @@ class Cmc(Metric[Searches]):
     def outputs(self) -> Mapping[str, Direction]:
         found = {rank_name(rank): Direction.HIGHER for rank in self.ranks}
         return {**found, "curve": Direction.NEITHER}
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -124,6 +138,10 @@ class OpenSetSearch(Metric[Searches]):
         found |= {fpir_name(rate): Direction.LOWER for rate in self.fpir}
         found |= {fnir_name(rate): Direction.LOWER for rate in self.fpir}
         return {**found, "IET": Direction.NEITHER}
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:

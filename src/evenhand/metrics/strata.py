@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from evenhand.core.metric import Column, Direction, Matrix, Metric, Numbers, Undefined
+from evenhand.core.metric import Column, Direction, Matrix, Metric, Numbers, Scale, Undefined
 from evenhand.core.records import Array, Records
 from evenhand.metrics.curves import Lazily
 
@@ -64,6 +64,12 @@ class Stratified(Metric[Layered]):
         for output, direction in self.of.outputs.items():
             found.update({f"{output}:{stratum}": direction for stratum in self.strata})
         return found
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        inner = self.of.scales
+        layered = {f"{output}:{stratum}": scale for output, scale in inner.items() for stratum in self.strata}
+        return {**inner, **layered}
 
     @property
     def columns(self) -> tuple[str, ...]:

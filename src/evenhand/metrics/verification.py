@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from evenhand.core.metric import (
+    UNIT_SCALE,
     Column,
     Curve,
     Direction,
@@ -24,6 +25,7 @@ from evenhand.core.metric import (
     Numbers,
     OperatingPoint,
     Sampled,
+    Scale,
     Undefined,
 )
 from evenhand.core.records import Array, Records
@@ -72,6 +74,10 @@ class Verification(Metric[Comparisons]):
         found |= {fmr_name(far): Direction.LOWER for far in self.far}
         found |= {fnmr_name(far): Direction.LOWER for far in self.far}
         return found
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -172,6 +178,10 @@ class Separation(Metric[Comparisons]):
             "ROC": Direction.NEITHER,
             "DET": Direction.NEITHER,
         }
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:

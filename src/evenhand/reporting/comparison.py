@@ -6,10 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from evenhand.core.page import Block, Cell, Figure, Interval, Section, Table, Text
+from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results, Status, Verdict
-from evenhand.reporting import vega
 from evenhand.reporting.contrasts import minus
 from evenhand.reporting.curves import curves_together
 from evenhand.reporting.html import Article, Link, Page
@@ -197,24 +196,26 @@ def _drawn(found: Comparison, first: tuple[str, str] | None) -> Section:
 
 def _difference_figure(found: Comparison, contrasts: Sequence[ModelContrast]) -> Figure:
     rows: list[tuple[Cell, ...]] = []
+    tones: list[str] = []
     for c in contrasts:
         sure = c.verdict in (Verdict.LARGE, Verdict.DIFFERENT) and c.better is not None
-        tone = "neither" if not sure else "better" if c.better == found.second else "worse"
+        tone = "" if not sure else "better" if c.better == found.second else "worse"
         turned = Interval(minus(c.difference), minus(c.high), minus(c.low))
         name = str(c.group) if c.group == EVERYONE else levels(c.group)
         values = (number(c.value_first), number(c.value_second), turned, p_value(c.adjusted))
-        rows.append((name, c.rows, *values, c.verdict.value if c.verdict else "–", tone))
+        rows.append((name, c.rows, *values, c.verdict.value if c.verdict else "–"))
+        tones.append(tone)
     muted = frozenset(i for i, c in enumerate(contrasts) if c.status is not Status.OK)
     name = value_name(contrasts[0].metric, contrasts[0].output)
-    columns = ("group", "rows", found.first, found.second, "difference", "p adjusted", "verdict", "got")
+    columns = ("group", "rows", found.first, found.second, "difference", "p adjusted", "verdict")
     size = contrasts[0].family_size
     caption = f"Paired on the same units; difference = {found.second} − {found.first}; "
     caption += f"adjusted within {contrasts[0].family} ({size} comparisons)."
     table = Table(name, columns, tuple(rows), caption, muted)
     label = f"difference of {words(contrasts[0].output)}"
-    spec = vega.differences(table, names=(0,), value=4, label=label, margin=None)
+    chart = Forest(4, axis=label, reference=0.0, tones=tuple(tones))
     shown = "▲ got better, ▼ got worse, hollow: chance could explain it. Left of the line: lower, right of it: higher."
-    return Figure(name, spec, table, shown, name=f"difference-{contrasts[0].metric}-{contrasts[0].output}")
+    return Figure(name, chart, table, shown, name=f"difference-{contrasts[0].metric}-{contrasts[0].output}")
 
 
 def _how(found: Comparison) -> Section:

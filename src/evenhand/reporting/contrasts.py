@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from evenhand.core.contrasts import contrasts_of, verdict_counts
 from evenhand.core.metric import Undefined
-from evenhand.core.page import Block, Cell, Figure, Interval, Section, Table, Text
+from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
 from evenhand.core.results import Contrast, Omnibus, Results, Summary, Verdict
-from evenhand.reporting import vega
 from evenhand.reporting.phrases import headline, levels, words
 from evenhand.reporting.rounding import number, p_value
 
@@ -116,7 +115,7 @@ def _cliffs_delta(contrast: Contrast) -> Cell:
 
 def _difference_figure(shown: list[Contrast], label: str) -> Figure:
     """The most telling pairs, the worse group first, so that sure differences point the same way."""
-    rows = []
+    rows, tones = [], []
     for contrast in shown:
         sure = contrast.verdict in (Verdict.LARGE, Verdict.DIFFERENT)
         tone = "worse" if sure and contrast.worse is not None else "neither"
@@ -126,13 +125,14 @@ def _difference_figure(shown: list[Contrast], label: str) -> Figure:
         if turned:
             cell = Interval(minus(contrast.difference), minus(contrast.high), minus(contrast.low))
         verdict = contrast.verdict.value if contrast.verdict else "–"
-        rows.append((levels(first), levels(second), cell, verdict, tone))
+        tones.append("worse" if tone == "worse" else "")
+        rows.append((f"{levels(first)} − {levels(second)}", cell, verdict))
     title = "The most telling pairs: first minus second"
-    table = Table(title, ("first", "second", "difference", "verdict", "tone"), tuple(rows))
+    table = Table(title, ("pair", "difference", "verdict"), tuple(rows))
     margin = shown[0].margin
-    spec = vega.differences(table, names=(0, 1), value=2, label=f"difference of {label}", margin=margin)
+    chart = Forest(1, axis=f"difference of {label}", reference=0.0, margin=margin, tones=tuple(tones))
     caption = "Filled: different beyond chance. Hollow: not. " + (f"Shaded: ±{margin:g}." if margin is not None else "")
-    return Figure(title, spec, table, caption, name="pairs")
+    return Figure(title, chart, table, caption, name="pairs")
 
 
 def minus(value: float | None) -> float | None:

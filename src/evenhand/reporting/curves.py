@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from evenhand.core.metric import Curve
-from evenhand.core.page import Block, Cell, Figure, Section, Table, Text
+from evenhand.core.page import Block, Cell, Figure, Lines, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results, Status
-from evenhand.reporting import vega
 from evenhand.reporting.phrases import levels, words
 from evenhand.reporting.thinning import COLUMNS, visible
 
@@ -92,11 +91,50 @@ def curve_figure(lines: Mapping[str, Curve], metric: str, output: str = "curve",
     title = " ".join(part for part in (f"{metric}:", kind or "curve", about) if part)
     log_y = first.log_x and any(word in first.y_name for word in _SMALL_IS_GOOD)
     table = Table(title, ("line", x_name, y_name, "threshold"), tuple(rows))
-    spec = vega.curves(table, names=list(drawn), log_x=first.log_x, log_y=log_y)
+    region = _region(rows, first.log_x, log_y)
+    chart = Lines(threshold=3, log_x=first.log_x, log_y=log_y, x_domain=region.get("x"), y_domain=region.get("y"))
     caption = ""
     if total > len(rows):
         caption = f"{total:,} points, thinned to the {len(rows):,} that a screen can show; all are in the JSON and CSV."
-    return Figure(title, spec, table, caption, name=f"{metric}-{output}-{about}".strip("-"), kind="curves")
+    return Figure(title, chart, table, caption, name=f"{metric}-{output}-{about}".strip("-"))
+
+
+def _region(rows: Sequence[tuple[Cell, ...]], log_x: bool, log_y: bool) -> dict[str, tuple[float, float]]:
+    """The limits of the axes: where the lines still change and can be told apart."""
+    lines: dict[Cell, list[tuple[float, float]]] = {}
+    for name, x, y, *_ in rows:
+        if isinstance(x, float) and isinstance(y, float) and np.isfinite(x) and np.isfinite(y) and (x > 0 or not log_x):
+            lines.setdefault(name, []).append((x, y))
+    points = [point for line in lines.values() for point in line]
+    if not points:
+        return {}
+    low, high = min(x for x, _ in points), max(x for x, _ in points)
+    ends = [line[0][1] if line[0][0] > line[-1][0] else line[-1][1] for line in lines.values()]
+    settled = max(
+        min((x for x, y in line if abs(y - end) <= 0.005 * max(abs(end), 1e-9)), default=high)
+        for line, end in zip(lines.values(), ends, strict=True)
+    )
+    region: dict[str, tuple[float, float]] = {}
+    if log_x:
+        top = high if high <= 1 else min(high, 10 ** np.ceil(np.log10(max(settled, low * 10))))
+        region["x"] = (max(low, top * 1e-6), float(top))
+    elif high > low:
+        wide = settled - low if 0 < settled - low < 0.5 * (high - low) else high - low
+        region["x"] = (0.0 if 0 <= low < 0.2 * high else low, low + 1.1 * wide if wide < high - low else high)
+    if "x" not in region or region["x"][0] >= region["x"][1]:
+        return {}
+    shown = [y for x, y in points if region["x"][0] <= x <= region["x"][1] and (y > 0 or not log_y)]
+    if not shown:
+        return region
+    bottom, top_y = min(shown), max(shown)
+    if log_y:
+        region["y"] = (max(bottom, top_y * 1e-4), top_y) if bottom < top_y else (bottom / 10, bottom)
+    elif bottom >= 0 and top_y <= 1:
+        region["y"] = (
+            float(np.floor(bottom * 10 - 0.5) / 10) if bottom > 0.35 else 0.0,
+            1.0 if top_y > 0.6 else float(np.ceil(top_y * 10) / 10) or 1.0,
+        )
+    return region
 
 
 def _with_curves(results: Results) -> list[tuple[str, str]]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evenhand.core.page import Block, Cell, Figure, Interval, Section, Table, Text
+from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Estimate, Results, Status
-from evenhand.reporting import vega
 from evenhand.reporting.phrases import as_cell, headline, levels, listed, status_word, value_name, words
 
 VALUE = 3  # the place of the value among the columns
@@ -73,11 +72,10 @@ def group_figure(
 ) -> Figure:
     """The groups of one attribute or intersection as a figure."""
     table = group_table(metric, output, by, found, whole=whole, unknown=unknown, pooled=pooled)
-    spec = vega.points_with_intervals(
-        table, value=VALUE, rows=1, label=words(output), whole=whole.number if whole is not None else None
-    )
+    reference = whole.number if whole is not None else None
+    chart = Forest(VALUE, count=1, axis=words(output), reference=reference, reference_name="everyone")
     name = f"{metric}-{output}-by-{'-'.join(by)}"
-    return Figure(table.title, spec, table, name=name, beside=len(by) == 1)
+    return Figure(table.title, chart, table, name=name, beside=len(by) == 1)
 
 
 def group_table(

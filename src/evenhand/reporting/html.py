@@ -1,9 +1,10 @@
-"""A page as one HTML file that needs nothing else and runs nothing but its own two scripts.
+"""A page as one HTML file that needs nothing else.
 
-`page_html` is a pure function from a page to a text. Without a nonce the page carries a content security
-policy of its own, with the hashes of its style and scripts; with a nonce it carries none, and the server that
-made the nonce sends the policy. Neither needs `unsafe-inline` or `unsafe-eval`: there are no handlers and
-no style attributes in the markup, and figures are drawn with Vega's expression interpreter.
+Figures are SVG in the markup: they are there without JavaScript, in mail, under any content security policy and in
+print. The page's one script makes them and long tables interactive. `page_html` is a pure function from a page to a
+text. Without a nonce the page carries a content security policy of its own, with the hashes of its style and
+script; with a nonce it carries none, and the server that made the nonce sends the policy. Neither needs
+`unsafe-inline` or `unsafe-eval`: there are no handlers and no style attributes in the markup.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from evenhand.core.page import FROM_TABLE, Cell, Figure, Interval, Section, Table, Text
+from evenhand.core.page import Cell, Figure, Interval, Lines, Section, Table, Text
 from evenhand.core.results import Verdict
-from evenhand.reporting import vega
+from evenhand.reporting import drawing
+from evenhand.reporting.output import write_bytes
 from evenhand.reporting.packing import Pool, packed
 from evenhand.reporting.rounding import cell
 
@@ -51,12 +53,13 @@ class Page:
     title: str
     articles: Sequence[Article]
     kicker: str = ""
+    facts: Sequence[str] = ()  # one line below the title: data, date, size
     links: Sequence[Link] = ()
 
 
 @dataclass
 class _Data:
-    """What the page's script needs: figures, and tables as packed columns."""
+    """What the page's script needs: the tables behind figures and long tables, as packed columns."""
 
     pool: Pool = field(default_factory=Pool)
     tables: list[dict[str, Any]] = field(default_factory=list)
@@ -69,16 +72,19 @@ class _Data:
 
     def figure(self, figure: Figure) -> int:
         """The number of a figure that the script can draw."""
-        number = self.table(figure.data)
-        own = {"spec": figure.spec, "table": number, "kind": figure.kind, "name": figure.name or figure.title}
-        self.figures.append(own | {"from_table": figure.spec.get("data") == FROM_TABLE, "title": figure.title})
+        about: dict[str, Any] = {"table": self.table(figure.data), "name": figure.name or figure.title}
+        about["title"] = figure.title
+        if isinstance(figure.chart, Lines):
+            chart, domain = figure.chart, drawing.domains(figure.chart, figure.data)
+            about["lines"] = {"log_x": chart.log_x, "log_y": chart.log_y, "steps": chart.steps, "domain": domain}
+            about["lines"] |= {"columns": [chart.line, chart.x, chart.y]}
+        self.figures.append(about)
         return len(self.figures) - 1
 
 
 def write_page(page: Page, path: Path) -> Path:
     """Write a page and give its path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page_html(page), encoding="utf-8")
+    write_bytes(path, page_html(page).encode("utf-8"))
     return path
 
 
@@ -92,26 +98,32 @@ def page_html(page: Page, *, nonce: str | None = None) -> str:
     tests: dict[str, Any] = {
         "a_text": partial(_is, Text),
         "a_figure": partial(_is, Figure),
+        "curves": lambda figure: isinstance(figure.chart, Lines),
         "a_number": lambda value: isinstance(value, int | float | Interval | None) and not isinstance(value, bool),
         "a_verdict": lambda value: value in {verdict.value for verdict in Verdict},
         "long": lambda table: len(table.rows) > MOST_ROWS,
     }
     environment.tests.update(tests)
-    environment.filters.update(cell=cell, exact=exact)
+    environment.filters.update(cell=cell, exact=exact, drawings=drawings)
     data = _Data()
-    style, script, drawing = _asset("page.css"), _asset("page.js"), _asset("vega-embed.js", "vendor")
+    style, script = _asset("page.css"), _asset("page.js")
     body = environment.get_template("page.html.j2").render(page=page, data=data)
-    if not data.figures:
-        drawing = ""
     return environment.get_template("shell.html.j2").render(
         title=page.title,
         body=body,
         style=style,
-        scripts=[text for text in (drawing, script) if text],
+        scripts=[script],
         data=_json(data),
         nonce=nonce,
-        policy=None if nonce else policy(style, [text for text in (drawing, script) if text]),
+        policy=None if nonce else policy(style, [script]),
     )
+
+
+def drawings(figure: Figure) -> str:
+    """A figure for wide and for narrow windows; the narrow one is hidden where no style says otherwise."""
+    wide = drawing.svg(figure, drawing.WIDE).replace('class="plot"', 'class="plot for-wide"', 1)
+    narrow = drawing.svg(figure, drawing.NARROW).replace('class="plot"', 'class="plot for-narrow" display="none"', 1)
+    return wide + narrow
 
 
 def policy(style: str, scripts: Sequence[str]) -> str:
@@ -145,8 +157,11 @@ def _json(data: _Data) -> str:
         "blobs": list(data.pool.blobs),
         "tables": data.tables,
         "figures": data.figures,
-        "light": vega.theme(),
-        "dark": vega.theme(dark=True),
+        "lines": {
+            "light": drawing.LINE_COLOURS,
+            "dark": drawing.DARK_LINE_COLOURS,
+            "dashes": drawing.DASHES,
+        },
     }
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

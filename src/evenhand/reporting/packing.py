@@ -60,9 +60,12 @@ def _column(values: Sequence[Any], pool: Pool) -> dict[str, Any]:
     kinds.discard(type(None))
     if kinds and kinds <= {int, float}:
         return {"kind": "n", "v": _doubles(values, pool)}
-    if kinds and kinds <= {Interval, int, float}:
+    units = {value.unit for value in values if isinstance(value, Interval)}
+    if kinds and kinds <= {Interval, int, float} and len(units) == 1:
         parts = [value if isinstance(value, Interval) else Interval(value) for value in values]
-        found = {"kind": "i", "v": _doubles([p.value for p in parts], pool)}
+        found: dict[str, Any] = {"kind": "i", "v": _doubles([p.value for p in parts], pool)}
+        if units != {""}:
+            found["u"] = units.pop()
         for name, limits in (("l", [p.low for p in parts]), ("h", [p.high for p in parts])):
             if any(limit is not None for limit in limits):
                 found[name] = _doubles(limits, pool)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from evenhand.core.errors import MissingExtraError
 from evenhand.core.page import Cell, Figure, Interval, Section, Table, Text
-from evenhand.reporting import vega
+from evenhand.reporting import drawing
 from evenhand.reporting.html import Page
+from evenhand.reporting.output import write_bytes
 from evenhand.reporting.rounding import cell
 
 MOST_ROWS = 60
@@ -33,8 +34,7 @@ _SOFT = 'fill: rgb("#55616a")'
 
 def write_pdf(page: Page, path: Path) -> None:
     """Write a page as PDF."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(pdf(page))
+    write_bytes(path, pdf(page))
 
 
 def pdf(page: Page) -> bytes:
@@ -91,7 +91,9 @@ def _text(text: Text) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    drawn = f'#image(bytes({quoted(vega.svg(figure, 560), keep_lines=True)}), format: "svg", width: 100%)'
+    drawn = (
+        f'#image(bytes({quoted(drawing.svg(figure, 640, alone=True), keep_lines=True)}), format: "svg", width: 100%)'
+    )
     caption = f"#text(size: 8.5pt, {_SOFT})[{escape(figure.caption)}]\n" if figure.caption else ""
     title = f'#text(weight: "bold")[{escape(figure.title)}]'
     block = f"#block(breakable: false)[{title}\n\n{drawn}\n{caption}]\n"

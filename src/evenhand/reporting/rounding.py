@@ -7,15 +7,20 @@ import math
 from evenhand.core.page import Cell, Interval
 
 
-def decimals(low: float | None, high: float | None) -> int:
-    """How many decimals an interval supports: two digits of its width, between 2 and 6.
+def decimals(value: float | None, low: float | None = None, high: float | None = None) -> int:
+    """How many decimals a value is written with: three, fewer from 10 on, more where its interval is very narrow.
 
-    >>> decimals(0.861, 0.884), decimals(0.2, 0.6), decimals(None, None)
-    (3, 2, 3)
+    The same for all values of about the same size, so that a column of them has one number of decimals.
+
+    >>> decimals(0.873, 0.861, 0.884), decimals(0.4, 0.2, 0.6), decimals(27.31), decimals(0.5, 0.49999, 0.50001)
+    (3, 3, 2, 6)
     """
-    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)) or high <= low:
+    if value is None or not math.isfinite(value):
         return 3
-    return min(max(math.ceil(-math.log10(high - low)) + 1, 2), 6)
+    places = 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)) or high <= low:
+        return places
+    return min(max(math.ceil(-math.log10(high - low)) + 1, places), 6)
 
 
 def number(value: float | None, places: int = 3) -> str:
@@ -47,20 +52,57 @@ def p_value(value: float | None) -> str:
 
 
 def interval(cell: Interval) -> str:
-    """A value with its interval, as many decimals as the interval supports.
+    """A value with its interval; a share in per cent, a difference of shares in points.
 
-    >>> interval(Interval(0.8731, 0.861, 0.884))
-    '0.873 [0.861, 0.884]'
-    >>> interval(Interval(None, reason="no faces"))
-    '–'
+    >>> interval(Interval(0.8731, 0.861, 0.884)), interval(Interval(None, reason="no faces"))
+    ('0.873 [0.861, 0.884]', '–')
+    >>> interval(Interval(0.8731, 0.861, 0.884, unit="%")), interval(Interval(-0.0482, unit="points"))
+    ('87.3 % [86.1, 88.4]', '−4.8 points')
     """
     if cell.value is None:
         return "–"
-    places = decimals(cell.low, cell.high)
-    if cell.low is None or cell.high is None:
-        return number(cell.value, places)
-    value, low, high = (_fixed(part, places) for part in (cell.value, cell.low, cell.high))
-    return f"{value} [{low}, {high}]"
+    times, unit = (100.0, f" {cell.unit}") if cell.unit else (1.0, "")
+    value = times * cell.value
+    low, high = (None if part is None else times * part for part in (cell.low, cell.high))
+    places = share_places(value, low, high) if unit else decimals(value, low, high)
+    if low is None or high is None:
+        return number(value, places) + unit
+    return f"{_fixed(value, places)}{unit} [{_fixed(low, places)}, {_fixed(high, places)}]"
+
+
+def share_places(value: float, low: float | None, high: float | None) -> int:
+    """Decimals of a share in per cent: one; two digits of what is smaller than one per mille."""
+    size = max(abs(part) for part in (value, low or 0.0, high or 0.0))
+    return 1 if size >= 0.1 or size == 0 else min(1 - math.floor(math.log10(size)), 6)
+
+
+def percent(value: float | None) -> str:
+    """A share in a sentence.
+
+    >>> percent(0.6543), percent(0.0001), percent(None), percent(1.0), percent(0.9996)
+    ('65 %', '0.01 %', '–', '100 %', '99.96 %')
+    """
+    if value is None:
+        return "–"
+    share = 100 * value
+    for places in range(4):
+        text = f"{share:.{places}f}"
+        rest = min(abs(share), abs(100 - share))
+        if rest == 0 or float(text) not in (0.0, 100.0):
+            return f"{text} %".replace("-", "−")
+    return f"{share:.2g} %"
+
+
+def share_range(low: float | None, high: float | None) -> str:
+    """The limits of a share in a sentence.
+
+    >>> share_range(0.532, 0.671)
+    '53–67 %'
+    """
+    if low is None or high is None:
+        return ""
+    places = 0 if high - low >= 0.02 else 1
+    return f"{100 * low:.{places}f}–{100 * high:.{places}f} %"
 
 
 def _fixed(value: float, places: int) -> str:

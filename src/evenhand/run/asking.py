@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand import engines
-from evenhand.core.engine import Done, Engine, Failed
+from evenhand.core.engine import ClusterEngine, Done, Engine, Failed
 from evenhand.core.errors import EvenhandError, ModelError, OptionError, PredictionError, RunError
 from evenhand.core.options import as_plain
 from evenhand.core.options import parse as parse_options
@@ -342,7 +342,7 @@ class _Desk:
 
     def ask_workers(self, engine: Engine, make: Factory) -> None:
         """Chunks of samples to several models; a chunk that fails leaves the others."""
-        size = CHUNK_OF_A_CLUSTER if hasattr(engine, "staffed") else CHUNK
+        size = CHUNK_OF_A_CLUSTER if isinstance(engine, ClusterEngine) else CHUNK
         chunks = [self.rest[part] for part in blocks(len(self.rest), size)]
 
         def parts() -> Iterator[Sequence[Sample]]:
@@ -384,9 +384,8 @@ class _Desk:
 
 def _staffed(engine: Engine | None, workers: int, gpus: float) -> Engine | None:
     """The engine with so many workers: threads where it was one after the other, actors on a cluster."""
-    staffed: Callable[[int, float, int], Engine] | None = getattr(engine, "staffed", None)
-    if staffed is not None:
-        return staffed(workers, gpus, AT_ONCE)
+    if isinstance(engine, ClusterEngine):
+        return engine.with_workers(workers, gpus, AT_ONCE)
     if gpus:
         raise OptionError(
             "--gpus-per-worker needs a cluster that deals them out: --engine ray. Else use --device cuda:N."

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from evenhand.core.engine import Engine, Workplace, finished
+from evenhand.core.engine import Engine, SizedEngine, Workplace, finished
 from evenhand.core.task import Dataset, Task
 from evenhand.files.writing import write_file
 from evenhand.store.caches import FOLDER as CACHE
@@ -100,15 +100,10 @@ def measured_rates(engine: Engine, runs: Path | None = None, now: float | None =
 
 def probe(engine: Engine) -> Rates:
     """Measure products on all workers of an engine, parsing and plain Python here."""
-    workers = _workers(engine)
+    workers = engine.size() if isinstance(engine, SizedEngine) else 1
     list(finished(engine.map(_multiply, [0.0] * workers)))  # they are started, and libraries loaded
     products = sum(finished(engine.map(_multiply, [PROBE_SECONDS] * workers)))
     return Rates(workers, products, _parse(PROBE_SECONDS), _step(PROBE_SECONDS))
-
-
-def _workers(engine: Engine) -> int:
-    size: Any = getattr(engine, "size", None) or getattr(engine, "workers", None) or 1
-    return int(size() if callable(size) else size)
 
 
 def _multiply(seconds: float, place: Workplace) -> float:

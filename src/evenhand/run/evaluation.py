@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand import engines
+from evenhand.core.blas import OneThread
 from evenhand.core.engine import Done, Engine, Failed
 from evenhand.core.errors import DataError, PartError, UnknownNameError
 from evenhand.core.metric import Metric
@@ -19,7 +20,6 @@ from evenhand.core.options import parse as parse_options
 from evenhand.core.records import Records, concatenate
 from evenhand.core.results import MetricFact, Results
 from evenhand.core.task import Dataset, Predictions, Task, Tools, ignore, no_progress
-from evenhand.engines.blas import OneThread
 from evenhand.files import inputs
 from evenhand.files.writing import remove, write_file
 from evenhand.run.analysis import Tallied, in_metric_order, plain_estimates, tally_rows

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evenhand.core.engine import Done, Engine, Failed, In, Out, Workplace
+from evenhand.core.engine import Done, Engine, Failed, In, Out, ReportingEngine, Workplace
 from evenhand.core.errors import PartError, RunError
 from evenhand.core.records import Array, Records
 from evenhand.core.task import no_progress
@@ -24,7 +24,7 @@ from evenhand.store.rows import from_parquet, to_parquet
 from evenhand.store.runs import RECORDED, RECORDS, Part, Recorded, read_recorded
 
 KEPT = "kept"  # outcomes of the engine, in the folder of an unfinished run
-_REQUIRED = ("item", "unit")
+_REQUIRED = ("item",)  # a row without a `unit` is its own unit
 _ROWS, _OTHER = ".parquet", ".outcome"
 
 
@@ -117,8 +117,7 @@ class Keeping:
 
 def told(engine: Engine, heard: Callable[[Done[Any] | Failed], None]) -> Engine:
     """The same engine; one that can tell of outcomes before their turn has come does so."""
-    listening: Callable[[Callable[[Done[Any] | Failed], None]], Engine] | None = getattr(engine, "listening", None)
-    return engine if listening is None else listening(heard)
+    return engine.with_listener(heard) if isinstance(engine, ReportingEngine) else engine
 
 
 def kept_parts(folder: Path) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 
 from evenhand.core.errors import RunError
 from evenhand.core.measure import AnyMetric, estimates, tally
-from evenhand.core.metric import Direction, Kind, Ratio, Resampling
+from evenhand.core.metric import UNBOUNDED, Direction, Kind, Ratio, Resampling
 from evenhand.core.records import Array, Group, Records, groups_of
 from evenhand.core.results import Estimate, Method, Reference, Status, Verdict
 from evenhand.core.streams import stream
@@ -398,6 +398,8 @@ class _Side:
         notes: tuple[str, ...] = (),
     ) -> ModelContrast:
         a, b = self.both[0][position], self.both[1][position]
+        span = self.metric.scales.get(self.output, UNBOUNDED).span
+        low, high = max(low, -span), min(high, span)
         order = len(group.terms)
         kind = "everyone" if order == 0 else "single attributes" if order == 1 else f"intersections of {order}"
         better = None
@@ -451,11 +453,22 @@ class _Side:
         return margin_of(self.settings, self.metric.name, self.output, _numbers(numbers))
 
 
+def _own_units(rows: Records) -> Records:
+    """Rows that name no unit, each its own, known by its item: the other model's row of that item is the same unit."""
+    if "unit" in rows or "item" not in rows:
+        raise RunError(
+            "The rows of one of the runs name neither `unit` nor `item`, so nothing says which rows belong together. "
+            "Record a `unit` or an `item`."
+        )
+    if len(np.unique(rows["item"])) < len(rows):
+        raise RunError("The rows name no `unit`, and an `item` has several rows: nothing says which belong together.")
+    return Records({**rows.columns, "unit": rows["item"]}, rows.attributes)
+
+
 def _common(first: Records, second: Records) -> tuple[tuple[Records, Records], tuple[int, int]]:
     """Both models' rows on the units that both have, and how many units only one has."""
-    for rows in (first, second):
-        if "unit" not in rows:
-            raise RunError("The rows have no `unit`: two models can't be compared on the same units.")
+    if "unit" not in first or "unit" not in second:
+        first, second = _own_units(first), _own_units(second)
     sides = []
     for rows in (first, second):
         columns = [rows[name] for name in ("unit", "unit_b") if name in rows]

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from evenhand.core.metric import Kind, Ratio
+from evenhand.core.metric import UNBOUNDED, UNIT_SCALE, Kind, Ratio, Scale
 from evenhand.core.records import EVERYONE, blocks
 from evenhand.core.streams import stream
 from evenhand.stats import contrasts, ranks
@@ -245,6 +245,7 @@ class DrawnEvidence(Evidence):
     shared_rows: Floats  # (groups, groups)
     name: str
     corrected: Interval | None = None  # BCa limits, when asked for
+    scale: Scale = UNBOUNDED
 
     @property
     def values(self) -> Floats:
@@ -263,8 +264,8 @@ class DrawnEvidence(Evidence):
         plain = percentile(self.draws, confidence=confidence)
         if not len(self.draws):
             return Limits(plain.interval, ("",) * len(few), (("nothing was drawn again",),) * len(few))
-        rates = self._rates
-        wider = scaled_percentile(self.draws, self.centre, self.units, confidence=confidence, rates=rates, plain=plain)
+        own = self._scale
+        wider = scaled_percentile(self.draws, self.centre, self.units, confidence=confidence, scale=own, plain=plain)
         low, high = np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high)
         methods = np.where(few, f"{self.name}_percentile_t", f"{self.name}_percentile")
         if self.corrected is not None:
@@ -300,9 +301,8 @@ class DrawnEvidence(Evidence):
         for level, plain in zip(levels, percentiles(apart, levels), strict=True):
             wider = scaled_percentile(apart, difference, units, confidence=level, plain=plain)
             low, high = np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high)
-            if self._rates:  # two rates differ by 1 at most
-                low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
-            found.append(Interval(low, high))
+            span = self._scale.span
+            found.append(Interval(np.maximum(low, -span), np.minimum(high, span)))
         return Pairs(
             difference,
             found[0],
@@ -317,8 +317,11 @@ class DrawnEvidence(Evidence):
         )
 
     @cached_property
-    def _rates(self) -> bool:
-        return are_rates(self.draws, self.centre)
+    def _scale(self) -> Scale:
+        """What the metric says, or from 0 to 1 where all values and draws are."""
+        if self.scale == UNBOUNDED and are_rates(self.draws, self.centre):
+            return UNIT_SCALE
+        return self.scale
 
     def omnibus(self, chosen: Sequence[int], permutations: int) -> OmnibusTest:
         picked = list(chosen)

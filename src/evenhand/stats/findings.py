@@ -5,7 +5,7 @@ A group that is too small is shown, and not compared.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
 from threading import Lock
@@ -15,7 +15,7 @@ import numpy as np
 
 from evenhand.core.measure import AnyMetric, Tally, estimates
 from evenhand.core.membership import Inside
-from evenhand.core.metric import Direction, Resampling
+from evenhand.core.metric import UNBOUNDED, Direction, Resampling
 from evenhand.core.records import EVERYONE, blocks
 from evenhand.core.results import Estimate, Status
 from evenhand.core.streams import stream
@@ -97,7 +97,8 @@ def _evidence(
     for name in numeric:
         if name in ratios and places.unit_b is None:
             seed = (*settings.stream_names, metric.name, name)
-            found[name] = RatioEvidence(places, ratios[name], drawn_units.turned, seed, settings.exact)
+            ratio = replace(ratios[name], scale=metric.scales.get(name, UNBOUNDED))
+            found[name] = RatioEvidence(places, ratio, drawn_units.turned, seed, settings.exact)
     left = [name for name in numeric if name not in found]
     if not left or metric.resampling is Resampling.NONE or settings.draws == 0:
         return found
@@ -124,7 +125,8 @@ def _evidence(
         if name in without:
             corrected = bias_corrected(values, centre, without[name], confidence=settings.confidence).interval
         drawn_by = f"{name_of}_linearised" if name in metric.linearised else name_of
-        found[name] = DrawnEvidence(centre, values, units, places.shared_rows, drawn_by, corrected)
+        scale = metric.scales.get(name, UNBOUNDED)
+        found[name] = DrawnEvidence(centre, values, units, places.shared_rows, drawn_by, corrected, scale)
     return found
 
 

@@ -11,13 +11,14 @@ bias-corrected and accelerated ones.
 A limit that does not exist is NaN: no rows, one subject, too many skipped draws.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from evenhand.core.metric import UNBOUNDED, Scale
 from evenhand.stats.checks import (
     Floats,
     Integers,
@@ -32,6 +33,7 @@ from evenhand.stats.checks import (
     t_quantile,
 )
 
+_LARGEST_EXPONENT = 700.0
 MOST_SKIPPED = 0.05
 """The share of draws that may lack a group before its interval is withheld."""
 
@@ -137,13 +139,14 @@ def cluster_means(sums: ArrayLike, counts: ArrayLike, groups: ArrayLike | None =
     return ClusteredMean(value, variance, rows, clusters)
 
 
-def mean_interval(means: ClusteredMean, *, confidence: float = 0.95, shares: bool = False) -> Interval:
+def mean_interval(means: ClusteredMean, *, confidence: float = 0.95, scale: Scale = UNBOUNDED) -> Interval:
     """The t interval of clustered means, G − 1 degrees of freedom; none with fewer than two clusters.
 
-    With `shares`, means of numbers from 0 to 1 get it on the scale asin √m, so that it stays between these.
+    Means of numbers that can't leave a scale get it where the scale has no end: on the logit of their place
+    between both ends, or on the logarithm of their distance from the one end.
     """
-    half = t_quantile(confidence, means.clusters - 1) * means.standard_error
-    return _around(means.value, half, shares)
+    quantile = t_quantile(confidence, means.clusters - 1)
+    return _around(means.value, quantile, means.standard_error, means.clusters, scale)
 
 
 class JackknifeMean(NamedTuple):
@@ -152,6 +155,7 @@ class JackknifeMean(NamedTuple):
     value: Floats
     variance: Floats  # NaN with fewer than two clusters
     degrees: Floats
+    clusters: Integers
 
 
 def jackknife_means(
@@ -176,23 +180,41 @@ def jackknife_means(
     variance = divide((plain.clusters - 1.0) * squares, plain.clusters * plain.rows**2)
     degrees = divide(plain.rows**2, summed(g, n * n, size)) - 1
     several = plain.clusters >= 2
-    return JackknifeMean(plain.value, np.where(several, variance, np.nan), np.where(several, degrees, np.nan))
+    return JackknifeMean(
+        plain.value, np.where(several, variance, np.nan), np.where(several, degrees, np.nan), plain.clusters
+    )
 
 
-def jackknife_interval(means: JackknifeMean, *, confidence: float = 0.95, shares: bool = False) -> Interval:
-    """The t interval of means with jackknife variance; none with fewer than two clusters. `shares`: `mean_interval`."""
-    half = t_quantile(confidence, np.nan_to_num(means.degrees)) * np.sqrt(means.variance)
-    return _around(means.value, half, shares)
+def jackknife_interval(means: JackknifeMean, *, confidence: float = 0.95, scale: Scale = UNBOUNDED) -> Interval:
+    """The t interval of means with jackknife variance; none with fewer than two clusters. `scale`: `mean_interval`."""
+    quantile = t_quantile(confidence, np.nan_to_num(means.degrees))
+    return _around(means.value, quantile, np.sqrt(means.variance), means.clusters, scale)
 
 
-def _around(value: Floats, half: Floats, shares: bool) -> Interval:
-    """The interval of a half width; with `shares` on the scale asin √m, whose slope is 1 / 2√(m(1 − m))."""
-    if not shares:
-        return Interval(value - half, value + half)
-    inside = (value > 0) & (value < 1)
-    middle, apart = _angle(value), divide(half, 2 * np.sqrt(np.where(inside, value * (1 - value), np.nan)))
-    low, high = _rate(middle - apart), _rate(middle + apart)
-    return Interval(np.where(inside, low, value - half), np.where(inside, high, value + half))
+def _around(value: Floats, quantile: Floats, error: Floats, clusters: Integers, scale: Scale) -> Interval:
+    """The interval value ± quantile · error, made where the scale has no end.
+
+    A mean at an end of the scale has no spread to go by: as for a proportion, every cluster counts once (Wilson).
+    """
+    if np.isinf(scale.low) and np.isinf(scale.high):
+        return Interval(value - quantile * error, value + quantile * error)
+    if np.isinf(scale.high):
+        distance = value - scale.low
+        factor = np.exp(np.minimum(divide(quantile * error, distance), _LARGEST_EXPONENT))
+        low, high = (np.where(distance > 0, distance * f, 0.0 * quantile * error) for f in (1 / factor, factor))
+        return Interval(scale.low + low, scale.low + high)
+    if np.isinf(scale.low):
+        mirrored = _around(-value, quantile, error, clusters, Scale(-scale.high, np.inf))
+        return Interval(-mirrored.high, -mirrored.low)
+    share = np.clip((value - scale.low) / scale.span, 0.0, 1.0)
+    inside = (share > 0) & (share < 1)
+    within = np.where(inside, share, 0.5)
+    middle, half = special.logit(within), quantile * error / scale.span / (within * (1 - within))
+    square = quantile * quantile + 0.0 * error  # not a number where there is no interval
+    edge = divide(square, clusters + square)
+    low = np.where(inside, special.expit(middle - half), np.where(share > 0, 1 - edge, 0.0 * edge))
+    high = np.where(inside, special.expit(middle + half), np.where(share > 0, 1 + 0.0 * edge, edge))
+    return Interval(scale.low + scale.span * low, scale.low + scale.span * high)
 
 
 def effective_size(means: ClusteredMean) -> EffectiveSize:
@@ -251,30 +273,28 @@ def scaled_percentile(
     clusters: ArrayLike,
     *,
     confidence: float = 0.95,
-    rates: bool = False,
+    scale: Scale = UNBOUNDED,
     plain: DrawInterval | None = None,
 ) -> DrawInterval:
     """Percentile limits drawn apart around the value, for few clusters.
 
     A bootstrap of G clusters underestimates the spread by √((G−1)/G) and speaks of a normal
     distribution where t with G − 1 degrees of freedom is due: both are put right by one factor.
-    With `rates`, limits of numbers from 0 to 1 are drawn apart on the scale asin √p, where the spread of a
-    proportion does not depend on its size, and which ends at 0 and 1: the limits never leave these.
+    Limits of numbers that can't leave a `scale` never do: between two ends they are moved apart on the angle asin √p,
+    where the spread of a proportion does not depend on its size, beside one end on the square root of the distance.
     `plain`, the percentile limits at this confidence, saves sorting the draws again.
 
-    >>> wide = scaled_percentile([[0.9], [0.95], [0.99]], [0.95], [4], rates=True)
+    >>> wide = scaled_percentile([[0.9], [0.95], [0.99]], [0.95], [4], scale=Scale(0, 1))
     >>> bool(wide.low[0] < 0.9), bool(0.99 < wide.high[0] <= 1.0)
     (True, True)
     """
     plain = percentile(draws, confidence=confidence) if plain is None else plain
     centre, g = floats(value), floats(clusters)
     factor = t_quantile(confidence, g - 1) / normal_quantile(confidence) * np.sqrt(divide(g, g - 1))
-    if not rates:
-        low, high = (centre + (limit - centre) * factor for limit in (plain.low, plain.high))
-        return DrawInterval(low, high, plain.skipped)
-    middle = _angle(centre)
-    low, high = (middle + (_angle(limit) - middle) * factor for limit in (plain.low, plain.high))
-    return DrawInterval(_rate(low), _rate(high), plain.skipped)
+    turn, back = _stable(scale)
+    middle = turn(centre)
+    low, high = (back(middle + (turn(limit) - middle) * factor) for limit in (plain.low, plain.high))
+    return DrawInterval(low, high, plain.skipped)
 
 
 def are_rates(draws: ArrayLike, value: ArrayLike) -> bool:
@@ -288,12 +308,19 @@ def are_rates(draws: ArrayLike, value: ArrayLike) -> bool:
     return bool(len(there)) and bool(there.min() >= 0) and bool(there.max() <= 1)
 
 
-def _angle(rate: Floats) -> Floats:
-    return np.arcsin(np.sqrt(rate))
-
-
-def _rate(angle: Floats) -> Floats:
-    return np.sin(np.clip(angle, 0.0, np.pi / 2)) ** 2
+def _stable(scale: Scale) -> tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]:
+    """To where the spread hardly depends on the value and an end of the scale is an end, and back from there."""
+    low, high, span = scale.low, scale.high, scale.span
+    if np.isinf(low) and np.isinf(high):
+        return floats, floats
+    if np.isinf(high):
+        return lambda v: np.sqrt(np.maximum(v - low, 0.0)), lambda r: low + np.maximum(r, 0.0) ** 2
+    if np.isinf(low):
+        return lambda v: -np.sqrt(np.maximum(high - v, 0.0)), lambda r: high - np.minimum(r, 0.0) ** 2
+    return (
+        lambda v: np.arcsin(np.sqrt(np.clip((v - low) / span, 0.0, 1.0))),
+        lambda angle: low + span * np.sin(np.clip(angle, 0.0, np.pi / 2)) ** 2,
+    )
 
 
 def bias_corrected(

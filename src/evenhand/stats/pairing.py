@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from evenhand.core.metric import Kind
+from evenhand.core.metric import Kind, Scale
 from evenhand.stats import contrasts, ranks
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
 from evenhand.stats.intervals import (
@@ -90,17 +90,23 @@ def table_limits(table: UnitTable, confidence: float) -> tuple[Interval, Names]:
     means = table.means
     few = means.clusters < FEW_UNITS
     if table.kind is not Kind.PROPORTION:
-        shares = table.kind is Kind.SHARE
-        plain = mean_interval(means, confidence=confidence, shares=shares)
+        form = _form(table.scale)
+        plain = mean_interval(means, confidence=confidence, scale=table.scale)
         if table.independent:
-            return plain, np.full(table.groups, "t")
-        wider = jackknife_interval(table.jackknife, confidence=confidence, shares=shares)
-        return _either(few, wider, plain), np.where(few, "cluster_t_jackknife", "cluster_t")
+            return plain, np.full(table.groups, f"t{form}")
+        wider = jackknife_interval(table.jackknife, confidence=confidence, scale=table.scale)
+        return _either(few, wider, plain), np.where(few, f"cluster_t_jackknife{form}", f"cluster_t{form}")
     if table.independent:
         return wilson(table.totals, means.rows, confidence=confidence), np.full(table.groups, "wilson")
     plain = proportion_interval(means, confidence=confidence)
     wider = proportion_interval(means, confidence=confidence, small_sample=True)
     return _either(few, wider, plain), np.where(few, "wilson_effective_t", "wilson_effective")
+
+
+def _form(scale: Scale) -> str:
+    """What the name of an interval says of the scale it was made on."""
+    ends = np.isfinite(scale)
+    return "_logit" if all(ends) else "_log" if any(ends) else ""
 
 
 def _either(few: Booleans, wider: Interval, plain: Interval) -> Interval:
@@ -194,15 +200,8 @@ def _proportion_pairs(
     alpha: float,
 ) -> Pairs:
     k, n = _counts(table)
-    wide, _ = table_limits(table, confidence)
-    slim, _ = table_limits(table, narrow)
     p = table.means.value
-    limits = []
-    for one in (wide, slim):
-        d = contrasts.difference_of_limits(
-            p[first], Interval(one.low[first], one.high[first]), p[second], Interval(one.low[second], one.high[second])
-        )
-        limits.append(Interval(d.low, d.high))
+    limits = [_from_limits(table, first, second, level) for level in (confidence, narrow)]
     test, tests = np.full(len(first), np.nan), names("", len(first))
     test[apart], tests[apart] = _proportion_tests(table, first[apart], second[apart])
     ratio = contrasts.log_ratio(k[first], n[first], k[second], n[second], confidence=confidence)
@@ -224,6 +223,15 @@ def _proportion_pairs(
     )
 
 
+def _from_limits(table: UnitTable, first: Integers, second: Integers, confidence: float) -> Interval:
+    """The interval of differences from the limits of both groups, Newcombe's way."""
+    own, _ = table_limits(table, confidence)
+    value = table.means.value
+    sides = [Interval(own.low[side], own.high[side]) for side in (first, second)]
+    found = contrasts.difference_of_limits(value[first], sides[0], value[second], sides[1])
+    return Interval(found.low, found.high)
+
+
 def _mean_pairs(
     table: UnitTable,
     first: Integers,
@@ -239,6 +247,11 @@ def _mean_pairs(
     i, j = first[apart], second[apart]
     wide = contrasts.welch(m[i], v[i], g[i], m[j], v[j], g[j], confidence=confidence)
     slim = contrasts.at_confidence(wide, narrow)
+    name = "welch" if table.independent else "welch_clusters"
+    limits = Interval(wide.low, wide.high), Interval(slim.low, slim.high)
+    if np.isfinite(table.scale.span):  # so that it can't be wider than the scale
+        name = "newcombe_means"
+        limits = _from_limits(table, i, j, confidence), _from_limits(table, i, j, narrow)
     unit_means = divide(table.top, table.bottom)
     sums = ranks.paired_ranks(unit_means, table.group, table.groups, first, second)
     u, n = sums.u, sums.counts
@@ -256,11 +269,11 @@ def _mean_pairs(
     ranked = ranks.cliffs_delta_interval(delta[apart], n[i], n[j], confidence=confidence)
     return Pairs(
         _apart(m, first, second),
-        Interval(of_all(wide.low), of_all(wide.high)),
-        Interval(of_all(slim.low), of_all(slim.high)),
+        Interval(of_all(limits[0].low), of_all(limits[0].high)),
+        Interval(of_all(limits[1].low), of_all(limits[1].high)),
         of_all(test.p_value),
         names("mann_whitney", len(first)),
-        names("welch" if table.independent else "welch_clusters", len(first)),
+        names(name, len(first)),
         of_all(contrasts.detectable_by_error(wide.standard_error, alpha=alpha)),
         {
             "ratio": divide(m[first], m[second]),
@@ -294,8 +307,9 @@ def _put_joint(
     squares = table.joint_squares(first, second)
     wide = contrasts.joint_contrast(found.difference[at], squares, units, confidence=confidence)
     slim = contrasts.at_confidence(wide, narrow)
-    found.interval.low[at], found.interval.high[at] = wide.low, wide.high
-    found.narrow.low[at], found.narrow.high[at] = slim.low, slim.high
+    span = table.scale.span
+    found.interval.low[at], found.interval.high[at] = np.maximum(wide.low, -span), np.minimum(wide.high, span)
+    found.narrow.low[at], found.narrow.high[at] = np.maximum(slim.low, -span), np.minimum(slim.high, span)
     found.p_value[at] = wide.p_value
     found.detectable[at] = contrasts.detectable_by_error(wide.standard_error, alpha=alpha)
     found.test[at] = "cluster_t"

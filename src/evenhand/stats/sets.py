@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.measure import AnyMetric, numbers
+from evenhand.core.metric import UNBOUNDED
 from evenhand.core.results import Estimate
 from evenhand.core.streams import stream
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, t_quantile, t_two_sided
@@ -60,7 +61,9 @@ class SetEvidence(Evidence):
     def limits(self, confidence: float) -> Limits:
         found = subsampled(self.draws, self.centre, self._taken, self.units, confidence=confidence)
         said = ("from subsamples of half of the units, without replacement",)
-        return Limits(found.interval, (METHOD,) * len(self.centre), (said,) * len(self.centre))
+        scale = self.metric.scales.get(self.output, UNBOUNDED)
+        inside = Interval(np.maximum(found.low, scale.low), np.minimum(found.high, scale.high))
+        return Limits(inside, (METHOD,) * len(self.centre), (said,) * len(self.centre))
 
     def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> Pairs:
         apart = self.draws[:, first] - self.draws[:, second]

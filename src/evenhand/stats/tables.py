@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from evenhand.core.membership import Memberships, inside
-from evenhand.core.metric import Kind, Ratio
+from evenhand.core.metric import UNBOUNDED, UNIT_SCALE, Kind, Ratio, Scale
 from evenhand.core.records import Group, Records, blocks, distinct, unique_codes
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
 from evenhand.stats.intervals import ClusteredMean, JackknifeMean, cluster_means, jackknife_means
@@ -224,6 +224,7 @@ class UnitTable:
     units: int
     kind: Kind
     independent: bool  # every unit has one row, and that counts once
+    scale: Scale = UNBOUNDED
 
     @cached_property
     def means(self) -> ClusteredMean:
@@ -292,7 +293,7 @@ class UnitTable:
         inside = group >= 0
         return UnitTable(
             group[inside], self.unit[inside], self.top[inside], self.bottom[inside], len(chosen), self.units,
-            self.kind, self.independent,
+            self.kind, self.independent, self.scale,
         )  # fmt: skip
 
     def drawn(self, weights: Iterable[Weights | Floats]) -> Floats:
@@ -373,7 +374,8 @@ def unit_table(places: Layout, ratio: Ratio, entries: Entries | None = None) -> 
         group, unit = group[begins], unit[begins]
         top, bottom = summed(at, top, len(group)), summed(at, bottom, len(group))
     alone = bool(np.all(places.rows_per_unit <= 1)) and bool(np.all(bottom <= 1))
-    return UnitTable(group, unit, top, bottom, found.groups, places.units, ratio.kind, alone)
+    scale = UNIT_SCALE if ratio.kind is Kind.PROPORTION else ratio.scale
+    return UnitTable(group, unit, top, bottom, found.groups, places.units, ratio.kind, alone, scale)
 
 
 def apart_entries(places: Layout, first: Integers, second: Integers) -> Entries:

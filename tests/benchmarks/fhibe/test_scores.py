@@ -204,9 +204,11 @@ def test_parts_that_differ_between_people_are_refused(write: Any) -> None:
         parts(write, {IMAGE: {"detections": [{"Face": 1}, {"Hand": 1}]}}, {}, {"subject_id": "s2"})
 
 
-def test_another_number_of_people_than_annotated_is_refused(write: Any) -> None:
-    with pytest.raises(PredictionError, match="2 people are answered, but 1 are annotated"):
-        parts(write, {IMAGE: {"detections": [{"Face": 1}, {"Face": 1}]}})
+def test_of_two_mappings_for_one_row_the_first_counts_and_too_few_are_refused(write: Any) -> None:
+    found = parts(write, {IMAGE: {"detections": [{"Face": 0.9}, {"Face": 0.1}]}})
+    assert found.probability.tolist() == [[0.9]]
+    with pytest.raises(PredictionError, match="1 people are answered, but 2 are annotated"):
+        parts(write, {IMAGE: {"detections": [{"Face": 1}]}}, {}, {"subject_id": "s2"})
 
 
 def test_a_part_that_nobody_has_is_legal(write: Any) -> None:
@@ -225,16 +227,29 @@ def test_stored_ears_are_wrong_skin_and_left_out_in_the_corrected_reading() -> N
     assert face_segmentation.face_score(truth, codec.face_map(labels), ears_to_skin=True).mean == 1.0
 
 
-def test_labels_that_overlap_are_scored_one_by_one() -> None:
+def test_a_pixel_without_a_label_is_background() -> None:
+    truth = np.zeros((64, 64), dtype=np.uint8)
+    truth[:, 33:] = 1
+    found = face_segmentation.face_score(truth, codec.FaceMap({1: encode(np.eye(64, dtype=bool))}))
+    assert round(found.by_label["background"], 3) == 0.677
+    assert found.by_label["skin"] == pytest.approx(2 * 31 / (64 + 31 * 64))
+    nothing = face_segmentation.face_score(truth, codec.FaceMap({}))
+    assert nothing.by_label == {"background": 0.0, "skin": 0.0}
+
+
+def test_labels_that_overlap_are_added_as_published() -> None:
+    truth = np.array([[0, 1, 3]], dtype=np.uint8)
+    masks = {label: encode(np.array([covered], dtype=bool)) for label, covered in {1: [0, 1, 1], 2: [0, 0, 1]}.items()}
+    found = face_segmentation.face_score(truth, codec.FaceMap(masks))
+    assert found.by_label == {"background": 1.0, "skin": 1.0, "eye_g": 1.0}
+
+
+def test_a_label_above_eighteen_is_wrong_wherever_it_stands() -> None:
     truth = np.array([[0, 1]], dtype=np.uint8)
-    both = encode(np.ones((1, 2), bool))
-    found = face_segmentation.face_score(truth, codec.FaceMap({0: both, 1: both}))
-    assert found.by_label == {"background": pytest.approx(2 / 3), "skin": pytest.approx(2 / 3)}
-
-
-def test_a_label_above_eighteen_is_refused() -> None:
-    with pytest.raises(ValueError, match="labels are 0 to 18"):
-        codec.face_map(np.full((2, 2), 19))
+    found = face_segmentation.face_score(truth, codec.face_map(np.array([[0, 200]])))
+    assert found.by_label == {"background": 1.0, "skin": 0.0}
+    with pytest.raises(ValueError, match="label 256, but labels are"):
+        codec.face_map(np.full((2, 2), 256))
 
 
 def test_a_label_map_that_hangs_its_decoder_is_named_and_left_out(write: Any, tmp_path: Path) -> None:
@@ -457,12 +472,9 @@ def test_a_label_map_is_painted_from_runs_pixel_by_pixel(height: int, width: int
     masks = {label: labels == label for label in range(1, 4)}
     if not apart:
         masks = {label: chance.random((height, width)) < 0.1 for label in masks}
-    painted = np.full((height, width), 255)
-    for label, mask in masks.items():
-        painted[mask] = label
-    twice = sum(mask.astype(int) for mask in masks.values()).max() > 1
+    added = sum(label * mask.astype(np.uint8) for label, mask in masks.items())
     found = codec.label_map(codec.FaceMap({label: encode(mask) for label, mask in masks.items()}), height, width)
-    assert found is None if twice else found is not None and (found == painted).all()
+    assert (found == added).all()
 
 
 def test_a_run_of_no_length_claims_no_pixel() -> None:

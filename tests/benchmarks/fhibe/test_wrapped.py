@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenhand.benchmarks.fhibe import codec
 from evenhand.benchmarks.fhibe.wrapped import WrappedModel, predict_wrapped
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample
@@ -46,8 +47,8 @@ class Wrapper:
             return [self.answer for _ in batch["numbers"]]
         return [{"detections": [[number, 0, number + 1, 1]], "scores": [0.5]} for number in batch["numbers"]]
 
-    def align_faces(self, paths: list[str], aligned: list[str], **kwargs: Any) -> list[bool]:
-        return [number != 2 for number in range(len(paths))]
+    def align_faces(self, img_filepaths: list[str], aligned_img_filepaths: list[str], **kwargs: Any) -> list[bool]:
+        return [number != 2 for number in range(len(img_filepaths))]
 
     def save_encoding(self, encoding: Any, path: str) -> None:
         Path(path).write_bytes(bytes(encoding))
@@ -109,8 +110,8 @@ def test_only_people_are_kept_of_what_a_detector_finds() -> None:
         ("person_localization", {"bboxes": [[0, 0, 1]], "scores": [1], "labels": [0]}, "data/a.png"),
         ("person_localization", {"bboxes": [[0, 0, 1, 1]], "scores": [1], "labels": []}, "0 labels for 1"),
         ("keypoint_estimation", {"keypoints": [[[1, 2]]], "scores": []}, r"data/a.png: keypoints of shape \(1, 2\)"),
-        ("body_parts_detection", [{"Face": 1.0}, {"Face": 1.0}], "data/a.png: 2 people, but 1"),
-        ("face_parsing", {"detections": np.full((2, 2), 40)}, "data/a.png"),
+        ("body_parts_detection", {"Face": 1.0}, "no 'detections' in the answer"),
+        ("face_parsing", {"detections": np.full((2, 2), 400)}, "data/a.png"),
         ("face_encoding", {"code": 1}, "no 'encoding'"),
     ],
 )
@@ -150,7 +151,7 @@ def test_a_wrapper_that_lacks_a_member_is_named() -> None:
         def __call__(self, batch: Any) -> Any:
             return []
 
-    with pytest.raises(ModelError, match="lacks data_preprocessor, align_faces"):
+    with pytest.raises(ModelError, match="must have a 'data_preprocessor' method"):
         asked(Bare(), "face_verification")
 
 
@@ -207,7 +208,7 @@ def test_a_data_set_that_keeps_the_order_is_asked_by_position() -> None:
 
 
 def test_another_number_of_answers_than_images_in_the_batch_is_refused() -> None:
-    with pytest.raises(ModelError, match="batch 0 has 2 images, but __call__ gave 1 answers"):
+    with pytest.raises(ModelError, match="dropped 2 of 5 images"):
         asked(Positional(list, answers=1))
 
     class Short(Wrapper):
@@ -327,3 +328,69 @@ def test_a_wrapper_object_or_class_can_be_handed_over_as_it_is(write: Any, tmp_p
         outcome = predict(task, given, root, runs=tmp_path / "runs")  # type: ignore[arg-type]  # no Model, which is the point
         assert outcome.answered == 2
         assert outcome.folder.parent.name == "Wrapper"
+
+
+@pytest.mark.parametrize("answer", [None, {}, {"bboxes": None}, {"bboxes": [], "scores": None, "labels": None}])
+def test_an_answer_of_none_is_nothing_predicted(answer: Any) -> None:
+    class Silent(Wrapper):
+        def __call__(self, batch: dict[str, Any]) -> Any:
+            return [answer for _ in batch["numbers"]]
+
+    for task in ("person_localization", "face_localization"):
+        assert all(len(found.boxes_xyxy) == 0 for found in asked(Silent(), task).values())
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "empty"),
+    [
+        ("person_parsing", {"masks": None}, codec.PersonMasks(())),
+        ("person_parsing", {}, codec.PersonMasks(())),
+        ("body_parts_detection", None, codec.PartProbabilities(())),
+        ("face_parsing", {"detections": None}, codec.FaceMap({})),
+    ],
+)
+def test_a_value_of_none_is_nothing_predicted(task: str, answer: Any, empty: Any) -> None:
+    class Silent(Wrapper):
+        map_ears_to_skin = True
+
+        def __call__(self, batch: dict[str, Any]) -> Any:
+            return [answer for _ in batch["numbers"]]
+
+    assert set(map(repr, asked(Silent(), task).values())) == {repr(empty)}
+
+
+def test_verification_hands_over_the_original_paths_and_matches_either() -> None:
+    class Embedder(Wrapper):
+        def data_preprocessor(self, img_filepaths: list[str], **kwargs: Any) -> list[dict[str, Any]]:
+            self.given = img_filepaths
+            return super().data_preprocessor(kwargs["success_aligned_img_filepaths"], **kwargs)
+
+    originals = Wrapper(answer=[0.0, 1.0])
+    assert len(asked(originals, "face_verification")[IDS[2]]) == 0  # every original answered, one was not aligned
+    aligned = Embedder(answer=[0.0, 1.0])
+    found = asked(aligned, "face_verification")
+    assert aligned.given == [str(sample.media[0]) for sample in SAMPLES]
+    assert [len(found[name]) for name in IDS] == [2, 2, 0, 2, 2]
+
+
+def test_a_wrapper_that_aligns_nothing_looks_at_the_originals() -> None:
+    class Plain:
+        def data_preprocessor(self, img_filepaths: list[str], **kwargs: Any) -> list[list[str]]:
+            assert all(kwargs["success"])
+            return [[path] for path in img_filepaths]
+
+        def __call__(self, batch: list[str]) -> Any:
+            return np.ones((len(batch), 2))
+
+    assert [len(vector) for vector in asked(Plain(), "face_verification").values()] == [2] * 5
+
+
+def test_a_batch_of_the_crops_of_one_image_has_one_answer() -> None:
+    class TopDown:
+        def data_preprocessor(self, img_filepaths: list[str], **kwargs: Any) -> list[Any]:
+            return [np.zeros((3, 3, 8, 8)) for _ in img_filepaths]  # three crops of every image
+
+        def __call__(self, batch: Any) -> Any:
+            return [{"keypoints": [[[1.0, 2.0]] * 17] * len(batch), "scores": [[0.5] * 17] * len(batch)}]
+
+    assert all(found.keypoints.shape == (3, 17, 2) for found in asked(TopDown(), "keypoint_estimation").values())

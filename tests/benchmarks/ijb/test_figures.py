@@ -16,7 +16,7 @@ from evenhand.benchmarks.ijb.figures import (
     histogram_section,
 )
 from evenhand.core.metric import Curve
-from evenhand.core.page import FROM_TABLE, Figure
+from evenhand.core.page import Figure, Lines
 from evenhand.core.records import Group, Records
 from evenhand.run import evaluate
 
@@ -44,7 +44,7 @@ def test_scores_of_verification_and_search_are_shown_by_sort(folder: Path) -> No
         assert section is not None
         (figure,) = section.blocks
         assert isinstance(figure, Figure)
-        assert figure.spec["data"] is FROM_TABLE
+        assert isinstance(figure.chart, Lines)
         assert {row[0] for row in figure.data.rows} == sorts
 
 

@@ -157,7 +157,7 @@ def test_an_array_in_list_order_works_alone(folder: Path) -> None:
     np.save(folder / "listed.npy", vectors[[0, 3, 6, 9, 1, 2, 4, 5, 7, 8, 10, 11]])  # galleries, then probes
     assert run(folder / "listed.npy", folder, detector="off").results.get("CMC", "rank 1").value == 1.0
     np.save(folder / "listed.npy", vectors[:7])
-    with pytest.raises(PredictionError, match=r"7 rows, but galleries and probes have 12 faces"):
+    with pytest.raises(PredictionError, match=r"7 rows, .* has 12 faces"):
         run(folder / "listed.npy", folder, detector="off")
 
 

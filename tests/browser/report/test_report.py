@@ -20,7 +20,7 @@ from evenhand.reporting.rounding import cell
 
 TASKS = ("fairface/race", "fhibe/keypoint_estimation", "ijb/test4", "synthesis/self_imitation", "uccs/detection")
 READY = "document.querySelectorAll('figure[data-figure]').length"
-DRAWN = "document.querySelectorAll('.drawing[data-drawn] svg').length"
+DRAWN = "[...document.querySelectorAll('.drawing')].filter(d => d.querySelector('svg.plot')?.childElementCount).length"
 
 
 def draw_all(page: Any) -> int:
@@ -60,7 +60,7 @@ def test_the_report_of_several_runs_unfolds_what_a_link_leads_to(open_page, repo
     assert page.locator("details.rest[open]").count() == 0
     page.evaluate("window.location.hash = 'part3-groups'")
     page.wait_for_selector("#part3 details.rest[open]", state="attached")
-    page.wait_for_selector("#part3 .drawing[data-drawn] svg", state="attached")
+    page.wait_for_selector("#part3 .drawing[data-ready] svg", state="attached")
 
 
 def point_at(page: Any, element: Any) -> None:
@@ -75,11 +75,15 @@ def point_at(page: Any, element: Any) -> None:
 
 def curve_figure(page: Any) -> Any:
     draw_all(page)
-    return page.locator("figure:has(.drawing[data-kind=curves])").first
+    return page.locator("figure:has(.drawing[data-lines])").first
 
 
 def lines_drawn(figure: Any) -> int:
-    return int(figure.locator(".mark-line path").evaluate_all("paths => paths.filter(p => p.getAttribute('d')).length"))
+    return int(
+        figure.locator("svg.plot path[data-line]").evaluate_all(
+            "paths => paths.filter(p => p.getAttribute('d')).length"
+        )
+    )
 
 
 def test_lines_can_be_switched_off_and_on(open_page, reports):
@@ -88,17 +92,23 @@ def test_lines_can_be_switched_off_and_on(open_page, reports):
     boxes = figure.locator(".lines input")
     assert lines_drawn(figure) == boxes.count() == 4
     boxes.nth(1).uncheck()
-    page.wait_for_function("e => [...e.querySelectorAll('.mark-line path')].length === 3", arg=figure.element_handle())
+    page.wait_for_function(
+        "e => [...e.querySelectorAll('svg.plot path[data-line]')].length === 3", arg=figure.element_handle()
+    )
     boxes.nth(1).check()
-    page.wait_for_function("e => [...e.querySelectorAll('.mark-line path')].length === 4", arg=figure.element_handle())
+    page.wait_for_function(
+        "e => [...e.querySelectorAll('svg.plot path[data-line]')].length === 4", arg=figure.element_handle()
+    )
     figure.get_by_role("button", name="Only the first").click()
-    page.wait_for_function("e => [...e.querySelectorAll('.mark-line path')].length === 1", arg=figure.element_handle())
+    page.wait_for_function(
+        "e => [...e.querySelectorAll('svg.plot path[data-line]')].length === 1", arg=figure.element_handle()
+    )
 
 
 def test_a_curve_is_zoomed_moved_and_reset_by_buttons_keys_and_wheel(open_page, reports):
     page = open_page(reports["uccs/detection"])
     figure = curve_figure(page)
-    shape = "e => e.querySelector('.mark-line path').getAttribute('d')"
+    shape = "e => e.querySelector('svg.plot path[data-line]').getAttribute('d')"
     first = figure.evaluate(shape)
     reset = figure.get_by_role("button", name="Show the whole figure again")
     assert reset.is_disabled()
@@ -114,7 +124,7 @@ def test_a_curve_is_zoomed_moved_and_reset_by_buttons_keys_and_wheel(open_page, 
     page.wait_for_function(f"([e, d]) => ({shape})(e) !== d", arg=[figure.element_handle(), zoomed])
     page.keyboard.press("0")
     page.wait_for_function(f"([e, d]) => ({shape})(e) === d", arg=[figure.element_handle(), first])
-    figure.locator(".drawing svg").hover()
+    figure.locator(".drawing svg.plot").hover()
     page.keyboard.down("Control")
     page.mouse.wheel(0, -100)
     page.keyboard.up("Control")
@@ -126,18 +136,19 @@ def test_axes_become_logarithmic_and_linear(open_page, reports):
     figure = curve_figure(page)
     button = figure.get_by_role("button", name="Logarithmic horizontal axis")
     assert button.get_attribute("aria-pressed") == "true"
-    first = figure.locator(".mark-line path").first.get_attribute("d")
+    first = figure.locator("svg.plot path[data-line]").first.get_attribute("d")
     button.click()
     assert button.get_attribute("aria-pressed") == "false"
     page.wait_for_function(
-        "([e, d]) => e.querySelector('.mark-line path')?.getAttribute('d') !== d", arg=[figure.element_handle(), first]
+        "([e, d]) => e.querySelector('svg.plot path[data-line]')?.getAttribute('d') !== d",
+        arg=[figure.element_handle(), first],
     )
 
 
 def test_pointing_at_a_curve_reads_every_line(open_page, reports):
     page = open_page(reports["uccs/detection"])
     figure = curve_figure(page)
-    point_at(page, figure.locator(".drawing svg"))
+    point_at(page, figure.locator(".drawing svg.plot"))
     readout = page.locator("#readout")
     readout.wait_for(state="visible")
     assert "false detections per image" in readout.inner_text()
@@ -149,9 +160,35 @@ def test_pointing_at_a_curve_reads_every_line(open_page, reports):
 def test_pointing_at_a_group_tells_its_value(open_page, reports):
     page = open_page(reports["fairface/race"])
     draw_all(page)
-    point_at(page, page.locator("#part0-groups .mark-symbol path").first)
+    point_at(page, page.locator("#part0-groups svg.for-wide circle").first)
     page.locator("#readout").wait_for(state="visible")
     assert "[" in page.locator("#readout").inner_text()
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+        "sandbox; default-src 'none'; img-src 'self'; style-src 'self';",
+        "no script",
+    ],
+)
+@pytest.mark.parametrize("task", TASKS)
+def test_every_figure_is_there_without_script_and_under_strict_policies(chromium, reports, task, policy):
+    context = chromium.new_context(java_script_enabled=policy != "no script", viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    headers = {"content-type": "text/html; charset=utf-8", "content-security-policy": policy}
+    body = reports[task].read_text(encoding="utf-8")
+    page.route("http://made.invalid/", lambda route: route.fulfill(body=body, headers=headers))
+    page.goto("http://made.invalid/")
+    figures = page.locator("figure[data-figure]:visible")
+    assert figures.count() > 0
+    for at in range(figures.count()):
+        box = figures.nth(at).locator("svg.plot").first.bounding_box()
+        assert box is not None
+        assert box["width"] > 200
+        assert box["height"] > 40
+    context.close()
 
 
 @pytest.mark.parametrize(("form", "start"), [("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("CSV", b"line,")])
@@ -216,7 +253,7 @@ def test_hostile_names_do_not_run(open_page, made, tmp_path):
     draw_all(page)
     assert page.locator("img").count() == 0
     assert page.evaluate("[...document.querySelectorAll('*')].every(e => !e.hasAttribute('onerror'))")
-    point_at(page, page.locator(".drawing[data-kind=curves] svg").first)
+    point_at(page, page.locator(".drawing[data-lines] svg.plot").first)
     page.locator("#readout").wait_for(state="visible")
     assert page.locator("#readout img").count() == 0
 
@@ -259,7 +296,9 @@ def test_a_curve_of_a_hundred_thousand_points_and_thirty_systems_stays_quick_to_
     figure = curve_figure(page)
     assert lines_drawn(figure) == 30
     figure.get_by_role("button", name="Only the first").click()
-    page.wait_for_function("e => [...e.querySelectorAll('.mark-line path')].length === 1", arg=figure.element_handle())
+    page.wait_for_function(
+        "e => [...e.querySelectorAll('svg.plot path[data-line]')].length === 1", arg=figure.element_handle()
+    )
 
 
 def test_a_printed_page_has_every_figure(open_page, reports):

@@ -63,5 +63,5 @@ def test_other_forms_are_refused(tmp_path: Path) -> None:
 
 def test_a_figure_for_a_report_comes_with_a_table() -> None:
     figure = page_figure(froc_figure({"a": curve(1)}, faces=40), "froc")
-    assert figure.spec["encoding"]["x"]["scale"]["type"] == "log"
+    assert figure.chart.log_x
     assert len(figure.data.rows) == 50

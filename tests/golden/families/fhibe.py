@@ -190,7 +190,7 @@ class _Replay(BaseModelWrapper):
     def data_preprocessor(self, img_filepaths: list[str], **kwargs: Any) -> list[dict[str, Any]]:
         return [{"number": number, "path": path} for number, path in enumerate(img_filepaths)]
 
-    def align_faces(self, img_filepaths: list[str], aligned: list[str], **kwargs: Any) -> list[bool]:
+    def align_faces(self, img_filepaths: list[str], **kwargs: Any) -> list[bool]:
         return [True] * len(img_filepaths)
 
     def save_encoding(self, encoding: Any, path: str) -> None:

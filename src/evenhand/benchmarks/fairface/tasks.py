@@ -23,7 +23,7 @@ from evenhand.benchmarks.fairface.sections import (
     unknown_answers,
 )
 from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, FINE_RACES, GENDERS, RACES
-from evenhand.core.metric import Direction, Metric
+from evenhand.core.metric import POSITIVE, Direction, Metric
 from evenhand.core.task import About, Benchmark, Question, Task
 from evenhand.metrics.means import Mean, Rate
 from evenhand.metrics.reliability import Reliability
@@ -99,12 +99,18 @@ def _age_metrics(options: AgeOptions) -> tuple[Metric[Any], ...]:
     return (
         *readings,
         LabelAgreement("single_bin", AGE_BINS, brief=True),
-        Mean("bins_covered", "bins_covered", Direction.NEITHER, nothing="no answer names an age"),
+        Mean("bins_covered", "bins_covered", Direction.NEITHER, nothing="no answer names an age", scale=POSITIVE),
         Rate(
             "open_ended", "open_ended", direction=Direction.NEITHER, among="answered", nothing="no answer names an age"
         ),
         Rate("within_one_bin", "within_one_bin", nothing=nobody),
-        Mean("bin_distance", "bin_distance", Direction.LOWER, nothing="no answer can be reduced to one bin"),
+        Mean(
+            "bin_distance",
+            "bin_distance",
+            Direction.LOWER,
+            nothing="no answer can be reduced to one bin",
+            scale=POSITIVE,
+        ),
         Rate("unknown", "unknown", direction=Direction.LOWER, nothing=nobody),
         _refusals(),
         *_confidences(options),

@@ -7,7 +7,7 @@ reorders images is caught and the image named.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,19 +21,19 @@ _DEEPEST = 3  # levels of a batch that are searched for paths
 class BatchMatcher:
     """Which images a batch is about: by the paths that it carries, else by running position."""
 
-    def __init__(self, name: str, samples: Sequence[Sample], paths: Sequence[str], loader: Any) -> None:
-        self.name, self.samples, self.loader = name, samples, loader
+    def __init__(
+        self, name: str, samples: Sequence[Sample], failed: Collection[str], paths: Sequence[str], loader: Any
+    ) -> None:
+        """`paths` are second paths of the samples; those in `failed` need no answer."""
+        self.name, self.loader = name, loader
+        self.samples = [sample for sample in samples if sample.id not in failed]
         self.by_path = dict(zip(paths, samples, strict=True))
         self.by_path.update({str(sample.media[0]): sample for sample in samples})
-        self.paths = list(paths)
         self.answered: dict[str, None] = {}
-        self.waiting = (sample for sample in samples if sample.id not in self.answered)
+        self.waiting = (sample for sample in self.samples if sample.id not in self.answered)
 
     def take(self, number: int, batch: Any, answers: int) -> list[Sample]:
         """The images of a batch, one per answer; raises ModelError where that can't be said or is not once each."""
-        size = _images_in(batch)
-        if size is not None and size != answers:
-            raise ModelError(f"{self.name}: batch {number} has {size} images, but __call__ gave {answers} answers.")
         named = [self.by_path[path] for path in paths_in(batch, self.by_path)]
         if len(named) != answers:
             named = list({sample.id: sample for sample in named}.values())  # the same path may stand in two places
@@ -71,18 +71,16 @@ class BatchMatcher:
 
     def _compare_order(self) -> None:
         """Where batches carry no paths but the loader's data set lists them, it must list ours, in our order."""
-        listed = _listed_paths(getattr(self.loader, "dataset", None), self.by_path)
-        if listed is None or listed == self.paths:
+        paths = _listed_paths(getattr(self.loader, "dataset", None), self.by_path)
+        listed, wanted = [self.by_path[path].id for path in paths or []], [sample.id for sample in self.samples]
+        if paths is None or listed == wanted:
             return
-        place = next(
-            (place for place, (theirs, ours) in enumerate(zip(listed, self.paths, strict=False)) if theirs != ours),
-            min(len(listed), len(self.paths)),
-        )
-        where = self.paths[place] if place < len(self.paths) else listed[place]
+        pairs = enumerate(zip(listed, wanted, strict=False))
+        place = next((place for place, (theirs, ours) in pairs if theirs != ours), min(len(listed), len(wanted)))
         raise ModelError(
             f"{self.name}: the loader's data set lists {len(listed)} images in an order of its own, the first out of "
-            f"place is {self.by_path[where].id}; {len(self.paths)} were given. Keep the order and leave none out, or "
-            "let every batch carry the paths of its images."
+            f"place is {wanted[place] if place < len(wanted) else listed[place]}; {len(wanted)} were given. Keep the "
+            "order and leave none out, or let every batch carry the paths of its images."
         )
 
 
@@ -111,12 +109,6 @@ def refuse_shuffling(name: str, loader: Any) -> None:
         raise ModelError(
             f"{name}: the loader shuffles ({sampler}). It must give the images in the order of the list: shuffle=False."
         )
-
-
-def _images_in(batch: Any) -> int | None:
-    """How many images a batch holds, where it is one array or tensor; None where that can't be told."""
-    shape = getattr(batch, "shape", None)
-    return int(shape[0]) if shape is not None and len(shape) == 4 else None
 
 
 def _listed_paths(dataset: Any, known: Mapping[str, Any]) -> list[str] | None:

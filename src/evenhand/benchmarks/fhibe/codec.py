@@ -25,9 +25,10 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact
 from evenhand.files import inputs
-from evenhand.geometry.masks import MaskError, Runs, compress, expand_all
+from evenhand.geometry.masks import MaskError, Runs, compress, encode_labels, expand_all, paint
 
 OUTPUTS = "model_outputs.json"
+_HIGHEST_LABEL = 255  # of a pixel; labels above the 19 of FHIBE are wrong wherever they stand, as published
 P = TypeVar("P")
 
 
@@ -175,7 +176,7 @@ class OutputsCodec(Codec[P]):
 
     def from_plain(self, plain: Any) -> P:
         try:
-            return self.nothing() if plain is None else self.answer("an answer", plain, set())
+            return self.nothing() if plain is None or plain == {} else self.answer("an answer", plain, set())
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise PredictionError(f"an answer that is not in the published form: {error}") from None
 
@@ -184,7 +185,7 @@ class OutputsCodec(Codec[P]):
             found = parse(bytes(value))
         except ValueError as error:
             raise PredictionError(f"{path}, image {sample}: not JSON: {error}") from None
-        if found is None:
+        if found is None or found == {}:
             return self.nothing()
         try:
             return self.answer(sample, found, forms)
@@ -301,9 +302,7 @@ class FaceMapCodec(OutputsCodec[FaceMap]):
     def answer(self, image: str, found: Any, forms: set[str]) -> FaceMap:
         masks = _entry(found, ("detections_rle",), forms) or {}
         labels = dict(zip(map(int, masks), runs_from(masks.values(), forms), strict=True))
-        wrong = [label for label in labels if not 0 <= label < len(vocabulary.FACE_LABELS)]
-        if wrong:
-            raise ValueError(f"label {wrong[0]}, but labels are 0 to {len(vocabulary.FACE_LABELS) - 1}")
+        _check_labels(labels)
         return FaceMap(labels)
 
     def to_plain(self, answer: FaceMap) -> Any:
@@ -323,17 +322,18 @@ def face_map(labels: NDArray[Any], *, ears_to_skin: bool = False) -> FaceMap:
     >>> sorted(face_map(np.array([[0, 8], [1, 1]]), ears_to_skin=True).masks)
     [0, 1]
     """
-    from evenhand.geometry.masks import encode
-
     labels = np.asarray(labels)
-    if labels.ndim != 2:
-        raise ValueError(f"a label map of shape {labels.shape}; height × width was expected")
-    if ears_to_skin:
+    if labels.ndim == 2 and ears_to_skin:
         labels = np.where(np.isin(labels, vocabulary.EAR_LABELS), vocabulary.SKIN_LABEL, labels)
-    present = [int(label) for label in np.unique(labels)]
-    if present and (present[0] < 0 or present[-1] >= len(vocabulary.FACE_LABELS)):
-        raise ValueError(f"labels {present[0]} to {present[-1]}, but labels are 0 to {len(vocabulary.FACE_LABELS) - 1}")
-    return FaceMap({label: encode(labels == label) for label in present})
+    masks = encode_labels(labels)
+    _check_labels(masks)
+    return FaceMap(masks)
+
+
+def _check_labels(labels: Iterable[int]) -> None:
+    for label in labels:
+        if not 0 <= label <= _HIGHEST_LABEL:
+            raise ValueError(f"label {label}, but labels are whole numbers from 0 to {_HIGHEST_LABEL}")
 
 
 def runs_from(entries: Iterable[Any], forms: set[str]) -> list[Runs]:
@@ -371,28 +371,15 @@ def fitting(runs: Runs, height: int, width: int) -> Runs:
     raise MaskError(f"a mask of {runs.height} × {runs.width} for a picture of {height} × {width} (height × width)")
 
 
-def label_map(answer: FaceMap, height: int, width: int) -> NDArray[np.uint8] | None:
-    """The label of every pixel, 255 where none was given; None when two labels claim a pixel."""
-    lengths = expand_all([fitting(runs, height, width) for runs in answer.masks.values()])
-    edges = [np.cumsum(found) for found in lengths]
-    starts = np.concatenate([np.zeros(0, dtype=np.int64), *(found[0 : len(found) - 1 : 2] for found in edges)])
-    stops = np.concatenate([np.zeros(0, dtype=np.int64), *(found[1::2] for found in edges)])
-    labels = np.repeat(np.array(list(answer.masks), dtype=np.uint8), [len(found) // 2 for found in edges])
-    some = np.flatnonzero(stops > starts)
-    order = some[np.argsort(starts[some], kind="stable")]
-    starts, stops = starts[order], stops[order]
-    if (starts[1:] < stops[:-1]).any():
-        return None
-    # Gaps and labels in turn, so that one repetition paints the picture.
-    painted = np.full(2 * len(order) + 1, 255, dtype=np.uint8)
-    painted[1::2] = labels[order]
-    spans = np.empty(2 * len(order) + 1, dtype=np.int64)
-    spans[0::2] = np.append(starts, height * width) - np.insert(stops, 0, 0)
-    spans[1::2] = stops - starts
-    return np.repeat(painted, spans).reshape(width, height).T
+def label_map(answer: FaceMap, height: int, width: int) -> NDArray[np.uint8]:
+    """The label of every pixel as the published tool reads it: 0 (background) where no mask covers it.
+
+    Where several masks do, their labels are added, as published.
+    """
+    return paint({label: fitting(runs, height, width) for label, runs in answer.masks.items()}, height, width)
 
 
-_EMPTY = (b"null", b'{"detections":null,"scores":null}', b'{"detections": null, "scores": null}')
+_EMPTY = (b"null", b"{}", b'{"detections":null,"scores":null}', b'{"detections": null, "scores": null}')
 
 
 def _order(dataset: Dataset[Any]) -> Callable[[str], int]:

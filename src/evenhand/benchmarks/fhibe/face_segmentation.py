@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.codec import FaceMap, fitting, label_map
+from evenhand.benchmarks.fhibe.codec import FaceMap, label_map
 from evenhand.benchmarks.fhibe.data import FaceMapTruth
 from evenhand.benchmarks.fhibe.scores import Answered
 from evenhand.core.engine import Engine, Failed, Workplace
 from evenhand.core.errors import DataError, EvenhandError, PredictionError
 from evenhand.core.records import Array
 from evenhand.engines.media import TIME_LIMIT
-from evenhand.geometry.masks import MaskError, decode
+from evenhand.geometry.masks import MaskError
 
 FACES_PER_PART = 128
 
@@ -39,26 +39,27 @@ class FaceScore(NamedTuple):
 
 
 def face_score(truth: NDArray[np.uint8], answer: FaceMap | None, *, ears_to_skin: bool = False) -> FaceScore:
-    """F1 per label present in the truth; predicted labels that the truth lacks are not scored by themselves."""
-    height, width = truth.shape
+    """F1 per label present in the truth; predicted labels that the truth lacks are not scored by themselves.
+
+    A pixel that no mask covers is background. An answer without any mask scores 0 for every label.
+    """
     size = len(vocabulary.FACE_LABELS)
     if truth.max(initial=0) >= size:
         raise DataError(f"a label {int(truth.max())} in a label map; labels are 0 to {size - 1}")
-    answer = answer if answer is not None else FaceMap({})
-    predicted = label_map(answer, height, width)
-    if predicted is None:
-        hits, areas = _overlapping(truth, answer)
+    if answer is None or not answer.masks:  # nothing was predicted, not even background
         actual = np.bincount(truth.reshape(-1), minlength=size)
-        scores = _f1(hits, areas, actual)
-        return FaceScore(scores, float(np.mean(list(scores.values()))))
+        scores = _f1(np.zeros(size), np.zeros(size), actual)
+        return FaceScore(scores, 0.0 if scores else float("nan"))
+    predicted = label_map(answer, *truth.shape)
     if ears_to_skin:
         predicted = np.where(np.isin(predicted, vocabulary.EAR_LABELS), vocabulary.SKIN_LABEL, predicted)
-    pairs = np.bincount(truth.reshape(-1).astype(np.int64) * 256 + predicted.reshape(-1), minlength=size * 256)
-    table = pairs[: size * 256].reshape(size, 256)
+    pairs = np.bincount((truth.T.astype(np.intp) * 256 + predicted.T).reshape(-1), minlength=size * 256)
+    table = pairs.reshape(size, 256)
     scores = _f1(np.diagonal(table), table.sum(axis=0), table.sum(axis=1))
-    if table[:, list(vocabulary.EAR_LABELS)].any():
+    ears = list(vocabulary.EAR_LABELS)
+    if table[:, ears].any():
         kept = table.copy()
-        kept[:, list(vocabulary.EAR_LABELS)] = 0
+        kept[:, ears] = 0
         ignored = _f1(np.diagonal(kept), kept.sum(axis=0), kept.sum(axis=1))
     else:
         ignored = scores
@@ -141,15 +142,6 @@ def _raise_unless_stopped(outcome: Failed) -> None:
     kind, colon, message = outcome.cause.partition(": ")
     if colon and kind.endswith("Error"):
         raise PredictionError(message)
-
-
-def _overlapping(truth: Array, answer: FaceMap) -> tuple[Array, Array]:
-    size = len(vocabulary.FACE_LABELS)
-    hits, areas = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    for label, runs in answer.masks.items():
-        mask = decode(fitting(runs, *truth.shape))
-        hits[label], areas[label] = np.count_nonzero(mask & (truth == label)), np.count_nonzero(mask)
-    return hits, areas
 
 
 def _f1(hits: Array, predicted: Array, actual: Array) -> dict[str, float]:

@@ -22,6 +22,7 @@ from evenhand.benchmarks.fhibe.verification import (
     group_validation,
 )
 from evenhand.core.metric import (
+    UNIT_SCALE,
     Collected,
     Column,
     Curve,
@@ -34,6 +35,7 @@ from evenhand.core.metric import (
     Ratio,
     Resampling,
     Sampled,
+    Scale,
     count_rows,
     ratio,
     tally,
@@ -78,6 +80,10 @@ class AverageRecall(Metric[Accepted]):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {"recall": Direction.HIGHER, "curve": Direction.NEITHER}
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -142,6 +148,10 @@ class PartMeans(Metric[PartSums]):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {self.output: Direction.HIGHER, **{f"mean:{part}": Direction.HIGHER for part in self.parts}}
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -249,6 +259,10 @@ class TarAtFar(_OfFaces):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {"shared": Direction.HIGHER}
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return {"shared": UNIT_SCALE}
 
     def result(self, part: Faces, whole: Faces) -> Mapping[str, Column]:
         everyone = [accept_rate(*whole.members(cell), self.far).threshold for cell in range(whole.size)]

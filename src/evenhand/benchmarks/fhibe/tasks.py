@@ -22,7 +22,7 @@ from evenhand.benchmarks.fhibe.options import (
 )
 from evenhand.benchmarks.fhibe.sections import published_disparities, published_section
 from evenhand.benchmarks.fhibe.wrapped import adapt_wrapper
-from evenhand.core.metric import Direction, Metric
+from evenhand.core.metric import POSITIVE, UNIT_SCALE, Direction, Metric, Scale
 from evenhand.core.task import About, Dataset, Sample, Task
 from evenhand.metrics.means import Mean
 
@@ -54,10 +54,10 @@ def _recall(name: str, options: RecallOptions) -> Metrics:
 def _keypoint_metrics(options: KeypointOptions) -> Metrics:
     levels = options.oks_thresholds
     return (
-        Mean("PCK", "pck", nothing="no row has a visible keypoint"),
+        Mean("PCK", "pck", nothing="no row has a visible keypoint", scale=UNIT_SCALE),
         AverageRecall("AR_OKS", "oks", levels),
-        Mean("PCK_missing_zero", "pck_missing_zero", nothing="no row has a visible keypoint"),
-        Mean("PCK_documented", "pck_documented", nothing="no row has a visible keypoint"),
+        Mean("PCK_missing_zero", "pck_missing_zero", nothing="no row has a visible keypoint", scale=UNIT_SCALE),
+        Mean("PCK_documented", "pck_documented", nothing="no row has a visible keypoint", scale=UNIT_SCALE),
         AverageRecall("AR_OKS_visible", "oks", levels, skip_missing=True),
         AverageRecall("AR_OKS_strict", "oks", levels, strict=True),
     )
@@ -73,7 +73,7 @@ def _part_metrics(options: PartOptions) -> Metrics:
 
 
 def _parsing_metrics(options: ParsingOptions) -> Metrics:
-    return (Mean("F1", "f1"), Mean("F1_ears_ignored", "f1_ears_ignored"))
+    return (Mean("F1", "f1", scale=UNIT_SCALE), Mean("F1_ears_ignored", "f1_ears_ignored", scale=UNIT_SCALE))
 
 
 def _verification_metrics(options: VerificationOptions) -> Metrics:
@@ -88,6 +88,7 @@ def _picture_metrics(names: tuple[str, ...], options: PictureOptions) -> Metrics
             name.lower(),
             Direction.LOWER if name == "LPIPS" else Direction.HIGHER,
             nothing="no picture was measured",
+            scale=POSITIVE if name in ("LPIPS", "PSNR") else Scale(-1.0, 1.0),  # structural similarity and cosines
         )
         for name in chosen
     )

@@ -1,14 +1,16 @@
-"""Models written to the published wrapper contract, as models of the house.
+"""Models written to the published wrapper contract, as models that `evenhand predict` can run.
 
 A wrapper has `data_preprocessor(img_filepaths, **kwargs)`, which gives batches, and `__call__(batch)`,
 which gives one element per image of the batch; some tasks need `save_encoding`, `save_array`,
-`map_ears_to_skin` or `align_faces`. Which image an answer belongs to is found in `loading`.
+`map_ears_to_skin` or `align_faces`. Which image an answer belongs to is found in `batches`.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,17 @@ import numpy as np
 
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.batches import BatchMatcher, refuse_shuffling
-from evenhand.benchmarks.fhibe.codec import Detections, PartProbabilities, PersonMasks, Poses, face_map
+from evenhand.benchmarks.fhibe.codec import Detections, FaceMap, PartProbabilities, PersonMasks, Poses, face_map
 from evenhand.benchmarks.fhibe.data import checked_keypoints
 from evenhand.benchmarks.fhibe.embeddings import aligned_path
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample
 from evenhand.geometry.boxes import extents
 from evenhand.geometry.masks import Runs, encode
+
+
+class WrapperMemberError(ModelError, AttributeError):
+    """A wrapper lacks a method or attribute that its task needs."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +44,16 @@ class WrappedModel:
     cuda: bool = False
 
     def __post_init__(self) -> None:
-        lacking = [member for member in _members(self.task) if not hasattr(self.wrapper, member)]
-        if lacking or not callable(self.wrapper):
-            raise ModelError(
-                f"{self.name}: a wrapper for {self.task} needs {', '.join(_members(self.task))} and __call__; "
-                f"it lacks {', '.join(lacking) or '__call__'}."
-            )
+        for member, kind in {
+            "data_preprocessor": "method",
+            "__call__": "method",
+            **_MEMBERS.get(self.task, {}),
+        }.items():
+            if not hasattr(self.wrapper, member):
+                raise WrapperMemberError(
+                    f"Model must have a '{member}' {kind} for {self.task}; {self.name} has none "
+                    f"({type(self.wrapper).__name__})."
+                )
 
     def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, Any]]:
         """The wrapper's answer to every sample, tied to it by path where its batches carry paths."""
@@ -51,18 +61,17 @@ class WrappedModel:
         if not asked:
             return
         with tempfile.TemporaryDirectory() as folder:
-            answer = _Reader(self, Path(folder))
-            paths, arguments, failed = answer.prepare(asked)
+            adapter = _TaskAdapter(self, Path(folder))
+            paths, arguments, failed = adapter.prepare(asked)
             for sample in failed:
                 yield sample.id, np.zeros(0)
             apart = {sample.id for sample in failed}
-            left = [sample for sample in asked if sample.id not in apart]
-            for sample, output in self._outputs(left, paths, arguments):
-                yield sample.id, self._read(answer, sample, output)
+            for sample, output in self._outputs(asked, apart, paths, arguments):
+                yield sample.id, self._read(adapter, sample, output)
 
-    def _read(self, reader: _Reader, sample: Sample, output: Any) -> Any:
+    def _read(self, adapter: _TaskAdapter, sample: Sample, output: Any) -> Any:
         try:
-            return reader.read(sample, output)
+            return adapter.read(sample, output)
         except ModelError:
             raise
         except Exception as error:  # whatever the wrapper's value makes our reading stumble over
@@ -72,22 +81,27 @@ class WrappedModel:
             ) from error
 
     def _outputs(
-        self, samples: Sequence[Sample], paths: Sequence[str], arguments: Mapping[str, Any]
+        self, samples: Sequence[Sample], failed: set[str], paths: Sequence[str], arguments: Mapping[str, Any]
     ) -> Iterator[tuple[Sample, Any]]:
-        if not samples:
+        """Every answer with its sample; answers to pictures that could not be aligned are left out."""
+        if len(failed) == len(samples):
             return
-        loader = self.wrapper.data_preprocessor(list(paths), **arguments)
+        with _no_gradients():
+            loader = self.wrapper.data_preprocessor(list(paths), **arguments)
         refuse_shuffling(self.name, loader)
-        matcher = BatchMatcher(self.name, samples, paths, loader)
+        matcher = BatchMatcher(self.name, samples, failed, arguments.get("aligned_img_filepaths", paths), loader)
         for number, batch in enumerate(loader):
-            outputs = _as_list(self.wrapper(batch))
-            yield from zip(matcher.take(number, batch, len(outputs)), outputs, strict=True)
+            with _no_gradients():
+                outputs = _as_list(self.wrapper(batch))
+            for sample, output in zip(matcher.take(number, batch, len(outputs)), outputs, strict=True):
+                if sample.id not in failed:
+                    yield sample, output
         matcher.close()
 
 
 @dataclass(frozen=True)
 class Wrapped:
-    """Any object of the published contract as a model of the house, for every task whose samples it is given."""
+    """Any object of the published contract as a model for every task whose samples it is given."""
 
     name: str
     wrapper: Any
@@ -99,7 +113,7 @@ class Wrapped:
 
 
 def adapt_wrapper(found: Any, name: str, device: str) -> Wrapped | None:
-    """An object with `data_preprocessor` and `__call__` as a model of the house; None for any other.
+    """An object with `data_preprocessor` and `__call__` as a model; None for any other.
 
     It need not derive from our `BaseModelWrapper`: what counts is what it has.
     """
@@ -126,7 +140,7 @@ def predict_wrapped(
     yield from WrappedModel(shown, wrapper, first.given["task"], root, custom, cuda).predict(asked)
 
 
-class _Reader:
+class _TaskAdapter:
     """What a task passes to the preprocessor, and how it reads what comes back."""
 
     def __init__(self, model: WrappedModel, folder: Path) -> None:
@@ -168,54 +182,59 @@ class _Reader:
         return paths, arguments[self.model.task], []
 
     def _align(self, samples: Sequence[Sample], paths: list[str]) -> tuple[list[str], dict[str, Any], list[Sample]]:
+        """Aligned pictures where the wrapper makes them; one that aligns nothing looks at the originals."""
         aligned = [str(aligned_path(self.model.root, sample.id)) for sample in samples]
-        success = [
-            bool(done)
-            for done in self.wrapper.align_faces(paths, aligned, batch_size=1, num_workers=0, cuda=self.model.cuda)
-        ]
+        align = getattr(self.wrapper, "align_faces", None)
+        outcome = None
+        if align is not None:
+            with _no_gradients():
+                outcome = align(
+                    img_filepaths=list(paths),
+                    aligned_img_filepaths=list(aligned),
+                    batch_size=1,
+                    num_workers=0,
+                    cuda=self.model.cuda,
+                )
+        success = [True] * len(samples) if outcome is None else [bool(done) for done in outcome]
         if len(success) != len(samples):
             raise ModelError(
                 f"{self.model.name}: align_faces gave {len(success)} answers for {len(samples)} images; one per image "
                 "is needed."
             )
-        usable = [path for path, done in zip(aligned, success, strict=True) if done]
         arguments = {
             "aligned": True,
             "aligned_img_filepaths": aligned,
             "success": success,
-            "success_aligned_img_filepaths": usable,
+            "success_aligned_img_filepaths": [path for path, done in zip(aligned, success, strict=True) if done],
         }
-        return usable, arguments, [sample for sample, done in zip(samples, success, strict=True) if not done]
+        return paths, arguments, [sample for sample, done in zip(samples, success, strict=True) if not done]
 
     def read(self, sample: Sample, output: Any) -> Any:
         """The answer that a wrapper's element stands for."""
         return _READERS[self.model.task](self, sample, output)
 
-    def boxes(self, sample: Sample, output: Mapping[str, Any]) -> Detections:
-        found = _array(_first(output, "bboxes", "detections")).reshape(-1, 4)
-        scores = _array(output.get("scores", [])).reshape(-1)
+    def boxes(self, sample: Sample, output: Mapping[str, Any] | None) -> Detections:
+        found = _array(_listed(output, "bboxes", "detections")).reshape(-1, 4)
+        scores = _array(_listed(output, "scores")).reshape(-1)
         keep = _people(output, len(found))
         return Detections(found[keep], tuple(scores[keep].tolist() if len(scores) == len(found) else ()))
 
-    def face_boxes(self, sample: Sample, output: Mapping[str, Any]) -> Detections:
-        listed = output.get("detections", output.get("bboxes", []))
-        if listed is None:
-            return Detections(np.zeros((0, 4)), None)
-        found = _array(listed).reshape(-1, 4)
-        return Detections(found, tuple(_array(output.get("scores", [])).reshape(-1).tolist()))
+    def face_boxes(self, sample: Sample, output: Mapping[str, Any] | None) -> Detections:
+        found = _array(_listed(output, "detections", "bboxes")).reshape(-1, 4)
+        return Detections(found, tuple(_array(_listed(output, "scores")).reshape(-1).tolist()))
 
-    def masks(self, sample: Sample, output: Mapping[str, Any]) -> PersonMasks:
-        found = list(_first(output, "masks", "detections"))
-        scores = _array(output.get("scores", [])).reshape(-1)
+    def masks(self, sample: Sample, output: Mapping[str, Any] | None) -> PersonMasks:
+        found = list(_listed(output, "masks", "detections"))
+        scores = _array(_listed(output, "scores")).reshape(-1)
         keep = _people(output, len(found))
         runs = tuple(_runs(mask) for mask, kept in zip(found, keep, strict=True) if kept)
         for mask in runs:
             self._of_picture(sample, (mask.height, mask.width), "mask")
         return PersonMasks(runs, tuple(scores[keep].tolist() if len(scores) == len(found) else ()))
 
-    def poses(self, sample: Sample, output: Mapping[str, Any]) -> Poses:
+    def poses(self, sample: Sample, output: Mapping[str, Any] | None) -> Poses:
         names = checked_keypoints(self.model.custom_keypoints)
-        people = [_array(person) for person in _first(output, "keypoints", "detections")]
+        people = [_array(person) for person in _listed(output, "keypoints", "detections")]
         people = [person[0] if person.ndim == 3 and len(person) == 1 else person for person in people]
         for person in people:
             if person.ndim != 2 or person.shape[0] != len(names) or person.shape[1] < 2:
@@ -224,23 +243,26 @@ class _Reader:
                     f"({len(names)}, 2) were expected."
                 )
         stacked = np.array([person[:, :2] for person in people]).reshape(len(people), len(names), 2)
-        scores = [_flat(score) for score in output.get("scores", [])]
+        scores = [_flat(score) for score in _listed(output, "scores")]
         return Poses(stacked, scores)
 
     def parts(self, sample: Sample, output: Any) -> PartProbabilities:
-        listed = output.get("detections", output) if isinstance(output, Mapping) else output
+        listed = _listed(output, "detections") if output is None or isinstance(output, Mapping) else output
         annotated = len(sample.given.get("person_boxes_xyxy", []))
-        if len(listed) != annotated:
+        if len(listed) and len(listed) < annotated:
             raise ModelError(
                 f"{self.model.name}: image {sample.id}: {len(listed)} people, but {annotated} are annotated; "
                 "one mapping per annotated person was expected."
             )
         return PartProbabilities(
-            tuple({str(part): float(value) for part, value in person.items()} for person in listed)
+            tuple({str(part): float(value) for part, value in (person or {}).items()} for person in listed)
         )
 
-    def face(self, sample: Sample, output: Mapping[str, Any]) -> Any:
-        labels = np.squeeze(_array(_first(output, "detections")))
+    def face(self, sample: Sample, output: Mapping[str, Any] | None) -> FaceMap:
+        answer = None if not output else _first(output, "detections")
+        if answer is None:
+            return FaceMap({})
+        labels = np.squeeze(_array(answer))
         self._of_picture(sample, labels.shape, "label map")
         return face_map(labels, ears_to_skin=bool(self.wrapper.map_ears_to_skin))
 
@@ -286,16 +308,16 @@ class _Reader:
         return content
 
 
-_READERS: Mapping[str, Callable[[_Reader, Sample, Any], Any]] = {
-    "person_localization": _Reader.boxes,
-    "face_localization": _Reader.face_boxes,
-    "person_parsing": _Reader.masks,
-    "keypoint_estimation": _Reader.poses,
-    "body_parts_detection": _Reader.parts,
-    "face_parsing": _Reader.face,
-    "face_verification": _Reader.embedding,
-    "face_encoding": _Reader.encoding,
-    "face_super_resolution": _Reader.picture,
+_READERS: Mapping[str, Callable[[_TaskAdapter, Sample, Any], Any]] = {
+    "person_localization": _TaskAdapter.boxes,
+    "face_localization": _TaskAdapter.face_boxes,
+    "person_parsing": _TaskAdapter.masks,
+    "keypoint_estimation": _TaskAdapter.poses,
+    "body_parts_detection": _TaskAdapter.parts,
+    "face_parsing": _TaskAdapter.face,
+    "face_verification": _TaskAdapter.embedding,
+    "face_encoding": _TaskAdapter.encoding,
+    "face_super_resolution": _TaskAdapter.picture,
 }
 
 
@@ -310,14 +332,19 @@ def picture_size(path: Path) -> tuple[int, int] | None:
         return None
 
 
-def _members(task: str) -> tuple[str, ...]:
-    more = {
-        "face_parsing": ("map_ears_to_skin",),
-        "face_verification": ("align_faces",),
-        "face_encoding": ("save_encoding",),
-        "face_super_resolution": ("save_array",),
-    }
-    return ("data_preprocessor", *more.get(task, ()))
+_MEMBERS: Mapping[str, Mapping[str, str]] = {  # task → what else its wrapper needs
+    "face_parsing": {"map_ears_to_skin": "attribute"},
+    "face_encoding": {"save_encoding": "method"},
+    "face_super_resolution": {"save_array": "method"},
+}
+
+
+@contextmanager
+def _no_gradients() -> Iterator[None]:
+    """As the published tool runs wrapped models; torch is not imported for it."""
+    torch = sys.modules.get("torch")
+    with nullcontext() if torch is None else torch.no_grad():
+        yield
 
 
 def _as_list(outputs: Any) -> list[Any]:
@@ -340,9 +367,19 @@ def _first(output: Any, *names: str) -> Any:
     raise KeyError(f"no {names[0]!r} in the answer; it has {sorted(map(str, output))}")
 
 
-def _people(output: Mapping[str, Any], count: int) -> Any:
+def _listed(output: Any, *names: str) -> Any:
+    """The list under the first of these names; an answer that is None or empty, or a value None, is an empty list."""
+    if output is not None and not isinstance(output, Mapping):
+        raise TypeError(f"{type(output).__name__} found, but a mapping with {names[0]!r} was expected")
+    values = [output[name] for name in names if name in output] if output else []
+    if output and not values and names[0] != "scores":
+        raise KeyError(f"no {names[0]!r} in the answer; it has {sorted(map(str, output))}")
+    return [] if not values or values[0] is None else values[0]
+
+
+def _people(output: Mapping[str, Any] | None, count: int) -> Any:
     """(found,): which findings are people (label 0); all of them when there are no labels."""
-    if "labels" not in output:
+    if not count or not output or output.get("labels") is None:
         return np.ones(count, dtype=np.bool_)
     labels = _array(output["labels"]).reshape(-1)
     if len(labels) != count:

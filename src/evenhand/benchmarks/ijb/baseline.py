@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from evenhand.benchmarks.ijb.embeddings import FORMATS, open_array
 from evenhand.benchmarks.ijb.files import read_table
 from evenhand.benchmarks.ijb.layout import Layout
 from evenhand.benchmarks.ijb.options import PoolingOptions
-from evenhand.benchmarks.ijb.pairs import enrolled
 from evenhand.benchmarks.ijb.submission import Embedded, Parts, read_embedded
 from evenhand.benchmarks.ijb.templates import BOX, Faces, TemplateSet, faces_of
 from evenhand.core.errors import DataError, PredictionError
@@ -115,14 +114,14 @@ def cluster_submission(
         raise DataError(f"{data} has no clustering of {subjects or 'any'} subjects; there are {sorted(lists)}.")
     entry = lists[max(lists) if subjects is None else subjects]
     faces = faces_of(read_table(entry.path))
-    content, _ = read_embedded(Parts.of(submission))
+    content, _ = read_embedded(Parts.of(submission), lambda content: content)
     if content.index is None:
         raise PredictionError(f"{submission} has no faces.csv, so nothing says whose face each row is.")
     templates = TemplateSet.of(faces, entry.path)
     options = PoolingOptions(
         flip="none" if content.flipped is None else "sum", norm="unit", detector="off", media="flat"
     )
-    made = enrolled(templates, _without_subjects(content, data, faces), options)
+    made = _without_subjects(content, data, faces).enrol(templates, options)
     found = cluster_faces(made.vectors, made.enrolled, int(entry["hint"]), threshold)
     rows = zip(faces.template.tolist(), faces.filename.tolist(), found.cluster.tolist(), strict=True)
     _write(output, COLUMNS, ((template, name, cluster, 1.0) for template, name, cluster in rows))
@@ -202,7 +201,7 @@ def _without_subjects(content: Embedded, data: Path, faces: Faces) -> Embedded:
             found = by_name[name][0]
         if found is not None:
             rows[row] = index.row[found]
-    return Embedded(content.vectors, content.flipped, None, rows, None, None, content.where)
+    return replace(content, index=None, rows=rows, row_names=None, video=None, scores=None)
 
 
 def _metadata_faces(path: Path) -> Faces:

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from evenhand.benchmarks.ijb import splits as over
+from evenhand.benchmarks.ijb.codec import limits_of
 from evenhand.benchmarks.ijb.figures import histogram
 from evenhand.benchmarks.ijb.legacy import ListStyleSearch, MergedGallerySearch
 from evenhand.benchmarks.ijb.options import CovariateOptions, SearchOptions, VerificationOptions
-from evenhand.benchmarks.ijb.searches import LEGACY_RATES, limits_of
+from evenhand.benchmarks.ijb.record import LEGACY_RATES
 from evenhand.core.metric import Numbers
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.records import Records

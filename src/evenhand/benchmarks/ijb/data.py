@@ -50,12 +50,17 @@ class PairTruth:
     second: NDArray[np.int32]
     same: NDArray[np.bool_]
     matches: Path
-    split: NDArray[np.int64]  # position of the split; 0 where there are none
+    split: Array  # position of the split; 0 where there are none
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     listed: FaceList | None = None  # rows in list-file order, when these were read
+    folder: Path | None = None  # where list files may be, when they were not read
 
     def __len__(self) -> int:
         return len(self.same)
+
+    def lists(self) -> FaceList | None:
+        """The list files of the data folder; None when there are none."""
+        return self.listed if self.listed is not None or self.folder is None else lists_in(self.folder)
 
 
 @dataclass(frozen=True)
@@ -151,8 +156,8 @@ def load_search(kind: str, folder: Path, options: SearchOptions) -> Dataset[Sear
         version = "scores"
     else:
         raise DataError(
-            f"{folder} has no galleries: no file like `ijbb_1N_gallery_S1.csv`. "
-            "Tests 3 to 5 need the official files; list files name no galleries."
+            f"{folder} has no galleries: no file like {names.GALLERY.example}. "
+            "Tests 3 to 5 need the files of galleries and probes; list files name no galleries."
         )
     attributes = [set(gallery.probes.attributes) for gallery in galleries]
     shared = set.intersection(*attributes) if attributes else set()
@@ -203,13 +208,13 @@ def subject_attributes(layout: Layout, faces: Faces, subject: Array) -> dict[str
 
 
 def _pair_attributes(
-    layout: Layout | None, templates: TemplateSet, first: Array, second: Array
+    layout: Layout, annotated: TemplateSet | None, templates: TemplateSet, first: Array, second: Array
 ) -> dict[str, Attribute]:
-    """Gender and skin tone of both sides of comparisons; «not annotated» where nothing is known."""
+    """Gender and skin tone of both sides of comparisons; "not annotated" where nothing is known."""
     subjects, subject = np.unique(templates.subject, return_inverse=True)
 
     def attribute(covariate: Enumeration) -> Attribute:
-        known = {} if layout is None else subject_codes(layout, templates.faces, covariate)
+        known = {} if annotated is None else subject_codes(layout, annotated.faces, covariate)
         codes = np.array([known.get(one, NOT_ANNOTATED) for one in subjects.tolist()], dtype=np.int8)
         return pair_attribute(codes[subject.reshape(-1)], first, second, covariate)
 
@@ -231,7 +236,7 @@ def _template_files(layout: Layout) -> list[Path]:
         return [entry.path for entry in own]
     found = [entry.path for entry in layout.all(names.GALLERY)]
     if not found:
-        raise DataError(f"{layout.folder} has a match list but no galleries: no file like `ijbb_1N_gallery_S1.csv`.")
+        raise DataError(f"{layout.folder} has a match list but no galleries: no file like {names.GALLERY.example}.")
     return [*found, layout.one(names.PROBES["mixed"], "file of mixed probes")]
 
 
@@ -251,20 +256,23 @@ def _pairs_dataset(
     second_ids: Array,
     inputs: tuple[InputFact, ...],
     listed: FaceList | None = None,
+    known: TemplateSet | None = None,
 ) -> Dataset[PairTruth]:
     if not len(first_ids):
         raise DataError(f"{path} lists no comparisons.")
     with ThreadPoolExecutor(2) as threads:  # lookups of millions of entries leave Python's lock alone
         first, second = threads.map(lambda ids: templates.positions(ids, path), (first_ids, second_ids))
     same = templates.same_subject(first, second)
-    attributes = _pair_attributes(layout if listed is None else None, templates, first, second)
-    truth = PairTruth(templates, first, second, same, path, np.zeros(len(first), np.int8), attributes, listed)
+    annotated = templates if listed is None else known  # list files themselves name no people
+    attributes = _pair_attributes(layout, annotated, templates, first, second)
+    split = np.zeros(len(first), np.int8)
+    truth = PairTruth(templates, first, second, same, path, split, attributes, listed, layout.folder)
     return Dataset(
         version=_version(path),
         samples=TemplateSamples(templates.ids),
         truth=truth,
         levels={name: attribute.levels for name, attribute in attributes.items()},
-        inputs=(*inputs, *(metadata_fact(layout) if listed is None else ())),
+        inputs=(*inputs, *(metadata_fact(layout) if annotated is not None else ())),
         facts={
             "templates": len(templates),
             "faces": len(templates.faces),
@@ -276,15 +284,26 @@ def _pairs_dataset(
     )
 
 
+def lists_in(folder: Path) -> FaceList | None:
+    """The list files of a data folder, when they are there."""
+    layout = Layout.of(folder)
+    path = layout.optional(names.FACE_LIST, "list of faces")
+    return None if path is None else read_face_list(path, layout.optional(names.LANDMARK_LIST, "list of landmarks"))
+
+
 def _load_lists(layout: Layout) -> Dataset[PairTruth]:
-    faces_path = layout.one(names.FACE_LIST, "list of faces (*_face_tid_mid.txt)")
-    pairs_path = layout.one(names.PAIR_LIST, "list of pairs (*_template_pair_label.txt)")
+    """Test 1 from list files; subjects and covariates come from galleries and probes where these are beside them."""
+    faces_path = layout.one(names.FACE_LIST, "list of faces")
+    pairs_path = layout.one(names.PAIR_LIST, "list of pairs")
     listed = read_face_list(faces_path, layout.optional(names.LANDMARK_LIST, "list of landmarks"))
     pairs = read_pair_list(pairs_path)
-    templates = templates_of(listed, pairs, faces_path)
-    return _pairs_dataset(
-        layout, pairs_path, templates, pairs.first, pairs.second, (*listed.inputs, pairs.fact), listed
-    )
+    facts = (*listed.inputs, pairs.fact)
+    known = None
+    if layout.all(names.GALLERY) and layout.all(names.PROBES["mixed"]):
+        known, more = _templates(layout, _template_files(layout))
+        facts += more
+    templates = templates_of(listed, pairs, faces_path, known)
+    return _pairs_dataset(layout, pairs_path, templates, pairs.first, pairs.second, facts, listed, known)
 
 
 def _load_labelled(path: Path) -> Dataset[PairTruth]:
@@ -342,7 +361,7 @@ def _load_splits(layout: Layout, options: VerificationOptions) -> Dataset[PairTr
     )
     left, right = np.concatenate(first), np.concatenate(second)
     attributes = {"split": Attribute.coded(np.concatenate(split), [str(number) for number in options.splits])}
-    attributes |= _pair_attributes(layout, joined, left, right)
+    attributes |= _pair_attributes(layout, joined, joined, left, right)
     same = joined.same_subject(left, right)
     return Dataset(
         version="IJBA",

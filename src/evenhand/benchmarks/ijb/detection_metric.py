@@ -9,7 +9,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.metric import Collected, Column, Curve, Direction, Metric, Numbers, OperatingPoint, Undefined
+from evenhand.core.metric import (
+    UNIT_SCALE,
+    Collected,
+    Column,
+    Curve,
+    Direction,
+    Metric,
+    Numbers,
+    OperatingPoint,
+    Scale,
+    Undefined,
+)
 from evenhand.core.records import Array, Records
 from evenhand.metrics.curves import Event
 
@@ -61,6 +72,10 @@ class DetectionRates(Metric[DetectionRows]):
         found = {tpr_name(rate): Direction.HIGHER for rate in self.fppi}
         found |= {"recall": Direction.HIGHER, "AP": Direction.HIGHER, "AP101": Direction.HIGHER}
         return {**found, "FROC": Direction.NEITHER, "PR": Direction.NEITHER}
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:

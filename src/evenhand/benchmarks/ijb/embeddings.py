@@ -13,19 +13,30 @@ import numpy as np
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.files.arrays import read_npy, read_npz, read_safetensors
+from evenhand.files.arrays import array_headers, read_npy, read_npz, read_safetensors
 from evenhand.files.inputs import hash_of, opened
 
 FORMATS = (".npy", ".npz", ".parquet", ".safetensors")
-_NAMES = ("embeddings", "embedding", "features", "arr_0")
+# What entries are called in files that hold several: ours, and those of IJB_evals (embs, embs_f, scores).
+ENTRIES = {
+    "embeddings": ("embeddings", "embedding", "features", "embs", "img_feats", "arr_0"),
+    "flip": ("flip", "embeddings_flip", "embs_f"),
+    "scores": ("scores", "score", "arr_0"),
+}
 
 
-def read_array(path: Path, *, name: str = "", dimensions: int = 2) -> tuple[Array, InputFact]:
-    """An array of numbers, with what was read; `name` is the entry in files that hold several."""
-    return open_array(path, name=name, dimensions=dimensions), hash_of(path, PredictionError)
+def read_array(path: Path, *, entry: str = "embeddings", dimensions: int = 2) -> tuple[Array, InputFact]:
+    """An array of numbers, with what was read; `entry` says what is wanted from files that hold several arrays."""
+    return open_array(path, entry=entry, dimensions=dimensions), hash_of(path, PredictionError)
 
 
-def open_array(path: Path, *, name: str = "", dimensions: int = 2) -> Array:
+def axes_of(path: Path) -> dict[str, int]:
+    """The arrays that a file holds, and how many axes each has, from headers alone; empty for other formats."""
+    headers = array_headers(path, PredictionError) if path.suffix in (".npy", ".npz") else {}
+    return {name: len(header.shape) for name, header in headers.items()}
+
+
+def open_array(path: Path, *, entry: str = "embeddings", dimensions: int = 2) -> Array:
     """As `read_array`, for those who hash the file themselves, or need no hash."""
     path = Path(path)
     with opened(path, PredictionError):
@@ -33,23 +44,25 @@ def open_array(path: Path, *, name: str = "", dimensions: int = 2) -> Array:
     readers = {".npy": _npy, ".npz": _npz, ".parquet": _parquet, ".safetensors": _safetensors}
     if path.suffix not in readers:
         raise PredictionError(f"{path}: arrays are read from {', '.join(FORMATS)}.")
-    array = readers[path.suffix](path, name)
+    array = readers[path.suffix](path, entry)
+    if dimensions == 1 and array.ndim == 2 and 1 in array.shape:
+        array = array.reshape(-1)  # one model among the rows of IJB_evals' scores
     if array.ndim != dimensions or array.dtype.kind not in "fiu":
         wanted = "(faces, dimensions)" if dimensions == 2 else "one number per comparison"
         raise PredictionError(f"{path}: an array of {array.dtype} with shape {array.shape}; {wanted} was expected.")
     return array
 
 
-def _npy(path: Path, name: str) -> Array:
+def _npy(path: Path, entry: str) -> Array:
     return np.asarray(read_npy(path, PredictionError, mapped=True))
 
 
-def _npz(path: Path, name: str) -> Array:
-    (array,) = read_npz(path, PredictionError, choose=lambda names: [_pick(path, names, name)]).values()
+def _npz(path: Path, entry: str) -> Array:
+    (array,) = read_npz(path, PredictionError, choose=lambda names: [_pick(path, names, entry)]).values()
     return array
 
 
-def _parquet(path: Path, name: str) -> Array:
+def _parquet(path: Path, entry: str) -> Array:
     import polars as pl
 
     try:
@@ -57,8 +70,8 @@ def _parquet(path: Path, name: str) -> Array:
     except pl.exceptions.PolarsError as error:
         raise PredictionError(f"{path} is no Parquet file that can be read: {error}.") from None
     vectors = [column for column, kind in schema.items() if isinstance(kind, pl.List | pl.Array)]
-    if vectors or name in schema:
-        values = pl.read_parquet(path, columns=[_pick(path, vectors or list(schema), name)]).to_series()
+    if vectors:
+        values = pl.read_parquet(path, columns=[_pick(path, vectors, entry)]).to_series()
         if isinstance(values.dtype, pl.List):
             widths = values.list.len().unique()
             if len(widths) != 1:
@@ -69,17 +82,17 @@ def _parquet(path: Path, name: str) -> Array:
     return np.asarray(numeric.to_numpy())
 
 
-def _safetensors(path: Path, name: str) -> Array:
-    (array,) = read_safetensors(path, PredictionError, choose=lambda names: [_pick(path, names, name)]).values()
+def _safetensors(path: Path, entry: str) -> Array:
+    (array,) = read_safetensors(path, PredictionError, choose=lambda names: [_pick(path, names, entry)]).values()
     return array
 
 
-def _pick(path: Path, there: list[str], name: str) -> str:
-    if name and name in there:
-        return name
-    for known in _NAMES:
-        if known in there and not name:
+def _pick(path: Path, there: list[str], entry: str) -> str:
+    for known in ENTRIES[entry]:
+        if known in there:
             return known
     if len(there) == 1:
         return there[0]
-    raise PredictionError(f"{path} holds {', '.join(there) or 'nothing'}; which are the embeddings? Name one of them.")
+    raise PredictionError(
+        f"{path} holds {', '.join(there) or 'nothing'}; which are the {entry}? Name them {ENTRIES[entry][0]!r}."
+    )

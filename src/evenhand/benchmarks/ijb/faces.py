@@ -83,7 +83,7 @@ class FaceCodec(Codec[FaceAnswer]):
     example = "embeddings.npy (faces, dimensions), embeddings_flip.npy, faces.csv"
 
     def read(self, path: Path, dataset: Dataset[Faces], options: FaceOptions) -> Submitted[Any]:
-        content, facts = read_embedded(Parts.of(path))
+        content, facts = read_embedded(Parts.of(path), lambda content: content)
         return Submitted(content, inputs=facts)
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Faces], options: Any) -> None:
@@ -141,7 +141,7 @@ class VideoCodec(Codec[NDArray[np.float32]]):
     example = "video_embeddings.npy (frames, dimensions), video_frames.csv"
 
     def read(self, path: Path, dataset: Dataset[Any], options: Any) -> Submitted[Any]:
-        content, facts = read_embedded(Parts.of(path))
+        content, facts = read_embedded(Parts.of(path), lambda content: content)
         return Submitted(content, inputs=facts)
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:

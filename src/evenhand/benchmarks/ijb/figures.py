@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.core.page import FROM_TABLE, Figure, Section, Table, Text
+from evenhand.core.page import Figure, Lines, Section, Table, Text
 from evenhand.core.records import Array, Records
 from evenhand.core.results import Results
 
@@ -79,19 +79,12 @@ def histogram_section(results: Results) -> Section | None:
         for name, shares in found["shares"].items()
         for low, high, share in zip(edges, edges[1:], shares, strict=False)
     )
-    table = Table("Scores", ("sort", "from", "to", "share"), rows)
-    spec = {
-        "data": FROM_TABLE,
-        "mark": {"type": "area", "interpolate": "step-after", "opacity": 0.4, "line": True},
-        "encoding": {
-            "x": {"field": "c1", "type": "quantitative", "title": "score"},
-            "y": {"field": "c3", "type": "quantitative", "stack": None, "title": "share of its sort"},
-            "color": {"field": "c0", "type": "nominal", "title": None},
-        },
-    }
+    table = Table("Scores", ("sort", "score", "to", "share of its sort"), rows)
     without = ", ".join(f"{count:,} of {name}" for name, count in found["unscored"].items() if count)
     note = f" {found['called'].capitalize()}, in no bin: {without}." if without else ""
-    figure = Figure("Score distributions", spec, table, f"Each sort adds up to one.{note}", name="scores")
+    figure = Figure(
+        "Score distributions", Lines(y=3, steps=True), table, f"Each sort adds up to one.{note}", name="scores"
+    )
     return Section("Scores", [figure], name="scores")
 
 
@@ -105,16 +98,8 @@ def confidence_section(results: Results) -> Section | None:
         for name in ("precision", "recall")
         for share, value in zip(found["share"], found[name], strict=True)
     )
-    table = Table("Confidence", ("measure", "share of faces", "mean"), rows)
-    spec = {
-        "data": FROM_TABLE,
-        "mark": {"type": "line", "interpolate": "step-before"},
-        "encoding": {
-            "x": {"field": "c1", "type": "quantitative", "title": "share of faces, surest first"},
-            "y": {"field": "c2", "type": "quantitative", "title": "mean over these faces", "scale": {"domain": [0, 1]}},
-            "color": {"field": "c0", "type": "nominal", "title": None},
-        },
-    }
-    figure = Figure("Precision and recall of the surest faces", spec, table, name="confidence")
+    table = Table("Confidence", ("measure", "share of faces, surest first", "mean over these faces"), rows)
+    chart = Lines(x_domain=(0.0, 1.0), y_domain=(0.0, 1.0))
+    figure = Figure("Precision and recall of the surest faces", chart, table, name="confidence")
     note = Text("Confidence is not used in the score: precision and recall are those of the full clustering.", "small")
     return Section("Confidence", [figure, note], name="confidence")

@@ -13,7 +13,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from evenhand.core.metric import Collected, Column, Direction, Metric, Numbers, OperatingPoint, Resampling
+from evenhand.core.metric import (
+    UNIT_SCALE,
+    Collected,
+    Column,
+    Direction,
+    Metric,
+    Numbers,
+    OperatingPoint,
+    Resampling,
+    Scale,
+)
 from evenhand.core.records import Array, Records
 from evenhand.metrics.search_readings import NO_GALLERY, ranks_of
 
@@ -38,6 +48,10 @@ class _Legacy(Metric[LegacyRows]):
     @property
     def columns(self) -> tuple[str, ...]:
         return ("gallery", "mated", "mate", "above", "tied", "top")
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> LegacyRows:
         codes = np.zeros(len(rows), dtype=np.int64) if cells is None else np.asarray(cells)

@@ -15,12 +15,13 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb.files import read_whole_numbers
-from evenhand.benchmarks.ijb.templates import LANDMARKS, Faces, TemplateSet
+from evenhand.benchmarks.ijb.templates import LANDMARKS, Faces, TemplateSet, template_places
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
@@ -53,23 +54,40 @@ class PairList:
 
 
 def read_face_list(faces: Path, landmarks: Path | None) -> FaceList:
-    """Templates, media and, where the second file is there, landmarks and detector scores."""
-    columns, fact = _columns(faces, 3, "image, template id, media id")
-    name = np.array(columns[0], dtype=object)
-    template, medium = (_whole(column, faces, number) for number, column in enumerate(columns[1:], start=2))
+    """Templates, media and, where the second file is there, landmarks and detector scores, matched by image name."""
+    (names, template, medium), fact = _columns(faces, 1, 3, "image, template id, media id")
+    name = np.array(names, dtype=object)
+    template, medium = (_whole(column, faces, number) for number, column in enumerate((template, medium), start=2))
     if landmarks is None:
         return FaceList(name, template, medium, None, None, (fact,))
-    others, other_fact = _columns(landmarks, 12, "image, five landmarks, detector score")
-    if len(others[0]) != len(name):
-        raise DataError(f"{landmarks} has {len(others[0])} lines, but {faces} has {len(name)}: rows must correspond.")
-    wrong = [row for row, (a, b) in enumerate(zip(others[0], columns[0], strict=True)) if a != b]
-    if wrong:
-        raise DataError(
-            f"{landmarks}, line {wrong[0] + 1}: image {others[0][wrong[0]]!r}, but {faces} has "
-            f"{columns[0][wrong[0]]!r} there: rows must correspond."
-        )
-    numbers = np.column_stack([_real(column, landmarks, place) for place, column in enumerate(others[1:], start=2)])
+    (others, *columns), other_fact = _columns(landmarks, 1, 12, "image, five landmarks, detector score")
+    numbers = np.column_stack([_real(column, landmarks, place) for place, column in enumerate(columns, start=2)])
+    other = np.array(others, dtype=object)
+    if len(other) != len(name) or (other != name).any():
+        numbers = numbers[_rows_by_name(name, other, numbers, faces, landmarks)]
     return FaceList(name, template, medium, numbers[:, :10], numbers[:, 10], (fact, other_fact))
+
+
+def _rows_by_name(
+    name: NDArray[np.object_], other: NDArray[np.object_], numbers: NDArray[np.float64], faces: Path, landmarks: Path
+) -> NDArray[np.int64]:
+    """The row of the second list for each image of the first: files in another order are joined by name."""
+    rows: dict[str, int] = {}
+    for row, image in enumerate(other.tolist()):
+        first = rows.setdefault(image, row)
+        if not np.array_equal(numbers[first], numbers[row]):
+            raise DataError(
+                f"{landmarks}, line {row + 1}: image {image!r} has other landmarks or another score than in line "
+                f"{first + 1}, and the lines are not in the order of {faces}."
+            )
+    found = np.array([rows.get(image, -1) for image in name.tolist()], dtype=np.int64)
+    lacking = np.flatnonzero(found < 0)
+    if len(lacking):
+        row = int(lacking[0])
+        raise DataError(
+            f"{faces}, line {row + 1}: image {name[row]!r} is not in {landmarks} ({len(lacking):,} such lines)."
+        )
+    return found
 
 
 def read_pair_list(path: Path) -> PairList:
@@ -81,33 +99,29 @@ def read_pair_list(path: Path) -> PairList:
     return PairList(first, second, label == 1, fact)
 
 
-def templates_of(listed: FaceList, pairs: PairList, where: Path) -> TemplateSet:
-    """The templates of list files; people are joined by the genuine pairs."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
+def templates_of(listed: FaceList, pairs: PairList, where: Path, known: TemplateSet | None = None) -> TemplateSet:
+    """The templates of list files; people are those of the `known` templates, or joined by the genuine pairs."""
     ids, position = np.unique(listed.template, return_inverse=True)
-    place = {}
-    for name, column in (("first", pairs.first), ("second", pairs.second)):
-        found = np.minimum(np.searchsorted(ids, column), len(ids) - 1)
-        unknown = np.flatnonzero(ids[found] != column)
+    places = []
+    for column in (pairs.first, pairs.second):
+        place = template_places(ids, column)
+        unknown = np.flatnonzero(place < 0)
         if len(unknown):
             row = int(unknown[0])
             raise DataError(f"{pairs.fact.path}, line {row + 1}: template {column[row]} is not in {where}.")
-        place[name] = found
-    genuine = pairs.same
-    one, other = place["first"][genuine], place["second"][genuine]
-    links = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(len(ids), len(ids)))
-    _, person = connected_components(links, directed=False)
-    clash = np.flatnonzero(~genuine & (person[place["first"]] == person[place["second"]]))
-    if len(clash):
-        row = int(clash[0])
+        places.append(place)
+    first, second = places
+    person = _people(ids, first, second, pairs) if known is None else _known_people(ids, known, where)
+    wrong = np.flatnonzero((person[first] == person[second]) != pairs.same)
+    if len(wrong):
+        row = int(wrong[0])
+        label = "same" if pairs.same[row] else "different"
+        reason = "other genuine pairs join them to one person" if known is None else "the galleries and probes disagree"
         raise DataError(
             f"{pairs.fact.path}, line {row + 1}: templates {pairs.first[row]} and {pairs.second[row]} are labelled "
-            "different, but other genuine pairs join them to one person."
+            f"{label}, but {reason}."
         )
     rows = len(listed)
-    nothing = np.full(rows, np.nan)
     landmarks = np.full((rows, 6), np.nan) if listed.landmarks is None else listed.landmarks[:, :6]
     faces = Faces(
         listed.template,
@@ -117,10 +131,32 @@ def templates_of(listed: FaceList, pairs: PairList, where: Path) -> TemplateSet:
         listed.medium,
         np.full((rows, 4), np.nan),
         landmarks,
-        nothing,
+        np.full(rows, np.nan),
         np.full(rows, "", dtype=object),
     )
     return TemplateSet.of(faces, where)
+
+
+def _people(ids: Array, first: Array, second: Array, pairs: PairList) -> Array:
+    """(templates,): people as the connected components of the genuine pairs."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    one, other = first[pairs.same], second[pairs.same]
+    links = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(len(ids), len(ids)))
+    return np.asarray(connected_components(links, directed=False)[1])
+
+
+def _known_people(ids: Array, known: TemplateSet, where: Path) -> Array:
+    """(templates,): the subjects of template files beside the lists."""
+    place = template_places(known.ids, ids)
+    unknown = np.flatnonzero(place < 0)
+    if len(unknown):
+        raise DataError(
+            f"{where}: template {ids[unknown[0]]} is in none of the template files beside it ({len(unknown):,} such "
+            "templates). Are the files of one release?"
+        )
+    return known.subject[place]
 
 
 def write_lists(
@@ -198,8 +234,24 @@ def _five_points(three: Array) -> NDArray[np.float64]:
     return np.asarray(np.nan_to_num(np.column_stack([right, left, nose, mouth]), nan=0.0))
 
 
-def _columns(path: Path, width: int, what: str) -> tuple[Sequence[Sequence[str]], InputFact]:
+def _columns(path: Path, texts: int, width: int, what: str) -> tuple[list[Any], InputFact]:
+    """The columns of a file that is separated by blanks; the first `texts` are texts, the others numbers or texts."""
+    import polars as pl
+
     source = read(path, DataError)
+    kinds = [pl.String] * texts + [pl.Float64 if width > 3 else pl.Int64] * (width - texts)
+    try:
+        frame = pl.read_csv(
+            source.data,
+            has_header=False,
+            separator=" ",
+            quote_char=None,
+            schema={str(place): kind for place, kind in enumerate(kinds)},
+        )
+        if not any(column.null_count() for column in frame.iter_columns()):
+            return [column.to_numpy() for column in frame.iter_columns()], source.fact
+    except pl.exceptions.PolarsError:
+        pass  # several blanks, tabs, or something wrong, which is found below with its line
     lines = source.text().split("\n")
     while lines and not lines[-1].strip():
         lines.pop()

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from evenhand.benchmarks.ijb.covariates import YAW_EDGES
+from evenhand.core.errors import OptionError
 from evenhand.core.options import Options, option
 from evenhand.search.enrol import Detector, Flip, Media, Norm, Pooling
+
+Conventions = Literal["exact", "at_impostor", "nearest", "nearest_full_curve", "linear"]
+
+
+def _refuse_beyond(
+    name: str, values: tuple[float, ...], low: float, high: float = math.inf, *, distinct: bool = True
+) -> None:
+    """Raise when a value of an option lies outside its range, or stands there twice."""
+    wrong = [value for value in values if not low <= value <= high]
+    if wrong:
+        span = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+        raise OptionError(f"Option {name!r} can't be {wrong[0]:g}: it takes numbers {span}.")
+    if distinct and len(set(values)) < len(values):
+        raise OptionError(f"Option {name!r} has a value twice: {', '.join(f'{value:g}' for value in values)}.")
 
 
 @dataclass(frozen=True)
 class PoolingOptions(Options):
     """How faces become templates, and what becomes of templates that fail."""
 
-    flip: Flip = option("sum", "the mirrored pass: ignored, added, or set beside the first")
+    flip: Flip = option("sum", "the mirrored pass: ignored, added (or averaged), or set beside the first")
+    halves: Literal["auto", "split", "keep"] = option(
+        "auto", "columns that hold a pass and its mirrored pass side by side: split where flip asks and they look so"
+    )
     norm: Norm = option("keep", "keep the length of an embedding as its weight, or scale it to one")
     detector: Detector = option("on", "weigh faces by their detector score")
     media: Media = option("mean", "average within a medium first, average and scale to one, or ignore media")
@@ -33,11 +52,13 @@ class VerificationOptions(PoolingOptions):
     """Test 1."""
 
     far: tuple[float, ...] = option((1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1), "false accept rates to report")
-    conventions: tuple[str, ...] = option(
-        ("exact",), "exact, at_impostor, nearest, nearest_full_curve, linear: how TAR is read at FAR"
-    )
+    conventions: tuple[Conventions, ...] = option(("exact",), "how TAR is read at FAR")
     splits: tuple[int, ...] = option((), "IJB-A only: the splits to average over, such as 1,2,3,4,5,6,7,8,9,10")
     layout: Literal["auto", "official", "lists"] = option("auto", "official CSVs, or the community's list files")
+
+    def __post_init__(self) -> None:
+        _refuse_beyond("far", self.far, 0, 1)
+        _refuse_beyond("splits", self.splits, 1)
 
 
 @dataclass(frozen=True)
@@ -45,16 +66,21 @@ class CovariateOptions(PoolingOptions):
     """Test 2."""
 
     far: tuple[float, ...] = option((1e-4, 1e-3, 1e-2, 1e-1), "false accept rates to report")
-    conventions: tuple[str, ...] = option(
-        ("exact",), "exact, at_impostor, nearest, nearest_full_curve, linear: how TAR is read at FAR"
-    )
-    unknown_age: Literal["missing", "level"] = option("missing", "age 0 («unknown»): not annotated, or a level")
+    conventions: tuple[Conventions, ...] = option(("exact",), "how TAR is read at FAR")
+    unknown_age: Literal["missing", "level"] = option("missing", "age 0 (unknown): not annotated, or a level")
     yaw_edges: tuple[float, ...] = option(YAW_EDGES, "edges of bins of yaw difference, degrees, left-closed")
     roll_edges: tuple[float, ...] = option(YAW_EDGES, "edges of bins of roll difference, degrees, left-closed")
     occlusions: Literal["auto", "on", "off"] = option(
         "auto",
         "IJB-C's 18 cells of occlusion as attributes; auto: with up to ten million comparisons, they take memory",
     )
+
+    def __post_init__(self) -> None:
+        _refuse_beyond("far", self.far, 0, 1)
+        for name, edges in (("yaw_edges", self.yaw_edges), ("roll_edges", self.roll_edges)):
+            _refuse_beyond(name, edges, 0, 360)
+            if len(edges) < 2 or list(edges) != sorted(edges):
+                raise OptionError(f"Option {name!r} takes two or more edges in rising order.")
 
 
 @dataclass(frozen=True)
@@ -71,19 +97,30 @@ class SearchOptions(PoolingOptions):
     splits: tuple[int, ...] = option((), "IJB-A only: the splits to average over; all by default")
     legacy: bool = option(False, "also evaluate the merged gallery of older scripts (not an FPIR)")
 
+    def __post_init__(self) -> None:
+        _refuse_beyond("fpir", self.fpir, 0, 1)
+        _refuse_beyond("ranks", self.ranks, 1)
+        _refuse_beyond("splits", self.splits, 1)
+        _refuse_beyond("list_length", (self.list_length,), 1)
+        _refuse_beyond("cmc_depth", (1 if self.cmc_depth is None else self.cmc_depth,), 1)
+
 
 @dataclass(frozen=True)
 class DetectionOptions(Options):
     """Test 6."""
 
     ignore: Literal["media", "box", "none"] = option(
-        "media", "a flagged row drops its image, makes its box «don't care», or is ignored"
+        "media", "a flagged row drops its image, makes its box one that does not count, or is ignored"
     )
     match: Literal["available", "argmax"] = option(
         "available", "a detection takes the best face still free, or wants the best face of all"
     )
     iou: float = option(0.5, "smallest overlap of a detection with a face")
     fppi: tuple[float, ...] = option((0.01, 0.1, 1.0), "false positives per image to report")
+
+    def __post_init__(self) -> None:
+        _refuse_beyond("iou", (self.iou,), 0, 1)
+        _refuse_beyond("fppi", self.fppi, 0)
 
 
 @dataclass(frozen=True)
@@ -98,6 +135,9 @@ class DetectionClusteringOptions(Options):
     """Test 8."""
 
     iou: float = option(0.5, "smallest overlap that attaches a detection to a subject of interest")
+
+    def __post_init__(self) -> None:
+        _refuse_beyond("iou", (self.iou,), 0, 1)
 
 
 @dataclass(frozen=True)

@@ -18,24 +18,28 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb.embeddings import FORMATS, open_array
+from evenhand.benchmarks.ijb.embeddings import ENTRIES, FORMATS, axes_of, open_array
 from evenhand.benchmarks.ijb.files import read_table, refuse_duplicates
-from evenhand.benchmarks.ijb.templates import Faces
+from evenhand.benchmarks.ijb.lists import FaceList
+from evenhand.benchmarks.ijb.options import PoolingOptions
+from evenhand.benchmarks.ijb.templates import Faces, TemplateSet, template_places
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import InputFact
 from evenhand.files.inputs import hash_of, read
-from evenhand.search.enrol import Templates
+from evenhand.search.enrol import Membership, Templates, enrol
+from evenhand.search.sanity import embedding_warnings, halves_likeness
 
 C = TypeVar("C")
+M = TypeVar("M")
 
 SINGLE = (
     "embeddings", "flip", "faces", "rows", "video_frames", "video_embeddings", "video_flip", "scores", "candidates",
@@ -84,12 +88,18 @@ class Parts:
             return cls._found(path, galleries)
         if not path.exists():
             raise PredictionError(f"{path} does not exist. Check the path.")
-        role = "scores" if path.suffix == ".csv" else "embeddings"
+        role = "embeddings" if path.suffix != ".csv" else "scores"
         if path.suffix == ".csv" and path.stem.startswith("candidates"):
             role = "candidates"
+        roles = {role: path}
+        axes = axes_of(path)
+        if set(axes) & set(ENTRIES["flip"]):
+            roles["flip"] = path
+        elif (axes and 2 not in axes.values()) or (set(axes) & {"scores", "score"} and "embs" not in axes):
+            role, roles = "scores", {"scores": path}  # one number per comparison, as the scripts store them
         if len(galleries) == 1 and role != "embeddings":
             return cls(path, {}, {role: {galleries[0]: path}})
-        return cls(path, {role: path}, {})
+        return cls(path, roles, {})
 
     @classmethod
     def _named(cls, path: Path, galleries: Sequence[str]) -> Parts:
@@ -143,6 +153,9 @@ class Parts:
                     path = folder / f"{role}_{gallery}{suffix}"
                     if path.is_file():
                         tables.setdefault(role, {})[gallery] = path
+        alone = [path for path in sorted(folder.iterdir()) if path.suffix in FORMATS]
+        if not single and not tables and len(alone) == 1:  # ijbb.npy, or an archive of IJB_evals
+            return cls.of(alone[0], galleries)
         if not single and not tables:
             raise PredictionError(
                 f"{folder} has neither embeddings ({', '.join('embeddings' + suffix for suffix in FORMATS)}) "
@@ -151,20 +164,99 @@ class Parts:
         return cls(folder, single, tables)
 
 
+class Entries(NamedTuple):
+    """Which row of the embeddings is part of which template, by the template's id: what list files say."""
+
+    template: NDArray[np.int64]
+    medium: NDArray[np.int64]
+    row: NDArray[np.int64]  # −1 for a face without embedding
+
+
 @dataclass(frozen=True)
 class Embedded:
-    """Embeddings of faces, and which row belongs to which face."""
+    """Embeddings of faces, and which row belongs to which face: by an index, by list files, or by their order."""
 
     vectors: Array  # (faces, dimensions)
     flipped: Array | None
     index: FaceIndex | None
-    rows: NDArray[np.int64] | None  # row of the embeddings for each row in list-file order
+    rows: NDArray[np.int64] | None  # row of the embeddings for each face, in the order of the protocol's files
+    row_names: NDArray[np.object_] | None  # the image of each entry of `rows`, as list files name it
     video: tuple[NDArray[np.int64], NDArray[np.int64]] | None  # template id, row of the embeddings
     scores: NDArray[np.float64] | None  # the detector's, by row of the embeddings
     where: Path
     video_vectors: Array | None = None  # of the frames of video probes, when they are not among the faces
     video_flipped: Array | None = None
-    templates: Templates | None = None  # of test 1 or 2, when they are pooled already
+    entries: Entries | None = None
+
+    def membership(self, templates: TemplateSet, *, some: bool = True) -> Membership:
+        """Which rows of the embeddings make up which template; raises when no template has any, unless not `some`."""
+        faces = templates.faces
+        if self.entries is not None:
+            place = template_places(templates.ids, self.entries.template)
+            inside = np.flatnonzero(place >= 0)
+            row, medium = self.entries.row[inside], self.entries.medium[inside]
+            members = Membership(place[inside], row, medium, len(templates))
+        elif self.index is not None:
+            members = Membership(templates.of_face, self.index.find(faces), faces.medium, len(templates))
+        else:
+            assert self.rows is not None
+            assert len(self.rows) == len(faces)
+            members = Membership(templates.of_face, self.rows, faces.medium, len(templates))
+        if some and not (members.face >= 0).any():
+            raise PredictionError(self._nothing_matches(faces))
+        return members
+
+    def enrol(self, templates: TemplateSet, options: PoolingOptions, members: Membership | None = None) -> Templates:
+        """The templates, pooled as the options say."""
+        members = self.membership(templates) if members is None else members
+        return enrol(self.vectors, members, options.pooling, flipped=self.flipped, detector_scores=self.scores)
+
+    def warnings(self, sets: Sequence[tuple[TemplateSet, Membership]], options: PoolingOptions) -> tuple[str, ...]:
+        """What looks wrong about the embeddings, given the templates that they make up."""
+        person = np.full(len(self.vectors), -1, dtype=np.int64)
+        for templates, members in sets:
+            there = members.face >= 0
+            person[members.face[there]] = templates.subject[members.template[there]]
+        keeps = options.norm == "keep"
+        found = embedding_warnings(self.vectors, person, flipped=self.flipped, keeps_lengths=keeps)
+        likeness = halves_likeness(self.vectors) if self.flipped is None else None
+        if likeness is not None and likeness.are_two_passes:
+            found += (
+                f"The two halves of the {self.vectors.shape[1]} columns are alike (cosine {likeness.own:.2f}): a pass "
+                "and its mirrored pass side by side? flip=sum or halves=split takes them apart.",
+            )
+        return found
+
+    def halved(self, options: PoolingOptions) -> tuple[Embedded, tuple[str, ...]]:
+        """Rows that hold a pass and its mirrored pass side by side, taken apart where the options ask for it."""
+        width = self.vectors.shape[1]
+        if self.flipped is not None or options.halves == "keep":
+            return self, ()
+        if options.halves == "auto":
+            likeness = halves_likeness(self.vectors) if options.flip != "none" else None
+            if likeness is None or not likeness.are_two_passes:
+                return self, ()
+        if width % 2:
+            raise PredictionError(f"{self.where} has {width} columns, which have no two halves. Set halves=keep.")
+        note = (
+            f"The {width} columns of {self.where.name} were taken as {width // 2} of a pass and {width // 2} of its "
+            "mirrored pass (halves=keep leaves them together)."
+        )
+        half = width // 2
+        return replace(self, vectors=self.vectors[:, :half], flipped=self.vectors[:, half:]), (note,)
+
+    def _nothing_matches(self, faces: Faces) -> str:
+        if self.entries is not None:
+            return (
+                f"None of the {len(faces):,} faces of the protocol belongs to a template of the list files. "
+                "Are both of one release?"
+            )
+        assert self.index is not None
+        given, wanted = self.index.example(), FaceIndex.of_faces(faces, self.index.path).example()
+        return (
+            f"{self.index.path} names none of the {len(faces):,} faces of the protocol: it has {given}, the protocol "
+            f"{wanted}. FILENAME, SUBJECT_ID and SIGHTING_ID must be those of the protocol files."
+        )
 
 
 @dataclass(frozen=True)
@@ -176,6 +268,24 @@ class FaceIndex:
     subject: NDArray[np.int64] | None
     sighting: NDArray[np.int64] | None
     path: Path
+
+    @classmethod
+    def of_faces(cls, faces: Faces, path: Path) -> FaceIndex:
+        """The faces of a protocol, in their order."""
+        return cls(np.arange(len(faces)), faces.filename, faces.subject, faces.sighting, path)
+
+    def example(self) -> str:
+        """The first face, for messages."""
+        if not len(self.filename):
+            return "no face"
+        keys = {"subject": self.subject, "sighting": self.sighting}
+        known = [f"{name} {column[0]}" for name, column in keys.items() if column is not None]
+        return ", ".join([repr(str(self.filename[0])), *known])
+
+    def named(self, names: NDArray[np.object_]) -> NDArray[np.int64]:
+        """(names,): the row of each image by its name alone, −1 where there is none."""
+        rows = dict(zip(self.filename.tolist(), self.row.tolist(), strict=True))
+        return np.array([rows.get(name, -1) for name in names.tolist()], dtype=np.int64)
 
     def find(self, faces: Faces) -> NDArray[np.int64]:
         """(faces,): the row of each face of a protocol, −1 where there is none.
@@ -205,12 +315,57 @@ class FaceIndex:
         return np.asarray(joined["row"].fill_null(-1).to_numpy(), dtype=np.int64)
 
 
-def read_embedded(
-    parts: Parts, meanwhile: Callable[[Embedded], Embedded] = lambda content: content
+def placed(
+    content: Embedded, faces: Faces, lists: Callable[[], FaceList | None], *, weighs: bool
 ) -> tuple[Embedded, tuple[InputFact, ...]]:
-    """The embeddings of a submission with what says whose they are.
+    """The embeddings with what says whose they are, and the list files that were read for it.
 
-    The large files are hashed on a thread beside; `meanwhile` is what can be made of the embeddings until then.
+    An index of faces is matched by name, with the protocol's files or with the list files. Without an index, rows
+    stand in the order of the list files where there are any (their columns say to which template and medium each
+    belongs), and else in the order of the protocol's files. `weighs`: detector scores are needed.
+    """
+    index = content.index
+    is_known = index is not None and not set(index.filename.tolist()).isdisjoint(faces.filename.tolist())
+    if is_known and (content.scores is not None or not weighs):
+        return replace(content, rows=None), ()
+    listed = lists()
+    if index is not None and listed is not None and ((rows := index.named(listed.name)) >= 0).any():
+        if not is_known:
+            content = replace(content, index=None, entries=Entries(listed.template, listed.medium, rows))
+        return _with_scores(replace(content, rows=None), listed, rows), listed.inputs
+    if index is not None and (is_known or content.rows is None):
+        return replace(content, rows=None), ()
+    rows = np.arange(len(content.vectors)) if content.rows is None else content.rows
+    if listed is not None and content.row_names is not None:
+        by_name = dict(zip(content.row_names.tolist(), rows.tolist(), strict=True))
+        if any(name in by_name for name in listed.name.tolist()):
+            rows = np.array([by_name.get(name, -1) for name in listed.name.tolist()], dtype=np.int64)
+    if listed is not None and len(rows) == len(listed):
+        content = replace(content, index=None, rows=None, entries=Entries(listed.template, listed.medium, rows))
+        return _with_scores(content, listed, rows), listed.inputs
+    if len(rows) != len(faces):
+        expected = f"{len(faces):,} faces" + ("" if listed is None else f" and the list files {len(listed):,} lines")
+        raise PredictionError(
+            f"{content.where} has {len(rows):,} rows, and nothing says whose they are: the protocol has {expected}. "
+            "Give one row per line of the list files or per face (galleries first, then the probes), or add faces.csv "
+            "(FACE_INDEX, FILENAME, SUBJECT_ID, SIGHTING_ID, FACE_SCORE)."
+        )
+    return replace(content, index=None, rows=rows), ()
+
+
+def _with_scores(content: Embedded, listed: FaceList, rows: NDArray[np.int64]) -> Embedded:
+    """The detector scores of list files, where the submission has none of its own."""
+    if content.scores is not None or listed.score is None:
+        return content
+    scores = np.zeros(len(content.vectors))
+    scores[rows[rows >= 0]] = listed.score[rows >= 0]
+    return replace(content, scores=scores)
+
+
+def read_embedded(parts: Parts, meanwhile: Callable[[Embedded], M]) -> tuple[M, tuple[InputFact, ...]]:
+    """What `meanwhile` makes of the embeddings of a submission, and the files that were read.
+
+    The large files are hashed on a thread beside the work.
     """
     source = parts.get("embeddings")
     if source is None:
@@ -229,7 +384,7 @@ def read_embedded(
             path = parts.get(role)
             if path is None:
                 return None
-            found = open_array(path, name="flip" if path == source and role == "flip" else "")
+            found = open_array(path, entry="flip" if path == source and role == "flip" else "embeddings")
             hashes.append(thread.submit(hash_of, path, PredictionError))
             return found
 
@@ -241,18 +396,21 @@ def read_embedded(
         if (path := parts.get("faces")) is not None:
             index, scores, fact = _read_index(path, len(vectors))
             facts.append(fact)
-        rows, video = None, None
+        rows, row_names, video = None, None, None
         if (path := parts.get("rows")) is not None:
             table = read_table(path, PredictionError)
             rows = _row_numbers(table.whole("FACE_INDEX"), len(vectors), path)
+            row_names = table.text("ROW_NAME") if "ROW_NAME" in table else None
             facts.append(table.fact)
         if (path := parts.get("video_frames")) is not None:
             table = read_table(path, PredictionError)
             frames = len(vectors) if video_vectors is None else len(video_vectors)
             video = (table.whole("TEMPLATE_ID"), _row_numbers(table.whole("FACE_INDEX"), frames, path))
             facts.append(table.fact)
-        made = Embedded(vectors, flipped, index, rows, video, scores, source, video_vectors, video_flipped)
-        made = meanwhile(made)
+        content = Embedded(
+            vectors, flipped, index, rows, row_names, video, scores, source, video_vectors, video_flipped
+        )
+        made = meanwhile(content)
         return made, (*(hashed.result() for hashed in hashes), *facts)
 
 

@@ -25,6 +25,7 @@ from evenhand.benchmarks.ijb.clusters import (
     record_clusters,
     record_detection_clusters,
 )
+from evenhand.benchmarks.ijb.codec import PairCodec, SearchCodec, limits_of
 from evenhand.benchmarks.ijb.conventions import (
     conventions_section,
     explain,
@@ -48,10 +49,8 @@ from evenhand.benchmarks.ijb.options import (
     SearchOptions,
     VerificationOptions,
 )
-from evenhand.benchmarks.ijb.pairs import PairCodec, record_pairs
-from evenhand.benchmarks.ijb.searches import LEGACY_RATES, SearchCodec, limits_of, record_searches
+from evenhand.benchmarks.ijb.record import LEGACY_RATES, record_pairs, record_searches
 from evenhand.benchmarks.ijb.splits import splits_section
-from evenhand.core.errors import OptionError
 from evenhand.core.metric import Metric
 from evenhand.core.task import Benchmark, Dataset, Demo, Question, Task
 from evenhand.metrics.clustering import BCubed
@@ -67,7 +66,7 @@ Metrics = tuple[Metric[Any], ...]
 
 def verification_metrics(options: VerificationOptions | CovariateOptions) -> Metrics:
     """TAR at FAR with shared thresholds, AUC and EER with their curves, and counts; means over splits for IJB-A."""
-    conventions = tuple(_convention(name) for name in options.conventions)
+    conventions = tuple(Convention(name) for name in options.conventions)
     found: list[Metric[Any]] = [
         Verification("verification", options.far, conventions, options.fte),
         Separation("separation", options.fte),
@@ -152,14 +151,6 @@ def load_search_mixed(folder: Path, options: SearchOptions) -> Dataset[SearchTru
 def load_search_video(folder: Path, options: SearchOptions) -> Dataset[SearchTruth]:
     """Test 5."""
     return load_search("video", folder, options)
-
-
-def _convention(name: str) -> Convention:
-    try:
-        return Convention(name)
-    except ValueError:
-        known = ", ".join(convention.value for convention in Convention)
-        raise OptionError(f"There is no convention {name!r}. Known: {known}.") from None
 
 
 def _search_task(number: int, kind: str, summary: str, load: Any) -> Task[Any, Any]:

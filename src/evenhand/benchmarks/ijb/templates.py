@@ -157,7 +157,7 @@ class TemplateSet:
 
     def positions(self, ids: Array, where: Path, *, first_line: int = 1) -> NDArray[np.int32]:
         """The position of each id; raises when one names no template."""
-        found = _places(self.ids, np.asarray(ids))
+        found = template_places(self.ids, np.asarray(ids))
         if len(found) and int(found.min()) < 0:
             unknown = np.flatnonzero(found < 0)
             row = int(unknown[0])
@@ -190,25 +190,7 @@ class TemplateSet:
         return found
 
 
-class TemplateSamples(Sequence[Sample]):
-    """One sample per template, made when it is looked at."""
-
-    def __init__(self, ids: Array) -> None:
-        self._ids = ids
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def __getitem__(self, index: int | slice) -> Sample:  # type: ignore[override]  # slices are never asked for
-        if isinstance(index, slice):
-            raise TypeError("samples are asked for one by one")
-        return Sample(str(self._ids[index]))
-
-    def __iter__(self) -> Iterator[Sample]:
-        return (Sample(str(number)) for number in self._ids.tolist())
-
-
-def _places(known: NDArray[np.int64], ids: Array) -> NDArray[np.int32]:
+def template_places(known: NDArray[np.int64], ids: Array) -> NDArray[np.int32]:
     """The position of each id among the known ones; −1 for the others."""
     low, high = (int(known.min()), int(known.max())) if len(known) else (0, -1)
     if not np.can_cast(np.min_scalar_type(high + 1), ids.dtype):
@@ -225,6 +207,24 @@ def _places(known: NDArray[np.int64], ids: Array) -> NDArray[np.int32]:
     order = np.argsort(known)
     place = np.minimum(np.searchsorted(known[order], ids), len(known) - 1)
     return np.where(known[order][place] == ids, order[place], -1).astype(np.int32)
+
+
+class TemplateSamples(Sequence[Sample]):
+    """One sample per template, made when it is looked at."""
+
+    def __init__(self, ids: Array) -> None:
+        self._ids = ids
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __getitem__(self, index: int | slice) -> Sample:  # type: ignore[override]  # slices are never asked for
+        if isinstance(index, slice):
+            raise TypeError("samples are asked for one by one")
+        return Sample(str(self._ids[index]))
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (Sample(str(number)) for number in self._ids.tolist())
 
 
 def _own_medium(medium: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from evenhand.benchmarks.synthesis.metrics import (
 from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.measure import AnyMetric
-from evenhand.core.metric import Direction
+from evenhand.core.metric import POSITIVE, UNBOUNDED, Direction, Scale
 from evenhand.metrics.distances import Frechet, FrechetOfMoments, InceptionScore, KernelDistance, Neighbours
 from evenhand.metrics.means import Rate
 
@@ -325,6 +325,7 @@ def _cosines(entry: Entry, reading: Reading) -> list[AnyMetric]:
                 direction=entry.direction,
                 policy=_policy(entry, all_frames=True),
                 about=entry.definition,
+                scale=_scale(entry),
             )
         )
     if reading is Reading.STRICT or entry.feature not in ("osnet", "pcb"):
@@ -338,6 +339,7 @@ def _cosines(entry: Entry, reading: Reading) -> list[AnyMetric]:
                 _policy(entry),
                 about=entry.definition,
                 per_frame=True,
+                scale=_scale(entry),
             )
         )
     return found
@@ -347,11 +349,22 @@ def _published_pair(entry: Entry) -> AnyMetric:
     if entry.name == "face-CS":
         policy = "frames whose reference shows no face are left out; a batch without any face counts as 0"
         return PublishedMean(
-            entry.name, "face_published", "face_weight", entry.direction, policy, about=entry.definition
+            entry.name,
+            "face_published",
+            "face_weight",
+            entry.direction,
+            policy,
+            about=entry.definition,
+            scale=_scale(entry),
         )
     kind = PublishedDecibels if entry.name == "psnr" else PublishedMean
     return kind(
-        entry.name, column_of(entry.name), direction=entry.direction, policy=_policy(entry), about=entry.definition
+        entry.name,
+        column_of(entry.name),
+        direction=entry.direction,
+        policy=_policy(entry),
+        about=entry.definition,
+        scale=_scale(entry),
     )
 
 
@@ -361,8 +374,21 @@ def _corrected_pair(entry: Entry) -> AnyMetric:
     policy = _policy(entry)
     column, nothing = column_of(entry.name), "no frame could be measured"
     return FrameMean(
-        entry.name + STRICT, column, entry.direction, nothing=nothing, about=entry.definition, policy=policy
+        entry.name + STRICT,
+        column,
+        entry.direction,
+        nothing=nothing,
+        about=entry.definition,
+        policy=policy,
+        scale=_scale(entry),
     )
+
+
+def _scale(entry: Entry) -> Scale:
+    """The range that the values of single frames can't leave."""
+    if entry.name == "ssim" or "cosine" in entry.definition:
+        return Scale(-1.0, 1.0)
+    return POSITIVE if entry.direction is LOWER else UNBOUNDED
 
 
 def _policy(entry: Entry, *, all_frames: bool = False) -> str:

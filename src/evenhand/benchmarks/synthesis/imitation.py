@@ -29,6 +29,7 @@ from evenhand.benchmarks.synthesis.models import Answer, Before, SynthesisModel
 from evenhand.benchmarks.synthesis.protocol import Protocol
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample, Unanswered
+from evenhand.files.safe_path import safe_path
 
 JOURNAL = "journal.jsonl"
 StartMethod = Literal["spawn", "fork", "here"]
@@ -172,7 +173,8 @@ class _Worker:
             self._connection, theirs = self._context.Pipe()
             self._process = self._context.Process(target=_serve, args=(self._model, theirs), daemon=False)
             try:
-                self._process.start()
+                with safe_path():
+                    self._process.start()
             except (pickle.PicklingError, AttributeError, TypeError) as error:
                 self._process = None
                 raise ModelError(

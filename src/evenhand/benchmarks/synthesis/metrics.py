@@ -13,7 +13,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from evenhand.core.metric import Column, Direction, Kind, Linear, Metric, Numbers, Ratio, Resampling, ratio, tally
+from evenhand.core.metric import (
+    UNBOUNDED,
+    Column,
+    Direction,
+    Kind,
+    Linear,
+    Metric,
+    Numbers,
+    Ratio,
+    Resampling,
+    Scale,
+    ratio,
+    tally,
+)
 from evenhand.core.records import Array, Records
 from evenhand.metrics.means import Mean
 
@@ -48,6 +61,7 @@ class PublishedMean(Metric[WeightedSums]):
     nothing: str = "no frame could be measured"
     about: str = ""  # what the column holds, in words
     per_frame: bool = False  # weights are 1 for the frames that count: the corrected reading
+    scale: Scale = UNBOUNDED
 
     @property
     def definition(self) -> str:
@@ -57,6 +71,10 @@ class PublishedMean(Metric[WeightedSums]):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {"mean": self.direction}
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return {"mean": self.scale}
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from evenhand.core.errors import OptionError, StorageError
 from evenhand.core.metric import Undefined
-from evenhand.core.page import Figure, Table
+from evenhand.core.page import Figure, Lines, Table
 from evenhand.core.records import Array
 from evenhand.metrics.free_response import FreeResponseCurve
 
@@ -132,7 +132,21 @@ def page_figure(figure: CurveFigure, name: str) -> Figure:
     """The figure for a report, with a table that says the same."""
     rows = tuple((line.label, float(x), float(y)) for line in figure.lines for x, y in _corners(line))
     table = Table(figure.title or figure.y_label, ("system", figure.x_label, figure.y_label), rows)
-    return Figure(figure.title or f"{figure.y_label} against {figure.x_label}", vega(figure), table, name=name)
+    title = figure.title or f"{figure.y_label} against {figure.x_label}"
+    return Figure(title, page_lines(figure), table, name=name)
+
+
+def page_lines(figure: CurveFigure) -> Lines:
+    """The lines of the figure as a chart of the report."""
+    colours = tuple(line.colour for line in figure.lines)
+    log = figure.x_scale == "log"
+    return Lines(
+        log_x=log,
+        colours=colours,
+        legend=figure.legend_location,
+        x_domain=figure.x_limits,
+        y_domain=figure.y_limits,
+    )
 
 
 def check_format(path: Path) -> None:

@@ -15,16 +15,16 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
 
-from evenhand.core.engine import Done, Failed, In, Out, Workplace
+from evenhand.core.engine import Done, Failed, In, Out, Workplace, cause_of
 from evenhand.core.errors import EngineError, OptionError, PartError, StorageError
 from evenhand.core.records import Array
-from evenhand.engines.order import AHEAD, cause_of, in_order
-from evenhand.engines.ray_cluster import worker
+from evenhand.engines.order import AHEAD, in_order
+from evenhand.engines.ray_cluster import worker as worker_module
 from evenhand.engines.ray_cluster.joining import CLIENT, compare, join
 
 _LOG = logging.getLogger("evenhand")
 ATTEMPTS = 3  # at a part whose worker is lost
-_AT_HAND = 2  # parts that a worker has, so that it never waits for the next
+_QUEUED = 2  # parts that a worker holds, so that it never waits for the next
 _PATIENCE = 60.0  # seconds without any worker before we say so, or give up
 _REST = 5.0  # seconds that workers are kept between two maps
 
@@ -50,8 +50,8 @@ def parse(text: str) -> RayEngine:
     return RayEngine(workers=int(count))
 
 
-def _nobody(outcome: Done[Any] | Failed) -> None:
-    """Nobody listens."""
+def _ignore(outcome: Done[Any] | Failed) -> None:
+    """No listener."""
 
 
 @dataclass(frozen=True)
@@ -62,25 +62,25 @@ class RayEngine:
     workers: int | None = None
     gpus: float = 0.0
     at_once: int = 1  # parts that a worker may be in; more than one only for work that guards itself
-    heard: Callable[[Done[Any] | Failed], None] = _nobody
-    resting: _Bench = field(default_factory=lambda: _Bench(), compare=False, repr=False)  # workers between two maps
+    on_outcome: Callable[[Done[Any] | Failed], None] = _ignore
+    idle: _IdleWorkers = field(default_factory=lambda: _IdleWorkers(), compare=False, repr=False)
 
     @property
     def name(self) -> str:
         return self.address or ("ray" if self.workers is None else f"ray:{self.workers}")
 
-    def listening(self, heard: Callable[[Done[Any] | Failed], None]) -> RayEngine:
-        """The same engine, which tells of every part as soon as it is finished, before its turn has come."""
+    def with_listener(self, on_outcome: Callable[[Done[Any] | Failed], None]) -> RayEngine:
+        """The same engine, which reports every part as soon as it is finished, before its turn has come."""
 
         def both(outcome: Done[Any] | Failed) -> None:
-            self.heard(outcome)
-            heard(outcome)
+            self.on_outcome(outcome)
+            on_outcome(outcome)
 
-        return replace(self, heard=both)
+        return replace(self, on_outcome=both)
 
-    def staffed(self, workers: int, gpus: float, at_once: int) -> RayEngine:
+    def with_workers(self, workers: int, gpus: float, at_once: int) -> RayEngine:
         """The same engine with so many workers (0: as now), each with so many GPUs and parts at once."""
-        return replace(self, workers=workers or self.workers, gpus=gpus, at_once=at_once, resting=_Bench())
+        return replace(self, workers=workers or self.workers, gpus=gpus, at_once=at_once, idle=_IdleWorkers())
 
     def map(
         self,
@@ -94,12 +94,12 @@ class RayEngine:
         """The outcome of every part, in order."""
         ray = join(self.address, self.workers)
         size = self.size(ray)
-        crew = _Crew(ray, self, size, _payload(ray, fn, setup), time_limit)
+        pool = _ActorPool(ray, self, size, _payload(ray, fn, setup), time_limit)
         try:
-            crew.shared = [_placed(ray, array) for array in shared]
-            yield from in_order(parts, crew.submit, crew.receive, size * max(AHEAD, 2 * self.at_once))
+            pool.shared = [_placed(ray, array) for array in shared]
+            yield from in_order(parts, pool.submit, pool.receive, size * max(AHEAD, 2 * self.at_once))
         finally:
-            crew.dismiss()
+            pool.release()
 
     def size(self, ray: Any = None) -> int:
         """How many workers it has; joins the cluster where that has to be asked."""
@@ -123,7 +123,7 @@ class _Task:
 
 
 @dataclass
-class _Hand:
+class _ActorWorker:
     """One worker: ready when it has answered from where it runs and has set itself up."""
 
     actor: Any
@@ -136,43 +136,43 @@ class _Hand:
         return self.where is None and self.set_up is None
 
 
-class _Bench:
+class _IdleWorkers:
     """Where workers wait for the next map, for they are costly to start; after a while the cluster has them back."""
 
     def __init__(self) -> None:
-        self._hands: list[tuple[_Hand, Callable[[_Hand], None]]] = []  # and how each is ended
+        self._workers: list[tuple[_ActorWorker, Callable[[_ActorWorker], None]]] = []  # and how each is ended
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
-    def sit(self, hand: _Hand, end: Callable[[_Hand], None]) -> None:
+    def add(self, worker: _ActorWorker, end: Callable[[_ActorWorker], None]) -> None:
         with self._lock:
-            self._hands.append((hand, end))
-            self._wind_up()
+            self._workers.append((worker, end))
+            self._restart_timer()
 
-    def call(self) -> _Hand | None:
+    def take(self) -> _ActorWorker | None:
         """A worker that waits here, if there is one."""
         with self._lock:
-            if not self._hands:
+            if not self._workers:
                 return None
-            hand, _ = self._hands.pop()
-            self._wind_up()
-            return hand
+            worker, _ = self._workers.pop()
+            self._restart_timer()
+            return worker
 
-    def _leave(self) -> None:
+    def _end_all(self) -> None:
         with self._lock:
-            for hand, end in self._hands:
-                end(hand)
-            self._hands.clear()
+            for worker, end in self._workers:
+                end(worker)
+            self._workers.clear()
 
-    def _wind_up(self) -> None:
+    def _restart_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = threading.Timer(_REST, self._leave)
+        self._timer = threading.Timer(_REST, self._end_all)
         self._timer.daemon = True
         self._timer.start()
 
 
-class _Crew:
+class _ActorPool:
     """The workers of one map, and the parts between them."""
 
     def __init__(self, ray: Any, engine: RayEngine, size: int, payload: Any, time_limit: float | None) -> None:
@@ -180,84 +180,84 @@ class _Crew:
         self.shared: list[Any] = []
         self.waiting: deque[_Task] = deque()
         self.outcomes: deque[Done[Any] | Failed] = deque()
-        self.hands: list[_Hand] = []
+        self.workers: list[_ActorWorker] = []
         self.open_tasks = self.ended_early = 0
-        self.here = worker.installed()
+        self.here = worker_module.installed()
         self.idle_since = monotonic()
 
     def submit(self, task: tuple[int, Any]) -> None:
         self.open_tasks += 1
         self.waiting.append(_Task(*task))
-        self._hire()
-        self._feed()
+        self._start_workers()
+        self._distribute()
 
     def receive(self) -> Done[Any] | Failed:
         while not self.outcomes:
-            self._feed()
+            self._distribute()
             if not self.outcomes:
-                self._listen()
+                self._wait()
         self.open_tasks -= 1
         outcome = self.outcomes.popleft()
-        self.engine.heard(outcome)
+        self.engine.on_outcome(outcome)
         return outcome
 
-    def dismiss(self) -> None:
+    def release(self) -> None:
         """Let the workers rest, for they are costly to start; end those that are still at work."""
-        for hand in self.hands:
-            if hand.where is None and not hand.tasks:
-                hand.actor.rest.remote()
-                self.engine.resting.sit(hand, self._end)
+        for worker in self.workers:
+            if worker.where is None and not worker.tasks:
+                worker.actor.rest.remote()
+                self.engine.idle.add(worker, self._end)
             else:
-                self._end(hand)
-        self.hands.clear()
+                self._end(worker)
+        self.workers.clear()
         self.shared.clear()
 
-    def _hire(self) -> None:
-        while len(self.hands) < min(self.size, self.open_tasks):
-            hand = self.engine.resting.call()
-            if hand is None:
-                made = self.ray.remote(worker.Worker).options(
+    def _start_workers(self) -> None:
+        while len(self.workers) < min(self.size, self.open_tasks):
+            worker = self.engine.idle.take()
+            if worker is None:
+                made = self.ray.remote(worker_module.Worker).options(
                     num_cpus=1, num_gpus=self.engine.gpus, max_restarts=0, max_concurrency=self.engine.at_once
                 )
                 actor = made.remote()
-                hand = _Hand(actor, actor.where.remote(), None)
-            hand.set_up = hand.actor.set_up.remote(self.payload, *self.shared)
-            self.hands.append(hand)
+                worker = _ActorWorker(actor, actor.where.remote(), None)
+            worker.set_up = worker.actor.set_up.remote(self.payload, *self.shared)
+            self.workers.append(worker)
 
-    def _feed(self) -> None:
+    def _distribute(self) -> None:
         """Give waiting parts to workers that have few, the same number to each."""
         # With a time limit the clock of a part starts when it is handed over, so none may wait behind another.
-        most = 1 if self.time_limit is not None else max(_AT_HAND, self.engine.at_once)
-        ready = [hand for hand in self.hands if hand.is_ready]
+        most = 1 if self.time_limit is not None else max(_QUEUED, self.engine.at_once)
+        ready = [worker for worker in self.workers if worker.is_ready]
         for level in range(most):
-            for hand in ready:
-                if self.waiting and len(hand.tasks) <= level:
-                    self._hand_over(hand, self.waiting.popleft())
+            for worker in ready:
+                if self.waiting and len(worker.tasks) <= level:
+                    self._send(worker, self.waiting.popleft())
 
-    def _hand_over(self, hand: _Hand, task: _Task) -> None:
+    def _send(self, worker: _ActorWorker, task: _Task) -> None:
         try:
-            reference = hand.actor.work.remote(task.number, task.part)
+            reference = worker.actor.work.remote(task.number, task.part)
         except TypeError as error:  # Ray's word for what can't be serialised
             self.outcomes.append(Failed(task.number, f"it can't be sent to a worker ({_first_line(error)})"))
             return
-        hand.tasks[reference] = (task, monotonic())
+        worker.tasks[reference] = (task, monotonic())
 
-    def _listen(self) -> None:
+    def _wait(self) -> None:
         """Wait until something is heard from a worker, or a time limit has passed."""
-        heard_of: dict[Any, _Hand] = {}
-        for hand in self.hands:
-            for reference in (hand.where, hand.set_up, *hand.tasks):
+        worker_of: dict[Any, _ActorWorker] = {}
+        for worker in self.workers:
+            for reference in (worker.where, worker.set_up, *worker.tasks):
                 if reference is not None:
-                    heard_of[reference] = hand
-        if any(hand.is_ready for hand in self.hands):
+                    worker_of[reference] = worker
+        if any(worker.is_ready for worker in self.workers):
             self.idle_since = monotonic()
         elif monotonic() - self.idle_since > _PATIENCE:
             self._wait_on()
-        come, _ = self.ray.wait(list(heard_of), num_returns=1, timeout=self._until_next_limit())
+        come, _ = self.ray.wait(list(worker_of), num_returns=1, timeout=self._until_next_limit())
         for reference in come:
-            hand = heard_of[reference]
-            if hand in self.hands:
-                self._hear(hand, reference)
+            worker = worker_of[reference]
+            if worker in self.workers:
+                self._receive(worker, reference)
         self._stop_overdue()
 
     def _wait_on(self) -> None:
@@ -273,15 +273,15 @@ class _Crew:
     def _until_next_limit(self) -> float:
         if self.time_limit is None:
             return 5.0
-        begun = [since for hand in self.hands for _, since in hand.tasks.values()]
+        begun = [since for worker in self.workers for _, since in worker.tasks.values()]
         return max(0.0, min(begun, default=monotonic()) + self.time_limit - monotonic()) + 0.01
 
-    def _hear(self, hand: _Hand, reference: Any) -> None:
+    def _receive(self, worker: _ActorWorker, reference: Any) -> None:
         raised = self.ray.exceptions
         try:
             answer = self.ray.get(reference)
         except raised.RayTaskError as error:  # the worker lives, and could not say what it wanted to say
-            self._could_not_say(hand, reference, error)
+            self._could_not_answer(worker, reference, error)
             return
         except raised.OutOfDiskError as error:
             raise StorageError(
@@ -289,24 +289,24 @@ class _Crew:
                 "Free some space there; what was finished is kept."
             ) from error
         except raised.RayError as error:
-            self._lose(hand, error)
+            self._lose(worker, error)
             return
-        if reference == hand.where:
-            hand.where = None
+        if reference == worker.where:
+            worker.where = None
             node, _, there = answer
             compare(self.here, there, node)
-        elif reference == hand.set_up:
-            hand.set_up = None
+        elif reference == worker.set_up:
+            worker.set_up = None
             if isinstance(answer, BaseException):
                 raise answer
         else:
-            hand.tasks.pop(reference)
+            worker.tasks.pop(reference)
             self.ended_early = 0
             self.outcomes.append(answer)
 
-    def _could_not_say(self, hand: _Hand, reference: Any, error: Exception) -> None:
-        if reference in hand.tasks:
-            task, _ = hand.tasks.pop(reference)
+    def _could_not_answer(self, worker: _ActorWorker, reference: Any, error: Exception) -> None:
+        if reference in worker.tasks:
+            task, _ = worker.tasks.pop(reference)
             self.outcomes.append(Failed(task.number, f"its result can't be sent back ({_first_line(error)})"))
         else:  # evenhand can't be imported there: versions were compared before, where they came
             raise EngineError(
@@ -314,12 +314,12 @@ class _Crew:
                 "Install evenhand with the same versions on every machine; no part was started."
             )
 
-    def _lose(self, hand: _Hand, error: Exception) -> None:
+    def _lose(self, worker: _ActorWorker, error: Exception) -> None:
         """A worker is gone: its parts are given to others, and another worker takes its place."""
-        was_ready = hand.is_ready
-        self._end(hand)
-        self.hands.remove(hand)
-        given = [task for task, _ in hand.tasks.values()]
+        was_ready = worker.is_ready
+        self._end(worker)
+        self.workers.remove(worker)
+        given = [task for task, _ in worker.tasks.values()]
         for task in given[: self.engine.at_once]:  # those that it was working on
             task.lost += 1
             if task.lost >= ATTEMPTS:
@@ -330,29 +330,29 @@ class _Crew:
             self.ended_early += 1
             if self.ended_early > ATTEMPTS * self.size:
                 raise PartError(f"Workers of the cluster end before they are ready: {_ending(error)}.")
-        self._hire()
+        self._start_workers()
 
     def _stop_overdue(self) -> None:
         if self.time_limit is None:
             return
-        for hand in list(self.hands):
-            for reference, (task, since) in list(hand.tasks.items()):
+        for worker in list(self.workers):
+            for reference, (task, since) in list(worker.tasks.items()):
                 if monotonic() - since <= self.time_limit or self.ray.wait([reference], timeout=0)[0]:
                     continue
-                del hand.tasks[reference]
-                self._end(hand)
-                self.hands.remove(hand)
+                del worker.tasks[reference]
+                self._end(worker)
+                self.workers.remove(worker)
                 self.outcomes.append(Failed(task.number, f"took longer than {self.time_limit:g} s and was stopped"))
-                self._hire()
+                self._start_workers()
 
-    def _end(self, hand: _Hand) -> None:
+    def _end(self, worker: _ActorWorker) -> None:
         with suppress(Exception):  # it has ended already, or the connection has
-            self.ray.kill(hand.actor, no_restart=True)
+            self.ray.kill(worker.actor, no_restart=True)
 
 
 def _payload(ray: Any, fn: Any, setup: Any) -> Any:
     """The work, placed once; also makes Ray send the class of workers by value."""
-    ray.cloudpickle.register_pickle_by_value(worker)
+    ray.cloudpickle.register_pickle_by_value(worker_module)
     try:
         return ray.put(ray.cloudpickle.dumps((fn, setup)))
     except Exception as error:

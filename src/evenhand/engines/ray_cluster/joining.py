@@ -6,16 +6,21 @@ part has been started.
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import socket
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
 from evenhand.core.errors import EngineError, MissingExtraError
+from evenhand.files.safe_path import safe_path
 
+_LOG = logging.getLogger("evenhand")
 CLIENT = "ray://"
+LOOPBACK = "127.0.0.1"
 _PATIENCE = 10.0  # seconds for a machine to answer
 _STORE_SHARE = 0.3  # of the free memory, for the object store of a cluster that is started here
 
@@ -28,24 +33,25 @@ def join(address: str, cores: int | None = None) -> Any:
     where it is.
     """
     address = address or os.environ.get("RAY_ADDRESS", "local")
-    # Ray reads these once, when it is imported. Its control port listens on every interface, so it asks for a token.
+    # Ray reads these once, when it is imported. A cluster's control port may be reached by others: it asks for a token.
     os.environ.setdefault("RAY_AUTH_MODE", "token")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if address == "local" and os.environ["RAY_AUTH_MODE"] == "token":
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    if address == "local":
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # a node that listens on loopback only
+        if os.environ["RAY_AUTH_MODE"] == "token":
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     ray = _imported()
     if ray.is_initialized():
         return ray
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == "local":
-        store = int(_STORE_SHARE * _free_memory())
-        with _told("local"):
-            ray.init("local", num_cpus=cores, include_dashboard=False, object_store_memory=store, **quiet)
+        with _ConnectionErrors("local"), safe_path():
+            _start(ray, cores, quiet)
         return ray
     if ":" in address:
         _reach(address)
-    with _told(address):
-        ray.init(address, **quiet)
+    with _ConnectionErrors(address):
+        ray.init(address, **(quiet if address.startswith(CLIENT) else {**quiet, "job_config": _job(ray)}))
     return ray
 
 
@@ -69,6 +75,38 @@ def compare(here: Mapping[str, str], there: Mapping[str, str], node: str) -> Non
             f"Versions differ between this program and {node} in the cluster: {', '.join(differ)}. "
             "Install the same versions on every machine; no part was started."
         )
+
+
+def _start(ray: Any, cores: int | None, quiet: Mapping[str, Any]) -> None:
+    """Start a cluster here; one more try when Ray gave up after its thirty seconds.
+
+    On a busy machine Ray's agents may write their port files later than the fifteen seconds that its raylet waits for
+    them; the raylet then ends, and `ray.init` waits in vain (ray-project/ray#65983).
+    """
+    store = int(_STORE_SHARE * _free_memory())
+    given = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": store, **quiet}
+    try:
+        ray.init("local", _node_ip_address=LOOPBACK, job_config=_job(ray), **given)
+    except Exception as error:
+        if "timed out" not in str(error).lower():
+            raise
+        _LOG.warning("Ray did not start within its time limit, as happens on a busy machine; it is started once more.")
+        ray.shutdown()
+        ray.init("local", _node_ip_address=LOOPBACK, job_config=_job(ray), **given)
+
+
+class _OnOurPath(list[str]):
+    """Folders for the module path of workers; Ray adds the current folder, which is taken only if it is on ours."""
+
+    def extend(self, folders: Iterable[str]) -> None:
+        super().extend(folder for folder in folders if folder in sys.path)
+
+
+def _job(ray: Any) -> Any:
+    job = ray.job_config.JobConfig()
+    if hasattr(job, "_py_driver_sys_path"):
+        job._py_driver_sys_path = _OnOurPath()
+    return job
 
 
 def _imported() -> Any:
@@ -101,7 +139,7 @@ def _reach(address: str) -> None:
         ) from None
 
 
-class _told:  # noqa: N801 - reads as a word in a with statement
+class _ConnectionErrors:
     """Turns what Ray raises while it connects into an EngineError of one line."""
 
     def __init__(self, address: str) -> None:
@@ -125,9 +163,9 @@ def explain(address: str, error: Exception) -> str:
     text = " ".join(str(error).split())
     lowered = text.lower()
     if "version mismatch" in lowered or "version of" in lowered:
-        told = text.partition(": ")[2] or text
+        detail = text.partition(": ")[2] or text
         return (
-            f"Ray's or Python's version differs between this program and the cluster {address}: {told.rstrip('.')}. "
+            f"Ray's or Python's version differs between this program and the cluster {address}: {detail.rstrip('.')}. "
             "Install the same versions on both sides; no part was started."
         )
     if isinstance(error, ConnectionError) or "token" in lowered:  # something listens there, and says nothing to us

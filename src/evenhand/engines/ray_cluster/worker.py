@@ -52,10 +52,9 @@ class Worker:
         """
         from ray import cloudpickle
 
-        from evenhand.core.engine import Workplace
+        from evenhand.core.blas import OneThread
+        from evenhand.core.engine import Workplace, cause_of, prepare
         from evenhand.core.errors import EvenhandError, PartError
-        from evenhand.engines.blas import OneThread
-        from evenhand.engines.order import cause_of, prepare
 
         self.blas = OneThread()
         try:
@@ -73,7 +72,7 @@ class Worker:
 
     def work(self, number: int, part: Any) -> Any:
         """What became of one part."""
-        from evenhand.engines.order import attempt
+        from evenhand.core.engine import attempt
 
         if self.blas.is_stale:
             self.blas.hold()

@@ -25,7 +25,7 @@ import numpy as np
 from scipy import linalg
 
 from evenhand.core.errors import DataError
-from evenhand.core.metric import Column, Direction, Linear, Metric, Numbers, Resampling
+from evenhand.core.metric import POSITIVE, Column, Direction, Linear, Metric, Numbers, Resampling, Scale
 from evenhand.core.records import Array, Records, blocks
 from evenhand.metrics.distances.frames import SIDE, Floats, Frames, Sides, collect, missing, sides, too_few
 from evenhand.metrics.distances.roots import sum_of_singular_values, trace_of_root, upper_covariance
@@ -113,6 +113,10 @@ class Frechet(Metric[Frames]):
         return {"distance": Direction.LOWER}
 
     @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, POSITIVE)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return (self.feature, self.side, *([self.among] if self.among else []))
 
@@ -163,6 +167,10 @@ class FrechetOfMoments(Metric[TwoMoments]):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {"distance": Direction.LOWER}
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, POSITIVE)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from evenhand.core.errors import DataError
-from evenhand.core.metric import Collected, Column, Direction, Metric, Numbers, Resampling
+from evenhand.core.metric import POSITIVE, Collected, Column, Direction, Metric, Numbers, Resampling, Scale
 from evenhand.core.records import Array, Records, blocks
 from evenhand.metrics.distances.frames import SIDE, Floats, Mask
 
@@ -75,6 +75,10 @@ class InceptionScore(Metric[Logits]):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {"score": Direction.HIGHER} | ({} if self.split is None else {"deviation": Direction.NEITHER})
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return {"score": Scale(1.0), "deviation": POSITIVE}
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from evenhand.core.errors import DataError
-from evenhand.core.metric import Column, Direction, Metric, Numbers, Resampling
+from evenhand.core.metric import POSITIVE, UNIT_SCALE, Column, Direction, Metric, Numbers, Resampling, Scale
 from evenhand.core.records import Array, Records, blocks
 from evenhand.metrics.distances.frames import SIDE, Floats, Frames, collect, missing, sides, too_few
 
@@ -83,6 +83,10 @@ class Neighbours(Metric[Frames]):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return dict.fromkeys(Neighbourhood._fields, Direction.HIGHER)
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return {**dict.fromkeys(self.outputs, UNIT_SCALE), "density": POSITIVE}  # k nearest may all hold a frame
 
     @property
     def columns(self) -> tuple[str, ...]:

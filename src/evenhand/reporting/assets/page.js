@@ -1,6 +1,6 @@
 "use strict";
-/* Draws the figures and long tables of a page from its data. No text from the data is ever taken for markup
-   or code: texts are set as text, figures are read by Vega's expression interpreter. */
+/* Makes the figures and long tables of a page interactive; without it the figures are there all the same. No text from
+   the data is ever taken for markup or code: texts are set as text. */
 (() => {
   const data = JSON.parse(document.getElementById("evenhand-data").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -35,7 +35,7 @@
     const columns = packed.columns.map((column) => {
       if (column.kind === "t") return { kind: "t", v: places(column.v) };
       if (column.kind === "w") return { kind: "n", whole: true, v: places(column.v) };
-      const limits = { kind: column.kind, v: doubles(column.v) };
+      const limits = { kind: column.kind, v: doubles(column.v), unit: column.u };
       if (column.l != null) limits.l = doubles(column.l);
       if (column.h != null) limits.h = doubles(column.h);
       if (column.r != null) limits.r = places(column.r);
@@ -88,20 +88,27 @@
     }
     return fixed(value, digits);
   };
-  const decimals = (low, high) => {
-    if (!(Number.isFinite(low) && Number.isFinite(high)) || high <= low) return 3;
-    return Math.min(Math.max(Math.ceil(-Math.log10(high - low)) + 1, 2), 6);
+  const decimals = (value, low, high) => {
+    if (!Number.isFinite(value)) return 3;
+    const places = Math.abs(value) < 10 ? 3 : Math.abs(value) < 100 ? 2 : 1;
+    if (!(Number.isFinite(low) && Number.isFinite(high)) || high <= low) return places;
+    return Math.min(Math.max(Math.ceil(-Math.log10(high - low)) + 1, places), 6);
+  };
+  const sharePlaces = (...parts) => {
+    const size = Math.max(...parts.filter(Number.isFinite).map(Math.abs));
+    return size >= 0.1 || size === 0 ? 1 : Math.min(1 - Math.floor(Math.log10(size)), 6);
   };
   const told = (column, row) => {
     if (column.kind === "t") return data.texts[column.v[row]];
     const value = column.v[row];
     if (column.kind === "n") return column.whole && !Number.isNaN(value) ? value.toLocaleString("en-US") : number(value);
     if (Number.isNaN(value)) return "–";
-    const low = column.l ? column.l[row] : NaN;
-    const high = column.h ? column.h[row] : NaN;
-    const digits = decimals(low, high);
-    if (Number.isNaN(low) || Number.isNaN(high)) return number(value, digits);
-    return `${fixed(value, digits)} [${fixed(low, digits)}, ${fixed(high, digits)}]`;
+    const times = column.unit ? 100 : 1;
+    const unit = column.unit ? ` ${column.unit}` : "";
+    const [own, low, high] = [value, column.l ? column.l[row] : NaN, column.h ? column.h[row] : NaN].map((part) => times * part);
+    const digits = column.unit ? sharePlaces(own, low, high) : decimals(own, low, high);
+    if (Number.isNaN(low) || Number.isNaN(high)) return number(own, digits) + unit;
+    return `${fixed(own, digits)}${unit} [${fixed(low, digits)}, ${fixed(high, digits)}]`;
   };
   const exact = (column, row) => {
     if (column.kind === "t") return "";
@@ -228,7 +235,7 @@
 
   const show = (event, rows, title) => {
     const lines = rows.map(([name, value, colour]) => {
-      const swatch = colour ? [strokeSwatch(colour, []), " "] : [];
+      const swatch = colour ? [strokeSwatch(colour, ""), " "] : [];
       return make("tr", {}, make("td", {}, ...swatch, name), make("td", {}, value));
     });
     readout.replaceChildren(...(title ? [make("b", {}, title)] : []), make("table", {}, make("tbody", {}, ...lines)));
@@ -239,110 +246,92 @@
     readout.style.top = `${event.pageY + 16}px`;
   };
   const hide = () => { readout.hidden = true; };
-  const tooltip = (handler, event, item, value) => {
-    if (value == null || value === "") return hide();
-    show(event, typeof value === "object" ? Object.entries(value).map(([k, v]) => [k, String(v)]) : [[String(value), ""]]);
-  };
-
   const strokeSwatch = (colour, dash) => {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     for (const [name, value] of [["width", 20], ["height", 8], ["aria-hidden", "true"]]) svg.setAttribute(name, value);
     const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
-    const drawn = { x1: 0, y1: 4, x2: 20, y2: 4, stroke: colour, "stroke-width": 3, "stroke-dasharray": dash.join(" ") };
+    const drawn = { x1: 0, y1: 4, x2: 20, y2: 4, stroke: colour, "stroke-width": 3, "stroke-dasharray": dash };
     for (const [name, value] of Object.entries(drawn)) line.setAttribute(name, value);
     svg.append(line);
     return svg;
   };
 
-  /* ---- figures ---- */
+  /* ---- figures: drawn in the file; curves are drawn again when their axes change ---- */
 
-  const theme = (isDark) => (isDark ? data.dark : data.light);
-  const copy = (value) => JSON.parse(JSON.stringify(value));
+  const COLOURS = { light: data.lines.light, dark: data.lines.dark };
+  const colours = () => (dark.matches ? COLOURS.dark : COLOURS.light);
+  const NS = "http://www.w3.org/2000/svg";
+  const element = (tag, attributes, text) => {
+    const made = document.createElementNS(NS, tag);
+    for (const [name, value] of Object.entries(attributes)) if (value != null) made.setAttribute(name, value);
+    if (text != null) made.textContent = text;
+    return made;
+  };
+  const tickText = (value) => {
+    if (value && !(Math.abs(value) >= 1e-4 && Math.abs(value) < 1e5)) {
+      const [digits, power] = value.toExponential(2).split("e");
+      return `${Number(digits)}e${Number(power)}`.replace(/^-/, "−");
+    }
+    return String(Number(value.toPrecision(6))).replace("-", "−");
+  };
+  const linearTicks = (low, high, most) => {
+    const rough = (high - low) / most;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((part) => part * power).find((part) => part >= rough * 0.999);
+    const ticks = [];
+    for (let at = Math.ceil(low / step - 1e-9); at <= Math.floor(high / step + 1e-9); at++) ticks.push(Number((at * step).toPrecision(12)));
+    return ticks;
+  };
+  const logTicks = (low, high) => {
+    const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+    const inside = (value) => value >= low * 0.999 && value <= high * 1.001;
+    const powers = Array.from({ length: last - first + 1 }, (_, at) => first + at);
+    const tens = powers.map((power) => 10 ** power).filter(inside);
+    if (tens.length >= 3) return tens.filter((_, at) => at % Math.max(Math.floor(tens.length / 7), 1) === 0);
+    return powers.flatMap((power) => [1, 2, 5].map((part) => part * 10 ** power)).filter(inside);
+  };
 
-  class Drawn {
-    constructor(element) {
-      this.element = element;
-      this.about = data.figures[Number(element.dataset.figure)];
-      this.place = element.querySelector(".drawing");
-      this.tools = element.querySelector(".tools");
-      this.rows = this.about.from_table ? rowsOf(table(this.about.table)) : null;
+  class Chart {
+    constructor(figure) {
+      this.element = figure;
+      this.about = data.figures[Number(figure.dataset.figure)];
+      this.place = figure.querySelector(".drawing");
+      this.tools = figure.querySelector(".tools");
       this.hidden = new Set();
-      this.place.dataset.kind = this.about.kind;
-      if (this.isCurves) this.prepareCurves();
+      if (this.about.lines) this.prepare();
       this.addTools();
+      this.place.dataset.ready = "yes";
     }
 
-    get isCurves() { return this.about.kind === "curves"; }
-
-    spec(forFile = false) {
-      const spec = copy(this.about.spec);
-      if (this.rows) spec.data = { name: "table", values: this.usable() };
-      if (!forFile) {
-        const fixedWidth = typeof spec.width === "number";
-        spec.width = "container";
-        spec.autosize = { type: "fit-x", contains: "padding" };
-        if (fixedWidth && typeof spec.height === "number" && phone()) spec.height = Math.min(spec.height, 300);
-        const limit = Math.max(90, Math.round(this.place.clientWidth * (phone() ? 0.42 : 0.46)));
-        spec.config = { ...spec.config, axisY: { labelLimit: limit, ...(phone() ? { labelFontSize: 11 } : {}) } };
-      } else if (spec.width === "container") spec.width = 640;
-      if (this.isCurves) {
-        spec.encoding.x.scale.type = this.log.x ? "log" : "linear";
-        spec.encoding.y.scale.type = this.log.y ? "log" : "linear";
-        spec.params.forEach((param) => { param.value = this.view4()[param.name]; });
-        if (!forFile) {
-          spec.encoding.color.legend = null;
-          spec.encoding.strokeDash.legend = null;
-        } else {
-          const kept = spec.encoding.color.scale.domain.filter((name) => !this.hidden.has(name));
-          for (const channel of ["color", "strokeDash"]) spec.encoding[channel].legend = { ...spec.encoding[channel].legend, values: kept };
-        }
-      }
-      return spec;
-    }
-
-    usable() {
-      if (!this.isCurves) return this.rows;
-      return this.rows.filter((row) => !this.hidden.has(row.c0) && (!this.log.x || row.c1 > 0) && (!this.log.y || row.c2 > 0));
-    }
-
-    async draw() {
-      const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip, logLevel: 1, mode: "vega-lite", config: theme(dark.matches) };
-      const paper = dark.matches ? "dark" : "light";
-      this.view?.finalize();
-      const made = await window.vegaEmbed(this.place, this.spec(), options);
-      this.view = made.view;
-      this.place.querySelector("svg")?.setAttribute("aria-hidden", "true");
-      this.place.dataset.drawn = "yes";
-      this.place.dataset.paper = paper;
-      if (this.isCurves) this.listen();
-    }
-
-    /* -- curves: lines, axes, zoom, reading -- */
-
-    prepareCurves() {
-      const spec = this.about.spec;
-      this.names = spec.encoding.color.scale.domain;
-      this.dashes = spec.encoding.strokeDash.scale.range;
-      this.log = { x: spec.encoding.x.scale.type === "log", y: spec.encoding.y.scale.type === "log" };
-      this.first = Object.fromEntries(spec.params.map((param) => [param.name, param.value]));
-      this.firstLog = { ...this.log };
-      this.zoomed = null;
+    prepare() {
+      const [line, x, y] = this.about.lines.columns;
+      const all = table(this.about.table);
+      this.titles = [all.names[x], all.names[y]];
+      this.rows = rowsOf(all).map((row) => ({ place: row.place, c0: row["c" + line], c1: row["c" + x], c2: row["c" + y] }));
       this.lines = new Map();
       for (const row of this.rows) {
+        if (row.c1 == null || row.c2 == null) continue;
         if (!this.lines.has(row.c0)) this.lines.set(row.c0, []);
         this.lines.get(row.c0).push(row);
       }
-      for (const line of this.lines.values()) line.sort((a, b) => a.c1 - b.c1 || a.place - b.place);
+      this.names = [...this.lines.keys()];
+      this.sorted = new Map([...this.lines].map(([name, line]) => [name, [...line].sort((a, b) => a.c1 - b.c1 || a.place - b.place)]));
+      const [x0, x1, y0, y1] = this.about.lines.domain;
+      this.first = { x0, x1, y0, y1 };
+      this.log = { x: this.about.lines.log_x, y: this.about.lines.log_y };
+      this.firstLog = { ...this.log };
+      this.zoomed = null;
+      this.listen();
     }
 
     view4() { return this.zoomed ?? this.whole(); }
 
     whole() {
-      const found = {};
+      const limits = {};
       for (const [channel, field] of [["x", "c1"], ["y", "c2"]]) {
         if (this.log[channel] === this.firstLog[channel]) {
-          found[channel + "0"] = this.first[channel + "0"];
-          found[channel + "1"] = this.first[channel + "1"];
+          limits[channel + "0"] = this.first[channel + "0"];
+          limits[channel + "1"] = this.first[channel + "1"];
           continue;
         }
         let [low, high] = [Infinity, -Infinity];
@@ -356,36 +345,86 @@
         if (low === high) [low, high] = this.log[channel] ? [low / 10, high] : [low - 0.5, high + 0.5];
         if (this.log[channel]) low = Math.max(low, high * 1e-8);
         else if (channel === "x" || high <= 1) low = Math.min(low, 0);
-        found[channel + "0"] = low;
-        found[channel + "1"] = channel === "y" && !this.log.y && high <= 1 ? 1 : high;
+        limits[channel + "0"] = low;
+        limits[channel + "1"] = channel === "y" && !this.log.y && high <= 1 ? 1 : high;
       }
-      return found;
+      return limits;
     }
 
     toScale(channel, value) { return this.log[channel] ? Math.log(value) : value; }
     fromScale(channel, value) { return this.log[channel] ? Math.exp(value) : value; }
 
-    zoom(factor, at = { x: 0.5, y: 0.5 }) {
+    share(channel, value, now) {
+      const [low, high] = [this.toScale(channel, now[channel + "0"]), this.toScale(channel, now[channel + "1"])];
+      return (this.toScale(channel, value) - low) / (high - low);
+    }
+
+    /* The curves in an SVG of a size; the file has drawn them once, for paper and for readers without scripts. */
+    drawn(width, height, paper) {
+      const box = { left: 56, top: 10, right: width - 14, bottom: height - 44 };
+      const now = this.view4();
+      const svg = element("svg", { xmlns: NS, width, height, viewBox: `0 0 ${width} ${height}`, class: "plot", "font-size": 12, "font-family": "sans-serif", "aria-hidden": "true" });
+      const [ink, soft, rule] = paper === "file" ? ["#1d2429", "#55616a", "#dfe4e8"] : [null, null, null];
+      if (paper === "file") svg.append(element("rect", { width, height, fill: "#ffffff" }));
+      const ticks = (channel, most) => (this.log[channel] ? logTicks(now[channel + "0"], now[channel + "1"]) : linearTicks(now[channel + "0"], now[channel + "1"], most));
+      for (const value of ticks("x", Math.max(Math.floor((box.right - box.left) / 70), 2))) {
+        const x = box.left + this.share("x", value, now) * (box.right - box.left);
+        svg.append(element("line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom, stroke: rule }));
+        svg.append(element("text", { class: "tick", x, y: box.bottom + 17, "text-anchor": x > box.right - 12 ? "end" : "middle", fill: soft }, tickText(value)));
+      }
+      for (const value of ticks("y", 5)) {
+        const y = box.bottom - this.share("y", value, now) * (box.bottom - box.top);
+        svg.append(element("line", { class: "grid", x1: box.left, x2: box.right, y1: y, y2: y, stroke: rule }));
+        svg.append(element("text", { class: "tick", x: box.left - 7, y: y + 4, "text-anchor": "end", fill: soft }, tickText(value)));
+      }
+      const middle = (box.top + box.bottom) / 2;
+      svg.append(element("text", { class: "axis", x: (box.left + box.right) / 2, y: box.bottom + 36, "text-anchor": "middle", fill: ink }, this.titles[0]));
+      svg.append(element("text", { class: "axis", x: 13, y: middle, "text-anchor": "middle", fill: ink, transform: `rotate(-90 13 ${middle})` }, this.titles[1]));
+      const inner = element("svg", { x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top, overflow: "hidden" });
+      this.names.forEach((name, place) => {
+        if (this.hidden.has(name)) return;
+        const steps = [];
+        let last = null;
+        for (const row of this.lines.get(name)) {
+          if ((this.log.x && row.c1 <= 0) || (this.log.y && row.c2 <= 0)) continue;
+          const x = (this.share("x", row.c1, now) * (box.right - box.left)).toFixed(1);
+          const y = ((1 - this.share("y", row.c2, now)) * (box.bottom - box.top)).toFixed(1);
+          if (last !== null && this.about.lines.steps) steps.push(`${x} ${last}`);
+          steps.push(`${x} ${y}`);
+          last = y;
+        }
+        if (!steps.length) return;
+        const dash = data.lines.dashes[Math.floor(place / COLOURS.light.length) % data.lines.dashes.length];
+        const colour = paper === "file" ? COLOURS.light[place % COLOURS.light.length] : null;
+        inner.append(element("path", { class: `line${place % COLOURS.light.length}`, d: "M" + steps.join("L"), fill: "none", "stroke-width": 2, stroke: colour, "stroke-dasharray": dash || null, "data-line": place }));
+      });
+      svg.append(inner);
+      return svg;
+    }
+
+    draw() {
+      const svg = this.drawn(Math.round(this.place.clientWidth), phone() ? 300 : 360, "page");
+      this.place.querySelectorAll("svg.plot").forEach((old) => old.remove());
+      this.place.prepend(svg);
+    }
+
+    zoom(factor, at = { x: 0.5, y: 0.5 }) { this.turn((channel, low, high) => {
+      const middle = low + (high - low) * at[channel];
+      return [middle - (middle - low) * factor, middle + (high - middle) * factor];
+    }); }
+
+    move(x, y) { this.turn((channel, low, high) => {
+      const by = (high - low) * (channel === "x" ? x : y);
+      return [low + by, high + by];
+    }); }
+
+    turn(limits) {
       const now = this.view4();
       const next = {};
       for (const channel of ["x", "y"]) {
-        const low = this.toScale(channel, now[channel + "0"]);
-        const high = this.toScale(channel, now[channel + "1"]);
-        const middle = low + (high - low) * at[channel];
-        next[channel + "0"] = this.fromScale(channel, middle - (middle - low) * factor);
-        next[channel + "1"] = this.fromScale(channel, middle + (high - middle) * factor);
-      }
-      this.look(next);
-    }
-
-    move(x, y) {
-      const now = this.view4();
-      const next = {};
-      for (const [channel, share] of [["x", x], ["y", y]]) {
-        const low = this.toScale(channel, now[channel + "0"]);
-        const high = this.toScale(channel, now[channel + "1"]);
-        next[channel + "0"] = this.fromScale(channel, low + (high - low) * share);
-        next[channel + "1"] = this.fromScale(channel, high + (high - low) * share);
+        const [low, high] = limits(channel, this.toScale(channel, now[channel + "0"]), this.toScale(channel, now[channel + "1"]));
+        next[channel + "0"] = this.fromScale(channel, low);
+        next[channel + "1"] = this.fromScale(channel, high);
       }
       this.look(next);
     }
@@ -393,66 +432,51 @@
     look(next) {
       this.zoomed = next;
       this.reset.disabled = !next;
-      for (const [name, value] of Object.entries(this.view4())) this.view.signal(name, value);
-      this.view.runAsync();
       this.element.dataset.zoomed = next ? "yes" : "";
+      this.draw();
     }
 
     switchLog(channel, button) {
       this.log[channel] = !this.log[channel];
-      this.zoomed = null;
-      this.reset.disabled = true;
       button.setAttribute("aria-pressed", String(this.log[channel]));
-      this.draw();
-    }
-
-    refresh() {
-      this.view.data("table", this.usable());
-      this.view.runAsync();
+      this.look(null);
     }
 
     spot(event) {
-      const box = this.place.querySelector("svg").getBoundingClientRect();
-      const around = this.view.padding();
-      const edge = typeof around === "number" ? { left: around, top: around } : around;
-      const left = this.view.origin()[0] + edge.left;
-      const top = this.view.origin()[1] + edge.top;
-      const [width, height] = [this.view.width(), this.view.height()];
-      const shrunk = box.width / (this.place.querySelector("svg").viewBox.baseVal.width || box.width);
-      return {
-        x: ((event.clientX - box.left) / shrunk - left) / width,
-        y: 1 - ((event.clientY - box.top) / shrunk - top) / height,
-        left: left * shrunk, top: top * shrunk, width: width * shrunk, height: height * shrunk,
-      };
+      const svg = this.place.querySelector("svg.plot");
+      const box = svg.getBoundingClientRect();
+      const shrunk = box.width / svg.viewBox.baseVal.width;
+      const [width, height] = [(svg.viewBox.baseVal.width - 70) * shrunk, (svg.viewBox.baseVal.height - 54) * shrunk];
+      const [left, top] = [56 * shrunk, 10 * shrunk];
+      return { x: (event.clientX - box.left - left) / width, y: 1 - (event.clientY - box.top - top) / height, left, top, width, height };
     }
 
     read(event) {
+      if (!this.active) this.activate();
       const at = this.spot(event);
       if (at.x < 0 || at.x > 1 || at.y < 0 || at.y > 1) return this.unread();
       const now = this.view4();
       const low = this.toScale("x", now.x0);
-      const high = this.toScale("x", now.x1);
-      const x = this.fromScale("x", low + (high - low) * at.x);
+      const x = this.fromScale("x", low + (this.toScale("x", now.x1) - low) * at.x);
+      const distance = (row) => Math.abs(this.toScale("x", Math.max(row.c1, 1e-300)) - this.toScale("x", Math.max(x, 1e-300)));
       const rows = [];
-      const colours = theme(dark.matches).range.category;
       this.names.forEach((name, place) => {
-        if (this.hidden.has(name) || !this.lines.has(name)) return;
-        const line = this.lines.get(name);
+        if (this.hidden.has(name)) return;
+        const line = this.sorted.get(name);
         let [from, to] = [0, line.length - 1];
         while (from < to) {
           const middle = (from + to) >> 1;
           if (line[middle].c1 < x) from = middle + 1;
           else to = middle;
         }
-        const after = line[from];
         const before = line[Math.max(0, from - 1)];
-        const near = Math.abs(this.toScale("x", Math.max(before.c1, 1e-300)) - this.toScale("x", x)) < Math.abs(this.toScale("x", Math.max(after.c1, 1e-300)) - this.toScale("x", x)) ? before : after;
-        rows.push([name, near.c2, colours[place % colours.length], near.c1]);
+        const near = distance(before) < distance(line[from]) ? before : line[from];
+        rows.push([name, near.c2, colours()[place % colours().length], near.c1]);
       });
       rows.sort((a, b) => b[1] - a[1]);
-      const told = rows.slice(0, 12).map(([name, y, colour, own]) => [name, `${short(y)} at ${short(own)}`, colour]);
-      if (rows.length > 12) told.push([`and ${rows.length - 12} more`, "", null]);
-      show(event, told, `${table(this.about.table).names[1]} ${short(x)}`);
+      const shown = rows.slice(0, 12).map(([name, y, colour, own]) => [name, `${short(y)} at ${short(own)}`, colour]);
+      if (rows.length > 12) shown.push([`and ${rows.length - 12} more`, "", null]);
+      show(event, shown, `${this.titles[0]} ${short(x)}`);
       this.rule ??= make("div", { class: "rule" });
       if (!this.rule.isConnected) this.place.append(this.rule);
       this.rule.hidden = false;
@@ -466,33 +490,35 @@
       if (this.rule) this.rule.hidden = true;
     }
 
+    activate() {
+      this.active = true;
+      this.draw();
+    }
+
     listen() {
-      const svg = this.place.querySelector("svg");
+      const place = this.place;
       let from = null;
-      svg.addEventListener("pointermove", (event) => {
+      place.addEventListener("pointermove", (event) => {
         if (!from) return this.read(event);
         const at = this.spot(event);
         this.move(from.x - at.x, from.y - at.y);
         from = at;
       });
-      svg.addEventListener("pointerleave", () => this.unread());
-      svg.addEventListener("pointerdown", (event) => {
+      place.addEventListener("pointerleave", () => this.unread());
+      place.addEventListener("pointerdown", (event) => {
         if (event.pointerType === "touch" || !this.zoomed) return;
         from = this.spot(event);
-        svg.setPointerCapture(event.pointerId);
+        place.setPointerCapture(event.pointerId);
         this.unread();
       });
-      svg.addEventListener("pointerup", () => { from = null; });
-      svg.addEventListener("dblclick", () => this.look(null));
-      svg.addEventListener("wheel", (event) => {
+      place.addEventListener("pointerup", () => { from = null; });
+      place.addEventListener("dblclick", () => this.look(null));
+      place.addEventListener("wheel", (event) => {
         if (!event.ctrlKey && !event.shiftKey) return;
         event.preventDefault();
-        const turned = event.deltaY || event.deltaX;
-        this.zoom(turned < 0 ? 0.8 : 1.25, this.spot(event));
+        this.zoom((event.deltaY || event.deltaX) < 0 ? 0.8 : 1.25, this.spot(event));
       }, { passive: false });
     }
-
-    /* -- buttons -- */
 
     addTools() {
       const button = (text, label, act, pressed) => {
@@ -501,7 +527,7 @@
         return made;
       };
       const group = (name, ...parts) => make("div", { class: "group", role: "group", "aria-label": name }, ...parts);
-      if (this.isCurves) {
+      if (this.about.lines) {
         this.reset = button("Reset", "Show the whole figure again", () => this.look(null));
         this.reset.disabled = true;
         const zoom = group("Zoom", button("+", "Zoom in", () => this.zoom(0.6)), button("−", "Zoom out", () => this.zoom(1 / 0.6)), this.reset);
@@ -515,9 +541,10 @@
         this.place.setAttribute("aria-description", "Arrow keys move, plus and minus zoom, 0 resets.");
         this.place.addEventListener("keydown", (event) => this.key(event));
         if (this.names.length > 1) this.place.before(this.switches());
+        this.draw();
       }
       this.tools.append(group(
-        "Keep",
+        "Download",
         button("SVG", "Save this figure as SVG", () => this.save("svg")),
         button("PNG", "Save this figure as PNG", () => this.save("png")),
         button("CSV", "Save the numbers of this figure as CSV", () => save(csv(table(this.about.table)), "text/csv", stem(this.about.name) + ".csv")),
@@ -537,19 +564,19 @@
     }
 
     switches() {
-      const colours = theme(dark.matches).range.category;
       const boxes = this.names.map((name, place) => {
         const box = make("input", { type: "checkbox", checked: true, onchange: () => {
           if (box.checked) this.hidden.delete(name);
           else this.hidden.add(name);
-          this.refresh();
+          this.draw();
         } });
-        return make("label", {}, box, strokeSwatch(colours[place % colours.length], this.dashes[place]), name);
+        const dash = data.lines.dashes[Math.floor(place / COLOURS.light.length) % data.lines.dashes.length];
+        return make("label", {}, box, strokeSwatch(colours()[place % colours().length], dash), name);
       });
       const every = (checked) => {
         this.hidden = new Set(checked ? [] : this.names.slice(1));
         boxes.forEach((label, place) => { label.firstChild.checked = checked || place === 0; });
-        this.refresh();
+        this.draw();
       };
       const both = this.names.length > 3
         ? [make("button", { type: "button", onclick: () => every(true) }, "All"), make("button", { type: "button", onclick: () => every(false) }, "Only the first")]
@@ -557,37 +584,61 @@
       return make("div", { class: "lines", role: "group", "aria-label": `Lines of ${this.about.title}`, tabindex: boxes.length > 12 ? "0" : null }, ...both, ...boxes);
     }
 
-    async save(form) {
-      const holder = make("div", { class: "unseen" });
-      document.body.append(holder);
-      const config = { ...data.light, background: "white" };
-      const options = { ast: true, actions: false, renderer: form === "svg" ? "svg" : "none", tooltip: false, defaultStyle: false, logLevel: 1, mode: "vega-lite", config };
-      const made = await window.vegaEmbed(holder, this.spec(true), options);
-      if (form === "svg") save(new XMLSerializer().serializeToString(holder.querySelector("svg")), "image/svg+xml", stem(this.about.name) + ".svg");
-      else {
-        const canvas = await made.view.toCanvas(2);
-        await new Promise((done) => canvas.toBlob((blob) => { save(blob, "image/png", stem(this.about.name) + ".png"); done(); }));
+    /* The figure as a file: the static drawing on white paper; curves as they are seen, with their names. */
+    file() {
+      if (!this.about.lines) {
+        const svg = this.place.querySelector("svg.plot").cloneNode(true);
+        svg.setAttribute("xmlns", NS);
+        svg.removeAttribute("display");
+        svg.prepend(element("rect", { width: "100%", height: "100%", fill: "#ffffff" }));
+        return svg;
       }
-      made.view.finalize();
-      holder.remove();
+      const shown = this.names.filter((name) => !this.hidden.has(name));
+      const svg = this.drawn(760, 360, "file");
+      shown.forEach((name, at) => {
+        const place = this.names.indexOf(name);
+        const dash = data.lines.dashes[Math.floor(place / COLOURS.light.length) % data.lines.dashes.length];
+        svg.append(element("line", { x1: 56, x2: 76, y1: 372 + 18 * at, y2: 372 + 18 * at, stroke: COLOURS.light[place % COLOURS.light.length], "stroke-width": 3, "stroke-dasharray": dash || null }));
+        svg.append(element("text", { x: 82, y: 376 + 18 * at, fill: "#1d2429" }, name));
+      });
+      const height = 370 + 18 * shown.length;
+      svg.setAttribute("height", height);
+      svg.setAttribute("viewBox", `0 0 760 ${height}`);
+      svg.firstChild.setAttribute("height", height);
+      return svg;
+    }
+
+    async save(form) {
+      const svg = this.file();
+      const text = new XMLSerializer().serializeToString(svg);
+      if (form === "svg") return save(text, "image/svg+xml", stem(this.about.name) + ".svg");
+      const picture = new Image();
+      const address = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+      await new Promise((done, failed) => { picture.onload = done; picture.onerror = failed; picture.src = address; });
+      const [width, height] = [svg.viewBox.baseVal.width, svg.viewBox.baseVal.height];
+      const canvas = make("canvas", { width: 2 * width, height: 2 * height });
+      const context = canvas.getContext("2d");
+      context.drawImage(picture, 0, 0, 2 * width, 2 * height);
+      URL.revokeObjectURL(address);
+      await new Promise((done) => canvas.toBlob((blob) => { save(blob, "image/png", stem(this.about.name) + ".png"); done(); }));
     }
   }
 
   const short = (value) => (value === 0 ? "0" : Math.abs(value) >= 0.001 && Math.abs(value) < 1e6 ? String(Number(value.toPrecision(4))) : value.toExponential(2));
 
+  /* What the pointer is on, in forest plots and matrices: each mark has a title. */
+  document.addEventListener("pointerover", (event) => {
+    const mark = event.target.closest?.(".drawing svg.plot *");
+    const title = mark?.querySelector?.(":scope > title")?.textContent;
+    if (!title || mark.closest("[data-lines]")) return mark?.closest("[data-lines]") ? undefined : hide();
+    show(event, [[title, ""]]);
+  });
+
   /* ---- when to draw ---- */
 
-  const figures = new Map();
-  const draw = (element) => {
-    if (!figures.has(element)) {
-      const made = new Drawn(element);
-      figures.set(element, made);
-      made.ready = made.draw().catch((error) => {
-        made.place.textContent = "This figure could not be drawn; its table says the same.";
-        console.error(`${made.about.title}: ${error}`);
-      });
-    }
-    return figures.get(element).ready;
+  const charts = new Map();
+  const draw = (figure) => {
+    if (!charts.has(figure)) charts.set(figure, new Chart(figure));
   };
 
   const near = new IntersectionObserver((entries) => {
@@ -598,12 +649,11 @@
       else draw(entry.target);
     }
   }, { rootMargin: "600px 0px" });
-  document.querySelectorAll("figure[data-figure], .packed").forEach((element) => near.observe(element));
+  document.querySelectorAll("figure[data-figure], .packed").forEach((part) => near.observe(part));
 
-  const again = () => figures.forEach((made) => {
-    const colours = theme(dark.matches).range.category;
-    made.element.querySelectorAll(".lines line").forEach((line, place) => line.setAttribute("stroke", colours[place % colours.length]));
-    made.draw();
+  const again = () => charts.forEach((chart) => {
+    chart.element.querySelectorAll(".lines line").forEach((line, place) => line.setAttribute("stroke", colours()[place % colours().length]));
+    if (chart.about.lines) chart.draw();
   });
   dark.addEventListener("change", again);
 
@@ -617,7 +667,12 @@
   });
   const unfold = (part) => { for (let around = part; around; around = around.parentElement) if (around.matches("details")) around.open = true; };
   const unfoldAll = () => document.querySelectorAll("details.rest").forEach((part) => { part.open = true; });
-  const wanted = () => unfold(document.getElementById(decodeURIComponent(window.location.hash.slice(1))));
+  const wanted = () => {
+    const part = document.getElementById(decodeURIComponent(window.location.hash.slice(1)));
+    if (!part) return;
+    unfold(part);
+    part.querySelector(":scope > details")?.setAttribute("open", "");
+  };
   window.addEventListener("hashchange", wanted);
   wanted();
   window.addEventListener("beforeprint", () => {
@@ -645,7 +700,7 @@
   window.evenhand = { drawAll: async () => {
     unfoldAll();
     document.querySelectorAll(".packed").forEach(drawLong);
-    for (const element of document.querySelectorAll("figure[data-figure]")) await draw(element);
-    return figures.size;
+    document.querySelectorAll("figure[data-figure]").forEach(draw);
+    return charts.size;
   } };
 })();

@@ -14,10 +14,9 @@ import sys
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from evenhand.core.engine import Failed, Workplace
+from evenhand.core.blas import OneThread
+from evenhand.core.engine import Failed, Workplace, attempt, cause_of, prepare
 from evenhand.core.errors import EvenhandError, PartError
-from evenhand.engines.blas import OneThread
-from evenhand.engines.order import attempt, cause_of, prepare
 
 _THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 

@@ -1,7 +1,7 @@
-"""Engines inside this process: one part after the other, or on threads.
+"""Threads of this process.
 
-Neither can interrupt a part. When a time limit is asked for, parts go to spawned workers that
-can be stopped, as many as the engine has; what can't be sent to a worker runs here, without limit.
+A thread can't be interrupted. When a time limit is asked for, parts go to spawned workers that can be stopped, as many
+as there are threads; what can't be sent to a worker runs here, without limit.
 """
 
 from __future__ import annotations
@@ -12,47 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.core.engine import Done, Failed, In, Out, Workplace
+from evenhand.core.blas import OneThread
+from evenhand.core.engine import Done, Failed, In, Out, Workplace, attempt, prepare
 from evenhand.core.errors import EvenhandError
 from evenhand.core.records import Array
-from evenhand.engines.blas import OneThread
-from evenhand.engines.order import AHEAD, attempt, in_order, prepare
-from evenhand.engines.processes import Processes, can_be_sent
-
-
-@dataclass(frozen=True)
-class SerialEngine:
-    """One part after the other, with one thread of linear algebra."""
-
-    @property
-    def name(self) -> str:
-        return "serial"
-
-    def map(
-        self,
-        fn: Callable[[In, Workplace], Out],
-        parts: Iterable[In],
-        *,
-        setup: Callable[[], Any] | None = None,
-        shared: Sequence[Array] = (),
-        time_limit: float | None = None,
-    ) -> Iterator[Done[Out] | Failed]:
-        """The outcome of every part, in order."""
-        if time_limit is not None and can_be_sent(fn, setup):
-            yield from Processes(1).map(fn, parts, setup=setup, shared=shared, time_limit=time_limit)
-            return
-        blas = OneThread()
-        with blas.held():
-            place = Workplace(prepare(setup), tuple(shared))
-        for number, part in enumerate(parts):
-            with blas.held():
-                outcome = attempt(fn, number, part, place)
-            yield outcome
+from evenhand.engines.order import AHEAD, in_order
+from evenhand.engines.processes import Processes
 
 
 @dataclass(frozen=True)
 class Threads:
-    """So many threads; good for work that waits, or that leaves Python's lock alone."""
+    """A number of threads; good for work that waits, or that leaves Python's lock alone."""
 
     workers: int
 
@@ -60,6 +30,10 @@ class Threads:
     def name(self) -> str:
         return f"threads:{self.workers}"
 
+    def size(self) -> int:
+        """How many parts run at once."""
+        return self.workers
+
     def map(
         self,
         fn: Callable[[In, Workplace], Out],
@@ -70,8 +44,9 @@ class Threads:
         time_limit: float | None = None,
     ) -> Iterator[Done[Out] | Failed]:
         """The outcome of every part, in order."""
-        if time_limit is not None and can_be_sent(fn, setup):
-            yield from Processes(self.workers).map(fn, parts, setup=setup, shared=shared, time_limit=time_limit)
+        spawned = Processes(self.workers)
+        if time_limit is not None and spawned.accepts(fn, setup):
+            yield from spawned.map(fn, parts, setup=setup, shared=shared, time_limit=time_limit)
             return
         tasks: queue.SimpleQueue[tuple[int, Any] | None] = queue.SimpleQueue()
         outcomes: queue.SimpleQueue[Done[Out] | Failed | EvenhandError] = queue.SimpleQueue()

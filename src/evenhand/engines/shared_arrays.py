@@ -1,4 +1,4 @@
-"""Arrays that are placed once and seen by every worker.
+"""Arrays that are stored once and seen by every worker.
 
 On Linux the bytes lie in anonymous memory, elsewhere in a nameless temporary file; a worker maps them
 and copies nothing. Where a handle can't be passed on, the array itself is sent.
@@ -17,7 +17,7 @@ import numpy as np
 from evenhand.core.records import Array
 
 
-class Placed:
+class SharedArray:
     """An array outside of this process's own memory."""
 
     def __init__(self, array: Array) -> None:

@@ -1,0 +1,255 @@
+"""The rows of tests 1 to 5: a comparison of two templates, or a probe searched in a gallery.
+
+Every gallery is searched with all probes. A probe is mated when its person is in the gallery's list, even if that
+template failed to enrol.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.ijb.codec import Candidates, Matrices, Pooled, SearchContent, probe_membership
+from evenhand.benchmarks.ijb.data import Gallery, PairTruth, Probes, SearchTruth
+from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
+from evenhand.benchmarks.ijb.submission import Embedded, Submitted
+from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
+from evenhand.core.errors import PredictionError
+from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
+from evenhand.core.task import Dataset, Predictions, Tools
+from evenhand.metrics.search_readings import LEFT_OUT, NO_GALLERY
+from evenhand.search.compare import pair_scores
+from evenhand.search.enrol import Templates, enrol
+from evenhand.search.lookup import looked_up
+from evenhand.search.one_to_many import Searched, search, search_scores
+
+LEGACY_RATES = (0.01, 0.1)  # of the older scripts
+_ROWS_AT_ONCE = 1 << 24
+
+
+def record_pairs(
+    dataset: Dataset[PairTruth], predictions: Predictions[Any], options: PoolingOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per comparison: its score (−∞ with a failure to enrol) and whether both are the same person."""
+    truth = dataset.truth
+    assert isinstance(predictions, Submitted)
+    content = predictions.content
+    if isinstance(content, Pooled):
+        templates = content.templates
+        if templates.failures or templates.skipped:
+            tools.warn(
+                f"{templates.failures} of {len(templates.enrolled)} templates failed to enrol; "
+                f"{templates.skipped} faces without embedding were skipped in others."
+            )
+        scores: NDArray[Any] = pair_scores(templates, truth.first, truth.second, engine=tools.engine)
+    else:
+        scores = content
+    first, second = subjects_of(truth)
+    for start in range(0, len(truth), _ROWS_AT_ONCE):
+        part = slice(start, min(start + _ROWS_AT_ONCE, len(truth)))
+        score = scores[part]
+        yield Records(
+            {
+                "item": np.arange(part.start, part.stop, dtype=np.int32),
+                "unit": first[part],
+                "unit_b": second[part],
+                "score": score,
+                "same": truth.same[part],
+                "failed": score == -np.inf,
+                "split": truth.split[part].astype(np.int8, copy=False),
+            },
+            {name: attribute.take(part) for name, attribute in truth.attributes.items()},
+        )
+
+
+def subjects_of(truth: PairTruth) -> tuple[Array, Array]:
+    """The subjects on both sides of every comparison, as codes; a comparison of its own without subjects."""
+    if truth.templates is None:
+        each = np.arange(len(truth), dtype=np.int32)
+        return each, each
+    codes = truth.templates.subject_codes
+    return looked_up(codes, truth.first), looked_up(codes, truth.second)
+
+
+def record_searches(
+    dataset: Dataset[SearchTruth], predictions: Predictions[Any], options: SearchOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per probe and gallery: the mate's score, who stands above it, and the best of the others."""
+    truth = dataset.truth
+    assert isinstance(predictions, Submitted)
+    content = predictions.content
+    known: dict[int, Templates] = {}
+    subjects = np.unique(np.concatenate([gallery.probes.subject for gallery in truth.galleries]))
+    for number, gallery in enumerate(truth.galleries):
+        found = _search(gallery, content, options, tools, known)
+        listed = isinstance(content, Candidates)
+        yield _rows(dataset, gallery, number, found, subjects, options, tools, listed=listed)
+    if options.legacy:
+        yield _merged(dataset, content, options, tools, known, subjects)
+
+
+def _search(
+    gallery: Gallery, content: SearchContent, options: SearchOptions, tools: Tools, known: dict[int, Templates]
+) -> Searched:
+    probes = gallery.probes
+    if isinstance(content, Matrices):
+        return search_scores(content.scores[gallery.name], probes.subject, gallery.subject)
+    if isinstance(content, Candidates):
+        return search_candidates(gallery, *content.lists[gallery.name])
+    assert gallery.templates is not None
+    enrolled_probes = _enrol_probes(probes, content, options, tools, known)
+    enrolled_gallery = content.enrol(gallery.templates, options)
+    return search(enrolled_probes, probes.subject, enrolled_gallery, gallery.subject, engine=tools.engine)
+
+
+def search_candidates(
+    gallery: Gallery, probe: NDArray[np.int64], template: NDArray[np.int64], score: NDArray[np.float64]
+) -> Searched:
+    """What candidate lists tell of every probe; a mate that is not listed has no score and no rank."""
+    probes = gallery.probes
+    count = len(probes)
+    own = gallery.subject[template] == probes.subject[probe]
+    mate, top = np.full(count, -np.inf), np.full(count, -np.inf)
+    np.maximum.at(mate, probe[own], score[own])
+    np.maximum.at(top, probe[~own], score[~own])
+    above = np.bincount(probe[~own & (score > mate[probe])], minlength=count)
+    tied = np.bincount(probe[~own & (score == mate[probe])], minlength=count)
+    listed = mate > -np.inf
+    mated = np.isin(probes.subject, gallery.subject)
+    nobody = np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int64)
+    return Searched(mated, mate, above * listed, tied * listed, top, *nobody)
+
+
+def _enrol_probes(
+    probes: Probes, content: Embedded, options: SearchOptions, tools: Tools, known: dict[int, Templates]
+) -> Templates:
+    if id(probes) not in known:
+        assert probes.templates is not None
+        own = content.video_vectors
+        if own is not None and (probes.templates.faces.video != "").any():
+            # Frames that a tracker found have no detector score of the protocol's faces: all weigh the same.
+            vectors, flipped = own, content.video_flipped
+            scores: NDArray[np.float64] | None = np.ones(len(own))
+        else:
+            vectors, flipped, scores = content.vectors, content.flipped, content.scores
+        made = enrol(
+            vectors,
+            probe_membership(probes.templates, content),
+            options.pooling,
+            flipped=flipped,
+            detector_scores=scores,
+        )
+        if made.failures or made.skipped:
+            tools.warn(
+                f"{made.failures} of {len(probes)} probes failed to enrol; "
+                f"{made.skipped} faces without embedding were skipped in others."
+            )
+        known[id(probes)] = made
+    return known[id(probes)]
+
+
+def _rows(
+    dataset: Dataset[SearchTruth],
+    gallery: Gallery,
+    number: int,
+    found: Searched,
+    subjects: NDArray[np.int64],
+    options: SearchOptions,
+    tools: Tools,
+    *,
+    listed: bool,
+) -> Records:
+    probes = gallery.probes
+    count = len(probes)
+    levels = dataset.levels["gallery"]
+    attributes = {"gallery": Attribute.coded(np.full(count, number), levels)}
+    attributes |= {name: probes.attributes[name] for name in dataset.levels if name != "gallery"}
+    failed = _failed(found, listed=listed)
+    left_out = failed if options.fte == "exclude" else np.zeros(count, dtype=np.bool_)
+    if left_out.any():
+        tools.warn(
+            f"{int(left_out.sum())} of {count} searches in gallery {gallery.name} failed to enrol and are left out "
+            "of all rates (fte=exclude); they are counted as missing."
+        )
+    return Records(
+        {
+            "item": probes.ids,
+            "unit": np.searchsorted(subjects, probes.subject).astype(np.int32),
+            "gallery": np.where(left_out, LEFT_OUT, number).astype(np.int32),
+            "mated": found.mated,
+            "mate": found.mate,
+            "above": found.above,
+            "tied": found.tied,
+            "top": found.top,
+            "failed": failed,
+            "merged": np.zeros(count, dtype=np.bool_),
+            "uncounted": left_out,
+        },
+        attributes,
+    )
+
+
+def _failed(found: Searched, *, listed: bool = False) -> NDArray[np.bool_]:
+    """Searches that could not be made: a mate without a score, or nobody to compare with.
+
+    A mate that is merely not on a candidate list was compared; there only an empty list is a failure.
+    """
+    nobody = found.top == -np.inf
+    mateless = found.mate == -np.inf
+    return np.asarray(mateless & nobody if listed else np.where(found.mated, mateless, nobody))
+
+
+def _merged(
+    dataset: Dataset[SearchTruth],
+    content: SearchContent,
+    options: SearchOptions,
+    tools: Tools,
+    known: dict[int, Templates],
+    subjects: NDArray[np.int64],
+) -> Records:
+    """All galleries as one closed gallery, as older scripts have it: probes, then the largest non-mate scores.
+
+    The rows of non-mate scores carry the score in `top`, and say so by `above` = −1.
+    """
+    truth = dataset.truth
+    probes = truth.galleries[0].probes
+    if any(gallery.probes is not probes for gallery in truth.galleries) or not isinstance(content, Embedded | Matrices):
+        raise PredictionError("The merged gallery needs one set of probes, and embeddings or score matrices.")
+    wanted = max(math.ceil(rate * len(probes)) for rate in LEGACY_RATES)
+    people = np.concatenate([gallery.subject for gallery in truth.galleries])
+    if isinstance(content, Matrices):
+        joined = np.concatenate([content.scores[gallery.name] for gallery in truth.galleries], axis=1)
+        found = search_scores(joined, probes.subject, people, largest=wanted)
+    else:
+        sets = [gallery.templates for gallery in truth.galleries if gallery.templates is not None]
+        together = TemplateSet.of(join_faces([one.faces for one in sets]), content.where)
+        gallery = content.enrol(together, options)
+        searched = _enrol_probes(probes, content, options, tools, known)
+        found = search(searched, probes.subject, gallery, together.subject, engine=tools.engine, largest=wanted)
+    owner = found.owner_of_largest
+    count, extra = len(probes), len(owner)
+    unit = np.searchsorted(subjects, probes.subject).astype(np.int32)
+    nothing = np.full(extra, -np.inf)
+    attributes = {"gallery": Attribute.coded(np.full(count + extra, NOT_APPLICABLE), dataset.levels["gallery"])}
+    everyone = np.concatenate([np.arange(count), owner])
+    attributes |= {name: probes.attributes[name].take(everyone) for name in dataset.levels if name != "gallery"}
+    return Records(
+        {
+            "item": probes.ids[everyone],
+            "unit": unit[everyone],
+            "gallery": np.full(count + extra, NO_GALLERY, dtype=np.int32),
+            "mated": np.concatenate([found.mated, np.zeros(extra, np.bool_)]),
+            "mate": np.concatenate([found.mate, nothing]).astype(found.mate.dtype),
+            "above": np.concatenate([found.above, np.full(extra, -1)]),
+            "tied": np.concatenate([found.tied, np.zeros(extra, np.int64)]),
+            "top": np.concatenate([found.top, found.largest_others]).astype(found.top.dtype),
+            "failed": np.concatenate([_failed(found), np.zeros(extra, np.bool_)]),
+            "merged": np.ones(count + extra, dtype=np.bool_),
+            "uncounted": np.ones(count + extra, dtype=np.bool_),
+        },
+        attributes,
+    )

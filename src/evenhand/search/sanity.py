@@ -1,0 +1,152 @@
+"""Do embeddings look like embeddings of these faces? Looked at before hours are spent on them.
+
+A sample of the rows is enough to notice rows in another order than the faces, constant or repeated rows, rows without
+length, a mirrored pass stored in the second half of the columns, and lengths that were normalised away.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.records import Array
+
+_ROWS = 8192  # looked at, spread evenly over the array
+_PEOPLE, _ROWS_OF_PERSON = 512, 4  # compared with each other
+_FEWEST_PAIRS = 12  # of one person: fewer say nothing about the order of rows
+_UNORDERED = 0.6  # chance that two rows of one person are more alike than two of different people; 0.5 by chance alone
+_MOSTLY_REPEATED = 0.5
+_UNIT = 1e-3  # a length so near to one is one
+
+
+class HalvesLikeness(NamedTuple):
+    """How alike the two halves of a row are (cosine), and those of different rows."""
+
+    own: float
+    other: float
+
+    @property
+    def are_two_passes(self) -> bool:
+        """Whether the second half shows what the first one does: the mirrored pass beside the first."""
+        return self.own > 0.5 and self.own > self.other + 0.3
+
+
+def embedding_warnings(
+    vectors: Array, person: Array | None = None, *, flipped: Array | None = None, keeps_lengths: bool = False
+) -> tuple[str, ...]:
+    """What looks wrong about embeddings (rows, dimensions), in words; nothing when all is well.
+
+    `person` (rows,) says whose face each row is, −1 where that is not known. `keeps_lengths`: lengths are used as
+    weights, which says nothing when all are one.
+
+    >>> embedding_warnings(np.ones((20, 8)))
+    ('All 20 sampled rows are the same vector: the embeddings are constant.',)
+    """
+    if not len(vectors):
+        return ()
+    rows = _sampled(np.arange(len(vectors)), _ROWS)
+    sample = _double(vectors, rows)
+    warnings = []
+    for name, some in (("", sample), (" of the mirrored pass", None if flipped is None else _double(flipped, rows))):
+        if some is None:
+            continue
+        warnings += _of_values(some, name)
+    if keeps_lengths and not warnings:
+        lengths = np.sqrt((sample * sample).sum(axis=1))
+        if len(rows) > 1 and np.abs(lengths - 1).max() < _UNIT:
+            warnings.append(
+                "The embeddings were normalised already (every length is 1): norm=keep and norm=unit give the same "
+                "numbers, and published ones with norm=keep can't be reproduced from them."
+            )
+    if person is not None and not any("constant" in warning for warning in warnings):
+        warnings += _of_order(vectors, np.asarray(person))
+    return tuple(warnings)
+
+
+def halves_likeness(vectors: Array) -> HalvesLikeness | None:
+    """How alike the halves of rows are; None where there is no second half."""
+    if vectors.shape[1] % 2 or vectors.shape[1] < 4 or len(vectors) < 2:
+        return None
+    sample = _double(vectors, _sampled(np.arange(len(vectors)), 1024))
+    first, second = (_unit(half) for half in np.split(sample, 2, axis=1))
+    cosine = first @ second.T
+    own = float(np.diagonal(cosine).mean())
+    return HalvesLikeness(own, float((cosine.sum() - np.trace(cosine)) / (cosine.size - len(cosine))))
+
+
+def order_likeness(vectors: Array, person: Array) -> float | None:
+    """The chance that two rows of one person are more alike than two rows of different people; None: too few to say."""
+    known = np.flatnonzero(person >= 0)
+    order = known[np.argsort(person[known], kind="stable")]
+    people, starts, counts = np.unique(person[order], return_index=True, return_counts=True)
+    several = _sampled(np.flatnonzero(counts > 1), _PEOPLE)
+    if len(people) < 2 or not len(several):
+        return None
+    picked = [
+        order[starts[one] + np.unique(np.linspace(0, counts[one] - 1, _ROWS_OF_PERSON).round().astype(np.int64))]
+        for one in several
+    ]
+    rows = np.concatenate(picked)
+    vectors = _unit(_double(vectors, rows))
+    cosine = vectors @ vectors.T
+    upper = np.triu_indices(len(rows), 1)
+    same = (person[rows][:, None] == person[rows][None, :])[upper]
+    if int(same.sum()) < _FEWEST_PAIRS or same.all():
+        return None
+    scores = cosine[upper]
+    others = np.sort(scores[~same])
+    below = np.searchsorted(others, scores[same], side="left") + np.searchsorted(others, scores[same], side="right")
+    return float(below.mean() / (2 * len(others)))
+
+
+def _of_values(sample: NDArray[np.float64], name: str) -> list[str]:
+    warnings = []
+    broken = int((~np.isfinite(sample).all(axis=1)).sum())
+    if broken:
+        warnings.append(
+            f"{broken:,} of {len(sample):,} rows{name} that were looked at have a value that is not finite."
+        )
+    empty = int((sample == 0).all(axis=1).sum())
+    if empty:
+        warnings.append(
+            f"{empty:,} of {len(sample):,} sampled rows{name} are zero vectors: such faces weigh nothing, "
+            "and a template of them alone fails to enrol."
+        )
+    if len(sample) > 1:
+        distinct = len(
+            np.unique(np.ascontiguousarray(sample).view(np.dtype((np.void, sample.itemsize * sample.shape[1]))))
+        )
+        if distinct == 1:
+            warnings.append(f"All {len(sample):,} sampled rows{name} are the same vector: the embeddings are constant.")
+        elif distinct < _MOSTLY_REPEATED * len(sample):
+            warnings.append(
+                f"Only {distinct:,} of {len(sample):,} sampled rows{name} are different vectors: were rows "
+                "written several times?"
+            )
+    return warnings
+
+
+def _of_order(vectors: Array, person: Array) -> list[str]:
+    alike = order_likeness(vectors, person)
+    if alike is None or alike >= _UNORDERED:
+        return []
+    return [
+        "The rows seem to be in another order than the faces: two rows of one person are more alike than two rows of "
+        f"different people in only {alike:.0%} of cases (50 % is chance). Check the order of rows, or add faces.csv."
+    ]
+
+
+def _sampled(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
+
+
+def _double(vectors: Array, rows: Array) -> NDArray[np.float64]:
+    return np.asarray(vectors[rows], dtype=np.float64)
+
+
+def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    vectors = np.where(np.isfinite(vectors), vectors, 0.0)
+    lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0))

@@ -1,0 +1,212 @@
+"""Nothing is assumed about the order of rows, and embeddings are looked at before they are used."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.benchmarks.ijb import benchmark
+from evenhand.benchmarks.ijb.convert import to_lists
+from evenhand.benchmarks.ijb.options import DetectionOptions, SearchOptions, VerificationOptions
+from evenhand.cli.main import main
+from evenhand.core.errors import DataError, OptionError, PredictionError
+from evenhand.core.options import parse
+from evenhand.run import evaluate
+
+MINI = Path(__file__).parents[2] / "golden" / "cases" / "ijb" / "mini_ijbb"
+TESTS = ("ijb/test1", "ijb/test4")
+
+
+def numbers(task: str, predictions: Path, data: Path, by: tuple[str, ...] = (), **options: Any) -> Any:
+    results = evaluate(benchmark.find(task), predictions, data, options=options, by=by, draws=0, permutations=0).results
+    return {
+        (one.metric, one.output, str(one.group)): one.value for one in results.estimates if isinstance(one.value, float)
+    }
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Official files, list files, and embeddings in the order of the list files, each in a folder of its own."""
+    folder = tmp_path_factory.mktemp("release")
+    shutil.copytree(MINI / "protocol", folder / "protocol")
+    shutil.copytree(MINI / "meta", folder / "meta")
+    rows = np.loadtxt(MINI / "meta" / "row_to_face_index.csv", delimiter=",", skiprows=1, usecols=1, dtype=np.int64)
+    for name in ("embeddings", "embeddings_flip"):
+        np.save(folder / f"{name}.npy", np.load(MINI / f"{name}.npy")[rows])
+    (folder / "meta" / "row_to_face_index.csv").unlink()
+    return folder
+
+
+def permuted(release: Path, order: Callable[[np.ndarray], np.ndarray], folder: Path) -> Path:
+    """The same release with the lines of the list files, and with them the embeddings, in another order."""
+    shutil.copytree(release, folder)
+    lines = {path: path.read_text().splitlines() for path in (folder / "meta").glob("*_face_*.txt")}
+    lines |= {path: path.read_text().splitlines() for path in (folder / "meta").glob("*_5pts_*.txt")}
+    (faces,) = (path for path in lines if "tid_mid" in path.name)
+    template = np.array([int(line.split()[1]) for line in lines[faces]])
+    place = order(template)
+    for path, text in lines.items():
+        path.write_text("".join(f"{text[row]}\n" for row in place))
+    for name in ("embeddings", "embeddings_flip"):
+        np.save(folder / f"{name}.npy", np.load(folder / f"{name}.npy")[place])
+    return folder
+
+
+def by_template(template: np.ndarray) -> np.ndarray:
+    return np.argsort(template, kind="stable")
+
+
+def at_random(template: np.ndarray) -> np.ndarray:
+    return np.random.default_rng(3).permutation(len(template))
+
+
+@pytest.mark.parametrize("order", [by_template, at_random])
+@pytest.mark.parametrize("task", TESTS)
+def test_sorted_and_permuted_lists_give_the_same_numbers(
+    release: Path, tmp_path: Path, task: str, order: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    expected = numbers(task, MINI, MINI)
+    assert len(expected) > 10
+    moved = permuted(release, order, tmp_path / "moved")
+    assert numbers(task, moved, moved) == pytest.approx(expected, abs=1e-6)
+
+
+def test_both_layouts_and_both_together_give_the_same_numbers_and_groups(release: Path, tmp_path: Path) -> None:
+    moved = permuted(release, at_random, tmp_path / "moved")
+    expected = numbers("ijb/test1", MINI, MINI, by=("gender",))
+    assert any("both male" in group for _, _, group in expected)
+    assert numbers("ijb/test1", moved, moved, by=("gender",), layout="lists") == pytest.approx(expected, abs=1e-6)
+    (matches,) = (moved / "protocol").glob("*_11_S1_S2_matches.csv")
+    matches.unlink()  # galleries and probes stay: they say who is who
+    assert numbers("ijb/test1", moved, moved, by=("gender",)) == pytest.approx(expected, abs=1e-6)
+    shutil.rmtree(moved / "protocol")
+    alone = numbers("ijb/test1", moved, moved)
+    assert alone == pytest.approx({key: value for key, value in expected.items() if key in alone}, abs=1e-6)
+
+
+def test_landmarks_in_another_order_are_joined_by_name(release: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "lists"
+    shutil.copytree(release, folder)
+    (points,) = (folder / "meta").glob("*_5pts_*.txt")
+    lines = points.read_text().splitlines()
+    points.write_text("\n".join(lines[::-1]) + "\n")
+    expected = numbers("ijb/test1", release, release, layout="lists")
+    assert numbers("ijb/test1", folder, folder, layout="lists") == expected
+    points.write_text("\n".join(lines[1:]) + "\n")
+    with pytest.raises(DataError, match="is not in"):
+        numbers("ijb/test1", folder, folder, layout="lists")
+
+
+@pytest.mark.parametrize("task", TESTS)
+def test_a_face_that_is_listed_twice_counts_the_same_in_comparisons_and_searches(folder: Path, task: str) -> None:
+    """A second copy of a template's face with another embedding: each line has its own row, in both tests."""
+    to_lists(folder, folder / "meta", faces=folder / "faces.csv")
+    rows = np.loadtxt(folder / "meta" / "row_to_face_index.csv", delimiter=",", skiprows=1, usecols=1, dtype=np.int64)
+    (folder / "meta" / "row_to_face_index.csv").unlink()
+    path = folder / "meta" / "tiny_face_tid_mid.txt"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines, lines[0]]) + "\n")
+    (points,) = (folder / "meta").glob("*5pts*")
+    points.write_text("\n".join([*points.read_text().splitlines(), points.read_text().splitlines()[0]]) + "\n")
+    vectors = np.load(folder / "embeddings.npy")[rows]
+    np.save(folder / "listed.npy", np.concatenate([vectors, -3 * vectors[:1]]))  # outweighs the first
+    values = numbers(task, folder / "listed.npy", folder, flip="none", detector="off")
+    name = ("separation", "AUC", "everyone") if task == "ijb/test1" else ("CMC", "rank 1", "everyone")
+    assert next(value for key, value in values.items() if key[:2] == name[:2]) < 1.0
+
+
+def test_shuffled_constant_and_halved_embeddings_are_reported_by_check_and_evaluate(
+    release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vectors = np.load(release / "embeddings.npy")
+    shuffled = tmp_path / "shuffled.npy"
+    np.save(shuffled, np.random.default_rng(0).permutation(vectors))
+    arguments = [str(shuffled), "--data", str(release), "--set", "flip=none"]
+    assert main(["check", "ijb/test1", *arguments]) == 0
+    assert "another order than the faces" in " ".join(capsys.readouterr().out.split())
+    run = evaluate(benchmark.find("ijb/test4"), shuffled, release, options={"flip": "none"}, draws=0)
+    assert any("another order" in warning for warning in run.results.warnings)
+    ordered = evaluate(benchmark.find("ijb/test4"), release, release, draws=0)
+    assert not any("another order" in warning for warning in ordered.results.warnings)
+    np.save(shuffled, np.ones_like(vectors))
+    run = evaluate(benchmark.find("ijb/test1"), shuffled, release, options={"flip": "none"}, draws=0)
+    assert any("constant" in warning for warning in run.results.warnings)
+    np.save(shuffled, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    run = evaluate(benchmark.find("ijb/test1"), shuffled, release, options={"flip": "none"}, draws=0)
+    assert any("normalised already" in warning for warning in run.results.warnings)
+
+
+def test_two_passes_side_by_side_are_taken_apart(release: Path, tmp_path: Path) -> None:
+    both = np.concatenate([np.load(release / f"{name}.npy") for name in ("embeddings", "embeddings_flip")], axis=1)
+    np.save(tmp_path / "wide.npy", both)
+    assert numbers("ijb/test1", tmp_path / "wide.npy", release) == numbers("ijb/test1", release, release)
+    kept = numbers("ijb/test1", tmp_path / "wide.npy", release, flip="none")
+    concat = numbers("ijb/test1", release, release, flip="concat")
+    assert kept == pytest.approx(concat, abs=1e-6)
+    run = evaluate(benchmark.find("ijb/test1"), tmp_path / "wide.npy", release, options={"flip": "none"}, draws=0)
+    assert any("halves=split" in warning for warning in run.results.warnings)
+
+
+def test_arrays_of_the_public_scripts_are_read_as_they_are(release: Path, tmp_path: Path) -> None:
+    """`ijbb.npy` holds scores alone; an archive of IJB_evals holds embs and embs_f, or rows of scores."""
+    from evenhand.search.compare import pair_scores
+
+    expected = numbers("ijb/test1", release, release)
+    archive = tmp_path / "model_IJBB.npz"
+    vectors, flipped = (np.load(release / f"{name}.npy") for name in ("embeddings", "embeddings_flip"))
+    np.savez(archive, embs=vectors, embs_f=flipped, scores=np.zeros((1, 3)), names=np.array(["m"]))
+    assert numbers("ijb/test1", archive, release) == expected
+    task = benchmark.find("ijb/test1")
+    dataset = task.load(release, VerificationOptions())
+    pooled = task.codec.read(release, dataset, VerificationOptions()).content.templates
+    scores = pair_scores(pooled, dataset.truth.first, dataset.truth.second)
+    np.save(tmp_path / "ijbb.npy", scores)
+    assert numbers("ijb/test1", tmp_path / "ijbb.npy", release) == expected
+    np.savez(tmp_path / "scores.npz", scores=scores[None], names=np.array(["m"]))
+    assert numbers("ijb/test1", tmp_path / "scores.npz", release) == expected
+
+
+@pytest.mark.parametrize("task", TESTS)
+def test_embeddings_that_match_no_template_are_an_error(folder: Path, task: str) -> None:
+    text = (folder / "faces.csv").read_text().replace("img/", "elsewhere/")
+    (folder / "faces.csv").write_text(text)
+    with pytest.raises(PredictionError, match=r"names none of the .* 'elsewhere/0\.jpg'.* 'img/"):
+        numbers(task, folder, folder, flip="none")
+
+
+def test_equal_copies_of_a_file_count_once_and_messages_name_files(folder: Path) -> None:
+    (folder / "meta").mkdir()
+    shutil.copy(folder / "protocol" / "tiny_1N_probe_mixed.csv", folder / "meta")
+    assert numbers("ijb/test4", folder, folder, flip="none")
+    with pytest.raises(DataError, match=r"no file like ijbb_face_detection\.csv. It has tiny_11_A_B_matches\.csv"):
+        benchmark.find("ijb/test6").load(folder, DetectionOptions())
+    with pytest.raises(DataError, match=rf"Give the folder of one release: .*{folder.name}"):
+        benchmark.find("ijb/test1").load(folder.parent, VerificationOptions())
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        (VerificationOptions, {"far": "-1e-4"}),
+        (VerificationOptions, {"far": "1e-4,0.0001"}),
+        (SearchOptions, {"fpir": "5"}),
+        (SearchOptions, {"ranks": "0"}),
+        (SearchOptions, {"list_length": "0"}),
+        (DetectionOptions, {"iou": "2"}),
+    ],
+)
+def test_options_out_of_range_are_refused(kind: Any, given: dict[str, str]) -> None:
+    with pytest.raises(OptionError, match=next(iter(given))):
+        parse(kind, given)
+
+
+def test_an_option_out_of_range_is_a_usage_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["evaluate", "ijb/test1", str(folder), "--data", str(folder), "--set", "far=-1e-4", "--json"])
+    assert code == 2
+    assert json.loads(capsys.readouterr().out or "{}") is not None
