@@ -18,11 +18,11 @@ from evenhand.benchmarks.fairface.normalise import (
     text,
 )
 from evenhand.benchmarks.fairface.normalise.age_words import AGE_WORDS
-from evenhand.benchmarks.fairface.normalise.memory import LONGEST, MOST, Memory
 from evenhand.benchmarks.fairface.normalise.race_lexicon import (
     COLOURS,
     LEXICON,
 )
+from evenhand.benchmarks.fairface.normalise.text_cache import LONGEST, MOST, TextCache
 
 SIGNS = [*".,;:!?()[]{}/-+~%=<>'\"", "\n", "±", "¬"]
 NUMBERS = [
@@ -178,7 +178,7 @@ def test_an_answer_read_again_is_read_alike(raw):
 
 
 def test_a_memory_keeps_short_texts_and_never_many():
-    lengths = Memory(len)
+    lengths = TextCache(len)
     for number in range(MOST + 10):
         assert lengths[f"{number}"] == len(f"{number}")
     assert len(lengths) == 10

@@ -33,7 +33,6 @@ from evenhand.benchmarks.fairface.normalise.structured import (
     AGE_KEYS,
     GENDER_KEYS,
     RACE_KEYS,
-    Fields,
     as_number,
     find_fields,
     letters_only,
@@ -142,8 +141,7 @@ class _Understanding:
             return self.normaliser.answer(raw)
         found = self._answers.get(raw)
         if found is None:
-            fields = find_fields(raw)
-            found = self.normaliser.prose(raw) if fields is None else self._fields(fields)
+            found = self.normaliser.answer(raw)
             if len(raw) <= _LONGEST_REMEMBERED and len(self._answers) < _MOST_REMEMBERED:
                 self._answers[raw] = found
         return found
@@ -151,12 +149,6 @@ class _Understanding:
     def cells(self, gender: str, race: str, age: str) -> Answer:
         """What three cells of a table say."""
         return Answer(self._value("gender", gender), self._value("race", race), self._value("age", age))
-
-    def _fields(self, fields: Fields) -> Answer:
-        values = (fields.gender, fields.race, fields.age)
-        if not all(isinstance(value, str) for value in values):
-            return self.normaliser.fields(fields)
-        return self.cells(*values)
 
     def _value(self, attribute: str, text: str) -> Any:
         key = (attribute, text)

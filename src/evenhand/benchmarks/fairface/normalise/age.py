@@ -11,9 +11,17 @@ from typing import Final
 from evenhand.benchmarks.fairface.normalise.age_numbers import numbered
 from evenhand.benchmarks.fairface.normalise.age_patterns import Candidate, find_ages
 from evenhand.benchmarks.fairface.normalise.age_words import FIRST_WORDS, VAGUE, find_age_words
-from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, IN_SCOPE, negation
+from evenhand.benchmarks.fairface.normalise.lexicon import table, words
+from evenhand.benchmarks.fairface.normalise.negation import (
+    ASSERTED,
+    CLAUSE_CUES,
+    CLAUSE_ENDS,
+    CONTRASTS,
+    IN_SCOPE,
+    negation,
+)
 from evenhand.benchmarks.fairface.normalise.readings import AgeReading, Mode, Reason, no_age
-from evenhand.benchmarks.fairface.normalise.spoken import Spoken
+from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 from evenhand.benchmarks.fairface.taxonomy import OLDEST, AgeInterval, AgeKind
 
 _JOINTS: Final = frozenset(["or", "/", "to", "-", "through", "maybe", "possibly", "perhaps"])
@@ -21,11 +29,13 @@ _BETWEEN_JOINTS: Final = _JOINTS | frozenset(
     [",", "a", "an", "his", "her", "their", "the", "in", "about", "around", "approximately", "roughly"]
 )
 _LONGEST_JOINT: Final = 5
+# Behind these a negation says that something is not known: "can't tell if she is over 40" is no age at all.
+_NOT_TOLD: Final = words(table("age.toml")["grammar"]["not_told"])
 _LONGEST_PLAIN: Final = len("20 - 29")
 _PLAIN: Final = re.compile(r"([0-9]{1,2})(?: ?- ?([0-9]{1,2}))?")
 
 
-def read_age(text: str, mode: Mode, spoken: Spoken | None = None, *, age_words: bool = True) -> AgeReading:
+def read_age(text: str, mode: Mode, tokenized: TokenizedText | None = None, *, age_words: bool = True) -> AgeReading:
     """The age that a prepared text asserts; a number beats a word.
 
     >>> read_age("between 25 and 35. i'd estimate 30 years old.", Mode.PROSE).interval[:2]
@@ -37,8 +47,8 @@ def read_age(text: str, mode: Mode, spoken: Spoken | None = None, *, age_words: 
     """
     if len(text) <= _LONGEST_PLAIN and (plain_age := _PLAIN.fullmatch(text)):
         return _read_plain(int(plain_age[1]), plain_age[2])
-    spoken = spoken or Spoken(text)
-    tokens = spoken.tokens
+    tokenized = tokenized or TokenizedText(text)
+    tokens = tokenized.tokens
     if not tokens:
         return no_age(Reason.EMPTY)
     negated = False
@@ -46,7 +56,8 @@ def read_age(text: str, mode: Mode, spoken: Spoken | None = None, *, age_words: 
     candidates = find_ages(plain, mode)
     if candidates:
         same = plain.tokens is tokens
-        kept = _asserted(candidates, spoken.marks_without(plain.removed) if same else negation(plain.words))
+        marks = tokenized.marks_without(plain.removed) if same else negation(plain.words)
+        kept = _asserted(candidates, marks, plain.words)
         if kept:
             return _decide(kept, plain.words)
         negated = True
@@ -55,11 +66,11 @@ def read_age(text: str, mode: Mode, spoken: Spoken | None = None, *, age_words: 
         if named:
             if not age_words:
                 return no_age(Reason.VAGUE, "A8 off")
-            kept = _asserted(named, spoken.marks)
+            kept = _asserted(named, tokenized.marks, tokens)
             return _decide(kept, tokens) if kept else no_age(Reason.NEGATED, "A9")
     if negated:
         return no_age(Reason.NEGATED, "A9")
-    return no_age(spoken.why_nothing) if VAGUE.isdisjoint(tokens) else no_age(Reason.VAGUE, "A8")
+    return no_age(tokenized.why_nothing) if VAGUE.isdisjoint(tokens) else no_age(Reason.VAGUE, "A8")
 
 
 def read_age_number(value: float) -> AgeReading:
@@ -94,15 +105,35 @@ def _read_plain(first: int, second: str | None) -> AgeReading:
     return AgeReading(AgeInterval(low, high, AgeKind.RANGE), ("A6",))
 
 
-def _asserted(candidates: list[Candidate], marks: bytearray) -> list[Candidate]:
-    """The candidates that no negation reaches (A9); one-sided ages carry their own negation (A5)."""
+def _asserted(candidates: list[Candidate], marks: bytearray, tokens: Sequence[str]) -> list[Candidate]:
+    """The candidates that no negation reaches; a one-sided age that is negated becomes its complement (A9)."""
     if marks.count(ASSERTED) == len(marks):
         return candidates
-    return [
-        candidate
-        for candidate in candidates
-        if candidate.rule == "A5" or not _in_scope(marks[candidate.start : candidate.end])
-    ]
+    kept: list[Candidate] = []
+    for candidate in candidates:
+        if not _in_scope(marks[candidate.start : candidate.end]):
+            kept.append(candidate)
+        elif candidate.rule in ("A1", "A5") and _is_denied(tokens, candidate.start):
+            kept.extend(_complement(candidate))
+    return kept
+
+
+def _is_denied(tokens: Sequence[str], start: int) -> bool:
+    """Whether the clause before a position denies what follows, rather than saying that it can't be told."""
+    for word in reversed(tokens[:start]):
+        if word in CLAUSE_ENDS or word in CONTRASTS or word in _NOT_TOLD:
+            return False
+        if word in CLAUSE_CUES or word.endswith("n't") or word == "cannot":
+            return True
+    return False
+
+
+def _complement(candidate: Candidate) -> list[Candidate]:
+    """All other ages: not over 30 is at most 30, not under 18 is at least 18."""
+    if candidate.high is not None:
+        return [candidate._replace(low=candidate.high + 1, high=None, rule="A9")]
+    high = 70 if candidate.rule == "A1" else candidate.low - 1
+    return [candidate._replace(low=0, high=high, rule="A9")] if high >= 0 else []
 
 
 def _in_scope(marks: bytearray) -> bool:

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.age_numbers import TEENS, Numbered
+from evenhand.benchmarks.fairface.normalise.gender import CATEGORY_WORDS
+from evenhand.benchmarks.fairface.normalise.lexicon import table, words
+from evenhand.benchmarks.fairface.normalise.race_lexicon import ALONE, MIXED, NEUTRAL
 from evenhand.benchmarks.fairface.normalise.readings import Mode
 from evenhand.benchmarks.fairface.taxonomy import AgeKind
 
@@ -31,29 +34,17 @@ _PART_JOINTS: Final = frozenset({"to", "-", "/", "or"})
 _MORE: Final = frozenset(["older", "above", "over", "up", "more", "beyond"])
 _LESS: Final = frozenset(["younger", "under", "below", "less"])
 _LIMITS: Final = frozenset({"over", "above", "past", "under", "below"})
+_GRAMMAR: Final = table("age.toml")["grammar"]
+_CUES_BEFORE: Final = words(_GRAMMAR["cues_before"])
 _NOT: Final = frozenset({"not", "no"})
-
-_CUES_BEFORE: Final = frozenset(
-    [
-        "age",
-        "aged",
-        "ages",
-        "approximately",
-        "approx",
-        "around",
-        "about",
-        "roughly",
-        "circa",
-        "ca",
-        "nearly",
-        "almost",
-        "estimated",
-        "turning",
-        "is",
-        "likely",
-        "probably",
-    ]
-)
+_OTHER_UNITS: Final = words(_GRAMMAR["other_units"])
+_SEPARATORS: Final = frozenset([",", "/", "|", ";", "\n", "(", ")", ".", "", "-", "•", "[", "]", "&"])
+_TERMS: Final = (
+    frozenset(CATEGORY_WORDS)
+    | {word for word, label in ALONE.items() if label not in (NEUTRAL, MIXED)}
+    | frozenset({"m", "f", "american", "eastern", "islander", "person", "individual"})
+) - frozenset({"men", "women", "males", "females", "boys", "girls", "ladies", "gentlemen"})
+_SMALLEST_UNMARKED: Final = 10  # "man 45" is an age, "person 2" a number
 
 
 class Candidate(NamedTuple):
@@ -331,20 +322,16 @@ def _limit_before(search: _Search, at: int) -> Candidate | None:
     if word == "=" and previous in (">", "<"):
         return _open(last - 1, end, value if previous == ">" else None, None if previous == ">" else value)
     if word in (">", "<"):
-        return _beyond(last, end, value, upward=word == ">", negated=False)
+        return _beyond(last, end, value, upward=word == ">")
     if word == "than" and previous in ("older", "more", "younger", "less"):
-        negated = search.words[last - 2] in _NOT
-        return _beyond(last - 1 - negated, end, value, upward=previous in ("older", "more"), negated=negated)
+        return _beyond(last - 1, end, value, upward=previous in ("older", "more"))
     if word in ("over", "above", "under", "below") or (word == "past" and previous != "the"):
-        negated = previous in _NOT
-        return _beyond(last - negated, end, value, upward=word in ("over", "above", "past"), negated=negated)
+        return _beyond(last, end, value, upward=word in ("over", "above", "past"))
     return None
 
 
-def _beyond(start: int, end: int, value: float, *, upward: bool, negated: bool) -> Candidate:
-    """Ages beyond a limit, without the limit itself; negated, the ages up to it, with it."""
-    if negated:
-        return _open(start, end, None if upward else value, value if upward else None)
+def _beyond(start: int, end: int, value: float, *, upward: bool) -> Candidate:
+    """Ages beyond a limit, without the limit itself."""
     if upward:
         return _open(start, end, math.floor(value) + 1, None)
     return _open(start, end, None, math.ceil(value) - 1)
@@ -365,7 +352,8 @@ def _ranges(search: _Search) -> Iterator[Candidate]:
             continue
         low, high = sorted((math.floor(value), math.floor(search.numbers[other])))
         search.use(at, other)
-        yield Candidate(at, search.after_unit(other + 1), low, high, AgeKind.RANGE, "A6")
+        if not _measures_something_else(search, other):
+            yield Candidate(at, search.after_unit(other + 1), low, high, AgeKind.RANGE, "A6")
 
 
 def _single_decades(search: _Search) -> Iterator[Candidate]:
@@ -374,15 +362,50 @@ def _single_decades(search: _Search) -> Iterator[Candidate]:
 
 
 def _single_numbers(search: _Search) -> Iterator[Candidate]:
-    """A7: a number with an age cue before or after it; without one in field mode or as the whole answer."""
+    """A7: a number with an age cue, or in an enumeration; without either in field mode or as the whole answer."""
     bare = True if search.mode is Mode.FIELD else None  # None: not yet asked
     for at, value in search.numbers.items():
         end = search.after_unit(at + 1)
-        if not bare and end == at + 1 and not _has_cue_before(search, at):
+        if end == at + 1 and _measures_something_else(search, at):
+            continue
+        if not bare and end == at + 1 and not _has_cue_before(search, at) and not _is_listed(search, at):
             bare = _is_nothing_else(search) if bare is None else bare
             if not bare:
                 continue
         yield _point(at, end, value, "A7")
+
+
+def _measures_something_else(search: _Search, at: int) -> bool:
+    """Whether the number at a position counts or measures anything but time: "175 cm", "224 x 224", "5'7"."""
+    following = search.words[at + 1]
+    if following == "-":
+        following = search.words[at + 2]
+    return following in _OTHER_UNITS or (following == "'" and at + 2 in search.numbers) or search.words[at - 1] == "x"
+
+
+def _is_listed(search: _Search, at: int) -> bool:
+    """Whether a number stands in an enumeration beside a person or race term: "woman, 30", "male / 45 / Asian"."""
+    words = search.words
+    before, after = words[at - 1] if at else "", words[at + 1]
+    if after in ("m", "f"):
+        return words[at + 2] in _SEPARATORS
+    if (before in _SEPARATORS or before == "and") and after in _SEPARATORS:
+        return _begins_with_a_term(words[max(at - 5, 0) : max(at - 1, 0)][::-1]) or _begins_with_a_term(
+            words[at + 2 : at + 6]
+        )
+    if search.numbers[at] < _SMALLEST_UNMARKED or not (before in _TERMS or after in _TERMS):
+        return False
+    return (before in _TERMS or before in _SEPARATORS) and (after in _TERMS or after in _SEPARATORS)
+
+
+def _begins_with_a_term(words: list[str]) -> bool:
+    """Whether a person or race term stands before the next separator."""
+    for at, word in enumerate(words):
+        if word in _SEPARATORS and not (at == 0 and word == ","):
+            return False
+        if word in _TERMS:
+            return True
+    return False
 
 
 def _is_nothing_else(search: _Search) -> bool:
@@ -392,12 +415,12 @@ def _is_nothing_else(search: _Search) -> bool:
 
 def _has_cue_before(search: _Search, at: int) -> bool:
     word, previous = search.words[at - 1], search.words[at - 2]
-    if word in _CUES_BEFORE or (word == "be" and previous == "to"):
+    if word in _CUES_BEFORE:
         return True
     if word == "at":
         return previous == "estimated"
     if word == "of":
-        return previous in ("age", "ages")
+        return previous in ("age", "ages") or previous in _TERMS
     return word == "." and previous in ("approx", "ca")
 
 

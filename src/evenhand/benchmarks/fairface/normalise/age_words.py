@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table, words
+from evenhand.benchmarks.fairface.normalise.race_lexicon import RACE_WORDS
 
 _TABLE: Final = table("age.toml")
 VAGUE: Final = words(_TABLE["vague"])
@@ -71,8 +72,9 @@ def find_age_words(tokens: Sequence[str]) -> list[FoundAge]:
 def _match(tokens: Sequence[str], position: int, phrase: tuple[str, ...]) -> int:
     """The position after the phrase if it stands at `position`, else 0."""
     for word in phrase:
-        if position < len(tokens) and tokens[position] == "-" and word is not phrase[0]:
-            position += 1
+        if word is not phrase[0]:
+            while position < len(tokens) and (tokens[position] == "-" or tokens[position] in RACE_WORDS):
+                position += 1  # "a little Asian girl" is a little girl
         if position >= len(tokens) or tokens[position] != word:
             return 0
         position += 1

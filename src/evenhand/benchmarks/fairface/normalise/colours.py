@@ -7,7 +7,7 @@ is white", but "his hair is black". The words are looked at once, from left to r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import Enum
 from typing import Final
 
@@ -15,8 +15,8 @@ from evenhand.benchmarks.fairface.normalise.age_numbers import NUMBER_WORDS
 from evenhand.benchmarks.fairface.normalise.age_words import FIRST_WORDS as AGE_WORDS
 from evenhand.benchmarks.fairface.normalise.age_words import VAGUE
 from evenhand.benchmarks.fairface.normalise.lexicon import table, vocabulary, words
-from evenhand.benchmarks.fairface.normalise.memory import Memory
 from evenhand.benchmarks.fairface.normalise.negation import CONTRASTS, SENTENCE_ENDS
+from evenhand.benchmarks.fairface.normalise.text_cache import TextCache
 
 _TABLE: Final = table("race.toml")
 _GRAMMAR: Final = {name: words(text) for name, text in _TABLE["grammar"].items()}
@@ -38,6 +38,7 @@ _AGE_TERMS: Final = AGE_WORDS | VAGUE | NUMBER_WORDS | {"early", "mid", "late", 
 _CLAUSE_SIGNS: Final = frozenset(",()[]{}\"'|/")
 _POSSESSING: Final = frozenset({"has", "have", "had", "having", "with", "his", "her", "their", "its", "sporting"})
 _OF_A_PLACE: Final = frozenset({"with", "on", "against", "under", "behind", "over", "near"})
+_OF_DESCENT: Final = frozenset({"ethnic", "racial", "cultural"})  # "her ethnic background is …"
 _JOINTS: Final = frozenset({"and", "or", "/", ",", "&", "to"})
 _NOT_ADJECTIVES: Final = frozenset({"wearing", "holding", "having", "showing", "using", "featuring", "carrying"})
 _MOST_DESCRIPTORS: Final = 4
@@ -53,24 +54,31 @@ class Kind(Enum):
 
 
 class ColourReader:
-    """The words of one text, without hyphens; asked about its colours from left to right."""
+    """The words of one text, without its hyphens; asked about its colours from left to right.
+
+    `hyphenated` are the positions of words that a hyphen ties to the word before.
+    """
 
     __slots__ = (
         "_at",
         "_inside",
         "_label",
+        "_last_noun",
         "_listed",
         "_pending",
         "_subject",
         "_swallowed",
         "_verb",
         "_verb_before",
+        "hyphenated",
         "tokens",
     )
 
-    def __init__(self, tokens: Sequence[str]) -> None:
+    def __init__(self, tokens: Sequence[str], hyphenated: Collection[int] = ()) -> None:
         self.tokens = tokens
+        self.hyphenated = hyphenated
         self._at = 0
+        self._last_noun: Kind | None = None  # of any sentence
         self._begin_sentence()
 
     def is_said_of_a_person(self, at: int, *, before_a_term: bool) -> bool:
@@ -78,7 +86,7 @@ class ColourReader:
         tokens = self.tokens
         following = tokens[at + 1] if at + 1 < len(tokens) else "."
         previous = tokens[at - 1] if at else "."
-        if following in _COMPOUNDS:
+        if following in _COMPOUNDS or (at + 1 in self.hyphenated and following.endswith("ed")):
             return False
         noun = self._noun_after(at)
         if noun is not None:
@@ -109,19 +117,28 @@ class ColourReader:
             token = tokens[position]
             kind = kind_of(token)
             if kind is not None and token not in _DESCRIPTORS:
-                return kind, position
+                return (Kind.PERSON, position + 1) if self._qualifies_a_person(position) else (kind, position)
             if token in ("and", "or", "/") and position + 1 < len(tokens) and tokens[position + 1] in _OTHER_COLOURS:
                 position += 2
                 continue
-            if not _is_descriptor(token):
-                # "a young adult": a descriptor may itself be the noun.
-                last = position - 1
-                return (Kind.PERSON, last) if last > at and kind_of(tokens[last]) is Kind.PERSON else None
-            position += 1
+            if token in _OTHER_COLOURS or _is_descriptor(token):
+                position += 1
+                continue
+            if token.isalpha() and token not in _FUNCTION and self._qualifies_a_person(position):
+                return Kind.PERSON, position + 1
+            last = position - 1  # "a young adult": a descriptor may itself be the noun
+            return (Kind.PERSON, last) if last > at and kind_of(tokens[last]) is Kind.PERSON else None
         return None
+
+    def _qualifies_a_person(self, position: int) -> bool:
+        """Whether a noun or an unknown word stands directly before a person noun: "police officer"."""
+        following = self.tokens[position + 1] if position + 1 < len(self.tokens) else ""
+        return self.tokens[position] not in _THINGS and kind_of(following) is Kind.PERSON
 
     def _is_part_of_a_thing(self, position: int) -> bool:
         """Whether a person noun only qualifies a thing: "white men's shirt", "white face paint"."""
+        if self.tokens[position] in _OF_DESCENT:
+            return False
         following = self.tokens[position + 1] if position + 1 < len(self.tokens) else ""
         return following not in _PICTURES and kind_of(following) is Kind.THING and following not in _FUNCTION
 
@@ -203,7 +220,7 @@ class ColourReader:
         elif token in _CLAUSE_SIGNS:
             self._begin_clause()
         elif token == "and" or token in ("while", "whereas"):
-            if self._verb:
+            if self._verb or (self._verb_before and self._next_is_verb(position)):
                 self._begin_clause()
         elif token == "who":
             self._subject, self._pending, self._inside = Kind.PERSON, None, False
@@ -215,6 +232,8 @@ class ColourReader:
             if self._pending is not None:
                 self._subject = self._pending
             self._pending, self._verb, self._inside = None, True, False
+        elif token == "like" and self._verb:
+            self._begin_sentence()  # "it looks like the person is …"
         elif token in _PREPOSITIONS:
             self._inside, self._swallowed = True, False
         else:
@@ -236,12 +255,14 @@ class ColourReader:
                 self._inside = False
             if token not in _PRONOUNS:
                 return
-        kind = Kind.PERSON if token in _PRONOUNS else kind_of(token)
+        if token == "it" and self._last_noun is not Kind.THING:
+            return  # "it is a man": nothing was named that it could stand for
+        kind = Kind.PERSON if token in _PRONOUNS or before in _OF_DESCENT else kind_of(token)
         if kind is None:
             if before not in _DETERMINERS or _is_descriptor(token) or token in _COLOURS or token.endswith("ly"):
                 return
             kind = Kind.THING  # "the sedan": a noun that is in no list
-        self._listed = kind
+        self._listed = self._last_noun = kind
         if self._inside:
             self._swallowed = True
         else:
@@ -258,7 +279,7 @@ _ADVERBS: Final = frozenset(
 def kind_of(token: str) -> Kind | None:
     """What a noun names, in the singular or the plural; None for other words.
 
-    >>> kind_of("barber"), kind_of("scarves"), kind_of("slowly")
+    >>> kind_of("baker"), kind_of("scarves"), kind_of("slowly")
     (<Kind.PERSON: 'person'>, <Kind.THING: 'thing'>, None)
     """
     return _KINDS[token]
@@ -281,7 +302,7 @@ def _find_kind(token: str) -> Kind | None:
     return None
 
 
-_KINDS: Final = Memory(_find_kind)
+_KINDS: Final = TextCache(_find_kind)
 
 
 def _singulars(token: str) -> tuple[str, ...]:
@@ -302,6 +323,6 @@ def _is_descriptor(token: str) -> bool:
 
 def _may_follow(token: str) -> bool:
     """Whether a word may follow a colour that is predicated or listed (R2, b)."""
-    if token in _FUNCTION or token in _AGE_TERMS or token in CONTRASTS:
+    if token in _FUNCTION or token in _AGE_TERMS or token in CONTRASTS or token in ("m", "f"):
         return True
     return not token[0].isalpha()

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Final
 
 from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table
-from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, IN_SCOPE
+from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, IN_SCOPE, is_lesser
 from evenhand.benchmarks.fairface.normalise.readings import GenderReading, Reason, no_gender
-from evenhand.benchmarks.fairface.normalise.spoken import Spoken
+from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 
 MALE, FEMALE, THIRD = "Male", "Female", "third"
 
@@ -26,11 +26,12 @@ THIRD_WORDS: Final = frozenset(phrases(_TABLE["third"]["words"]))
 THIRD_PAIRS: Final = frozenset(tuple(pair.split()) for pair in phrases(_TABLE["third"]["pairs"]))
 PRONOUNS: Final = {word: label for label in (FEMALE, MALE) for word in phrases(_TABLE["pronouns_and_kinship"][label])}
 
+_LONGEST_ENUMERATION: Final = 14
 _THIRD_FIRST: Final = frozenset(first for first, _ in THIRD_PAIRS)
 _KNOWN: Final = frozenset(CATEGORY_WORDS) | THIRD_WORDS | _THIRD_FIRST
 
 
-def read_gender(text: str, spoken: Spoken | None = None) -> GenderReading:
+def read_gender(text: str, tokenized: TokenizedText | None = None) -> GenderReading:
     """The gender that a prepared text asserts; the same in field and prose mode.
 
     Exactly one scorable class must be asserted. Negated words are no evidence,
@@ -41,16 +42,17 @@ def read_gender(text: str, spoken: Spoken | None = None) -> GenderReading:
     >>> read_gender("a man or possibly a woman").reason.value
     'several classes'
     """
-    spoken = spoken or Spoken(text)
-    tokens = spoken.tokens
+    tokenized = tokenized or TokenizedText(text)
+    tokens = tokenized.tokens
     if not tokens:
         return no_gender(Reason.EMPTY)
     if letter := _single_letter(tokens):
         return GenderReading(LETTERS[letter], ("G1",))
     known = [at for at, token in enumerate(tokens) if token in _KNOWN]
     if not known:
-        return _by_pronouns(spoken)
-    marks = spoken.marks
+        return _by_pronouns(tokenized)
+    marks = tokenized.marks
+    compares = "than" in tokens
     echoed = _echoes(tokens, known)
     classes: set[str] = set()
     negated = category_seen = False
@@ -61,7 +63,7 @@ def read_gender(text: str, spoken: Spoken | None = None) -> GenderReading:
             if position in echoed:
                 continue
             category_seen = True
-            if marks[position] == ASSERTED:
+            if marks[position] == ASSERTED and not (compares and is_lesser(tokens, position)):
                 classes.add(label)
             else:
                 negated = True
@@ -72,7 +74,7 @@ def read_gender(text: str, spoken: Spoken | None = None) -> GenderReading:
                 classes.add(THIRD)
     rules: tuple[str, ...] = ("G3",) if echoed else ()
     if not category_seen and not echoed and not negated and not classes:
-        return _by_pronouns(spoken)
+        return _by_pronouns(tokenized)
     if not category_seen and not echoed:  # only words of the third class: pronouns may contradict them
         classes.update(PRONOUNS[token] for token in tokens if token in PRONOUNS)
         rules += ("G5",) if classes - {THIRD} else ()
@@ -92,20 +94,25 @@ def _decide(classes: set[str], negated: bool, rules: tuple[str, ...]) -> GenderR
     return no_gender(Reason.SEVERAL, *rules)  # nothing but an echo of the options
 
 
-def _by_pronouns(spoken: Spoken) -> GenderReading:
+def _by_pronouns(tokenized: TokenizedText) -> GenderReading:
     """Rule G5: pronouns and kinship, which no negation reaches ("I can't tell his age")."""
-    classes = {PRONOUNS[token] for token in spoken.tokens if token in PRONOUNS}
+    classes = {PRONOUNS[token] for token in tokenized.tokens if token in PRONOUNS}
     if len(classes) == 1:
         return GenderReading(classes.pop(), ("G5",))
-    return no_gender(Reason.SEVERAL, "G5", "G6") if classes else no_gender(spoken.why_nothing)
+    return no_gender(Reason.SEVERAL, "G5", "G6") if classes else no_gender(tokenized.why_nothing)
 
 
 def _single_letter(tokens: Sequence[str]) -> str | None:
-    """Rule G1: the only word of the answer, if it is `m` or `f`."""
-    if len(tokens) > 4:
+    """Rule G1: `m` or `f` as the only word of an answer, or as one item of a short enumeration ("F, 35, Asian")."""
+    if len(tokens) > _LONGEST_ENUMERATION or not ("m" in tokens or "f" in tokens):
         return None
-    spoken = [token for token in tokens if token.isalnum()]
-    return spoken[0] if len(spoken) == 1 and spoken[0] in LETTERS else None
+    letters = [at for at, token in enumerate(tokens) if token in LETTERS]
+    if len(letters) != 1:
+        return None
+    at = letters[0]
+    before, after = tokens[at - 1] if at else ",", tokens[at + 1] if at + 1 < len(tokens) else ","
+    alone = not after.isalnum() and (not before.isalnum() or before.isdigit())
+    return tokens[at] if alone and after != "'" else None
 
 
 def _echoes(tokens: Sequence[str], known: Sequence[int]) -> frozenset[int]:

@@ -47,6 +47,7 @@ NO_CUES: Final = frozenset(
 CONTRASTS: Final = frozenset(
     ["but", "however", "though", "although", "yet", "still", "nevertheless", "nonetheless", "instead"]
 )
+CONCEDING: Final = frozenset({"while", "although", "though", "whilst"})
 HEDGES: Final = frozenset(["probably", "likely", "possibly", "perhaps", "maybe", "guess", "estimate", "say"])
 SENTENCE_ENDS: Final = frozenset(".!?;\n")
 CLAUSE_ENDS: Final = SENTENCE_ENDS | frozenset(",:()")
@@ -72,7 +73,7 @@ def negation(tokens: Sequence[str]) -> bytearray:
     else:
         special = [at for at, token in enumerate(tokens) if token in _SPECIAL]
     in_clause = in_sentence = opened_inside = after_whether = False
-    after_last = 0
+    after_last = sentence = 0
     prefixed: list[int] = []
     for position in special:
         if in_clause or in_sentence:
@@ -81,8 +82,10 @@ def negation(tokens: Sequence[str]) -> bytearray:
         token = tokens[position]
         if token in CLAUSE_ENDS:
             in_clause = False
-            if token in SENTENCE_ENDS:
+            if token in SENTENCE_ENDS or (token == "," and _is_subordinate(tokens, sentence)):
                 in_sentence = after_whether = False
+            if token in SENTENCE_ENDS:
+                sentence = position + 1
             continue
         following = tokens[position + 1] if position + 1 < len(tokens) else ""
         if (token, following) in CLAUSE_PAIRS:
@@ -111,6 +114,18 @@ def negation(tokens: Sequence[str]) -> bytearray:
         if position < len(tokens):
             marks[position] |= PREFIXED
     return marks
+
+
+def is_lesser(tokens: Sequence[str], position: int) -> bool:
+    """Whether a term is what another is preferred to: "more East Asian than South Asian".
+
+    >>> is_lesser("more masculine than feminine".split(), 3)
+    True
+    """
+    before = position - 1
+    while before >= 0 and tokens[before] in ("a", "an", "to", "as", "like"):
+        before -= 1
+    return before >= 0 and tokens[before] == "than"
 
 
 def without(tokens: Sequence[str], marks: bytearray, removed: Sequence[int]) -> bytearray:
@@ -144,6 +159,11 @@ def _kept(items: Items, removed: Sequence[int]) -> Items:
 def _mark_all(marks: bytearray, start: int, end: int) -> None:
     if start < end:
         marks[start:end] = _ONE_IN_SCOPE * (end - start)
+
+
+def _is_subordinate(tokens: Sequence[str], sentence: int) -> bool:
+    """Whether a sentence begins with a clause that only concedes: "While I can't be certain, …"."""
+    return sentence < len(tokens) and tokens[sentence] in CONCEDING
 
 
 def _opens_sentence(tokens: Sequence[str], position: int) -> bool:

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any, Final
 
 from evenhand.benchmarks.fairface.normalise.age import read_age, read_age_number, read_age_range
-from evenhand.benchmarks.fairface.normalise.attribute import Attribute
+from evenhand.benchmarks.fairface.normalise.attribute_reader import AttributeReader
 from evenhand.benchmarks.fairface.normalise.gender import read_gender
+from evenhand.benchmarks.fairface.normalise.markup import plain_text, without_reasoning
 from evenhand.benchmarks.fairface.normalise.race import read_race
 from evenhand.benchmarks.fairface.normalise.readings import (
     AgeReading,
@@ -27,7 +28,6 @@ from evenhand.benchmarks.fairface.normalise.readings import (
     no_race,
     nothing,
 )
-from evenhand.benchmarks.fairface.normalise.spoken import Spoken
 from evenhand.benchmarks.fairface.normalise.strict import strict_age, strict_gender, strict_race
 from evenhand.benchmarks.fairface.normalise.structured import (
     ABSENT,
@@ -41,9 +41,10 @@ from evenhand.benchmarks.fairface.normalise.structured import (
     letters_only,
     without_confidences,
 )
-from evenhand.benchmarks.fairface.normalise.text import final_answer, labelled_values, prepare
+from evenhand.benchmarks.fairface.normalise.text import final_answer, labelled_values, prepare, without_questions
+from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 
-NORMALISER_VERSION: Final = "1"
+NORMALISER_VERSION: Final = "2"
 _DEEPEST_VALUE: Final = 4
 
 
@@ -61,17 +62,17 @@ class Normaliser:
     age_words: bool = True  # option age_words=off (A8)
     strict: bool = False  # option profile=strict
 
-    _gender: Attribute[GenderReading] = field(init=False, repr=False, compare=False)
-    _race: Attribute[RaceReading] = field(init=False, repr=False, compare=False)
-    _age: Attribute[AgeReading] = field(init=False, repr=False, compare=False)
+    _gender: AttributeReader[GenderReading] = field(init=False, repr=False, compare=False)
+    _race: AttributeReader[RaceReading] = field(init=False, repr=False, compare=False)
+    _age: AttributeReader[AgeReading] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         read_full_race = partial(read_race, first_of_several=self.first_of_several)
         read_full_age = partial(read_age, age_words=self.age_words)
         # A frozen object's own way to set what follows from its options.
-        object.__setattr__(self, "_gender", Attribute("gender", _strict_gender if self.strict else _full_gender))
-        object.__setattr__(self, "_race", Attribute("race", _strict_race if self.strict else read_full_race))
-        object.__setattr__(self, "_age", Attribute("age", _strict_age if self.strict else read_full_age))
+        object.__setattr__(self, "_gender", AttributeReader("gender", _strict_gender if self.strict else _full_gender))
+        object.__setattr__(self, "_race", AttributeReader("race", _strict_race if self.strict else read_full_race))
+        object.__setattr__(self, "_age", AttributeReader("age", _strict_age if self.strict else read_full_age))
 
     def answer(self, raw: Any) -> Answer:
         """All three attributes of a free answer: text, or an object that is already parsed."""
@@ -80,19 +81,23 @@ class Normaliser:
         if not isinstance(raw, str):
             parsed = fields_of(raw)
             return self.fields(parsed) if parsed else nothing(Reason.NOT_UNDERSTOOD)
-        found = find_fields(raw)
-        return self.prose(raw) if found is None else self.fields(found)
+        answer = without_reasoning(raw)
+        if answer is None:
+            return nothing(Reason.CUT_OFF)
+        fields = find_fields(answer)
+        return self.prose(answer) if fields is None else self.fields(fields)
 
     def prose(self, raw: str) -> Answer:
         """All three attributes of a text that has no object with a known key (S6)."""
-        passage = final_answer(prepare(without_confidences(raw)))
+        passage = final_answer(without_questions(prepare(plain_text(without_confidences(raw)))))
         labelled = labelled_values(passage.text)
-        spoken = Spoken(passage.text)
-        return Answer(
-            self._gender.within(passage, labelled, spoken, Mode.PROSE),
-            self._race.within(passage, labelled, spoken, Mode.PROSE),
-            self._age.within(passage, labelled, spoken, Mode.PROSE),
+        tokenized = TokenizedText(passage.text)
+        answer = Answer(
+            self._gender.within(passage, labelled, tokenized, Mode.PROSE),
+            self._race.within(passage, labelled, tokenized, Mode.PROSE),
+            self._age.within(passage, labelled, tokenized, Mode.PROSE),
         )
+        return _in_some_language(answer) if Reason.LANGUAGE in (reading.reason for reading in answer) else answer
 
     def gender(self, raw: Any, mode: Mode = Mode.FIELD) -> GenderReading:
         """The gender that a value known to be about gender, or a prose text, states."""
@@ -158,19 +163,26 @@ class Normaliser:
         return Reason.NOT_UNDERSTOOD
 
 
-def _full_gender(text: str, mode: Mode, spoken: Spoken) -> GenderReading:
-    return read_gender(text, spoken)
+def _in_some_language(answer: Answer) -> Answer:
+    """An answer in which something was read is no answer in another language (L1)."""
+    if all(reading.reason is not None for reading in answer):
+        return answer
+    return Answer(*(r._replace(reason=Reason.NOT_UNDERSTOOD) if r.reason is Reason.LANGUAGE else r for r in answer))
 
 
-def _strict_gender(text: str, mode: Mode, spoken: Spoken) -> GenderReading:
+def _full_gender(text: str, mode: Mode, tokenized: TokenizedText) -> GenderReading:
+    return read_gender(text, tokenized)
+
+
+def _strict_gender(text: str, mode: Mode, tokenized: TokenizedText) -> GenderReading:
     return strict_gender(text)
 
 
-def _strict_race(text: str, mode: Mode, spoken: Spoken) -> RaceReading:
+def _strict_race(text: str, mode: Mode, tokenized: TokenizedText) -> RaceReading:
     return strict_race(text)
 
 
-def _strict_age(text: str, mode: Mode, spoken: Spoken) -> AgeReading:
+def _strict_age(text: str, mode: Mode, tokenized: TokenizedText) -> AgeReading:
     return strict_age(text)
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.colours import ColourReader
-from evenhand.benchmarks.fairface.normalise.negation import ASSERTED
+from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, is_lesser
 from evenhand.benchmarks.fairface.normalise.race_lexicon import (
     ALONE,
     ASIAN,
@@ -20,7 +20,7 @@ from evenhand.benchmarks.fairface.normalise.race_lexicon import (
     OUTSIDE,
 )
 from evenhand.benchmarks.fairface.normalise.readings import Mode, RaceReading, Reason, no_race
-from evenhand.benchmarks.fairface.normalise.spoken import Spoken
+from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 from evenhand.benchmarks.fairface.taxonomy import COARSE_OF, UNKNOWN
 
 _SPECIFIC_ASIAN: Final = frozenset({"Indian", "East Asian", "Southeast Asian"})
@@ -34,7 +34,9 @@ class Term(NamedTuple):
     label: str
 
 
-def read_race(text: str, mode: Mode, spoken: Spoken | None = None, *, first_of_several: bool = False) -> RaceReading:
+def read_race(
+    text: str, mode: Mode, tokenized: TokenizedText | None = None, *, first_of_several: bool = False
+) -> RaceReading:
     """The coarse and the fine class that a prepared text asserts.
 
     Two coarse classes are unknown, unless `first_of_several` (option `multi=first`).
@@ -46,8 +48,8 @@ def read_race(text: str, mode: Mode, spoken: Spoken | None = None, *, first_of_s
     >>> read_race("white or hispanic", Mode.FIELD).reason.value
     'several classes'
     """
-    spoken = spoken or Spoken(text)
-    tokens = spoken.tokens
+    tokenized = tokenized or TokenizedText(text)
+    tokens = tokenized.tokens
     hyphens = _hyphens(tokens) if "-" in tokens else []
     if hyphens:
         tokens = [token for token in tokens if token != "-"]
@@ -55,17 +57,18 @@ def read_race(text: str, mode: Mode, spoken: Spoken | None = None, *, first_of_s
         return no_race(Reason.EMPTY)
     terms = find_terms(tokens)
     if not terms:
-        return no_race(spoken.why_nothing)
-    marks = spoken.marks_without(hyphens)
+        return no_race(tokenized.why_nothing)
+    marks = tokenized.marks_without(hyphens)
     asserted: list[Term] = []
     negated = coloured = False
     unmarked = marks.count(ASSERTED) == len(marks)
-    colours = ColourReader(tokens)
+    compares = "than" in tokens
+    colours = ColourReader(tokens, {at - before for before, at in enumerate(hyphens)})
     for place, term in enumerate(terms):
         start, length, label = term
         if label == NEUTRAL:
             continue
-        if not unmarked and any(marks[start : start + length]):
+        if (not unmarked and any(marks[start : start + length])) or (compares and is_lesser(tokens, start)):
             negated = True
         elif (
             length == 1
@@ -81,7 +84,7 @@ def read_race(text: str, mode: Mode, spoken: Spoken | None = None, *, first_of_s
     if not asserted:
         if negated:
             return no_race(Reason.NEGATED, *rules)
-        return no_race(Reason.OUTSIDE, "R4") if not coloured else no_race(spoken.why_nothing, *rules)
+        return no_race(Reason.OUTSIDE, "R4") if not coloured else no_race(tokenized.why_nothing, *rules)
     return _decide(asserted, tokens, rules, first_of_several)
 
 

@@ -28,6 +28,8 @@ class Reason(StrEnum):
     VAGUE = "too vague"
     RANGE = "out of range"
     NOT_UNDERSTOOD = "not understood"
+    CUT_OFF = "cut off"
+    LANGUAGE = "language"
     CONFLICT = "conflicting duplicates"
 
 

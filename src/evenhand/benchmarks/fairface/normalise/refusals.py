@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from evenhand.benchmarks.fairface.normalise.lexicon import table
+from evenhand.benchmarks.fairface.normalise.lexicon import words as word_set
 from evenhand.benchmarks.fairface.normalise.readings import Reason
 from evenhand.benchmarks.fairface.normalise.text import words
 
@@ -54,6 +56,9 @@ def _any_of(phrases: Sequence[str]) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(phrases)})\b")
 
 
+_ENGLISH, *_LANGUAGES = [word_set(text) for text in table("languages.toml").values()]
+_FOREIGN_WORDS: Final = frozenset().union(*_LANGUAGES)
+_LAST_LATIN: Final = "\u024f"
 _DECLINES: Final = _any_of(_DECLINING)
 _OTHER: Final = _any_of(_NAMING_OTHERS)
 _BEGINNINGS: Final = _first_letters(_DECLINING + _NAMING_OTHERS)
@@ -69,13 +74,33 @@ def why_nothing(text: str, tokens: Sequence[str] | None = None) -> Reason:
     """
     if not text:
         return Reason.EMPTY
-    if not _may_begin(text, words(text) if tokens is None else tokens):
+    tokens = words(text) if tokens is None else tokens
+    if is_foreign(text, tokens):
+        return Reason.LANGUAGE
+    if not _may_begin(text, tokens):
         return Reason.NOT_UNDERSTOOD
     if _DECLINES.search(text):
         return Reason.REFUSAL
     if _OTHER.search(text):
         return Reason.OUTSIDE
     return Reason.NOT_UNDERSTOOD
+
+
+def is_foreign(text: str, tokens: Sequence[str]) -> bool:
+    """Whether a text is not English: its script is not Latin, or its function words are another language's (L1).
+
+    >>> is_foreign("una mujer de unos treinta anos", "una mujer de unos treinta anos".split())
+    True
+    """
+    if not text.isascii():
+        letters = [sign for sign in text if sign.isalpha()]
+        if sum(sign > _LAST_LATIN for sign in letters) > len(letters) / 2:
+            return True
+    used = _FOREIGN_WORDS.intersection(tokens)
+    if len(used) < 2:
+        return False
+    english = len(_ENGLISH.intersection(tokens))
+    return any(len(used & function_words) > max(english, 1) for function_words in _LANGUAGES)
 
 
 def _may_begin(text: str, tokens: Sequence[str]) -> bool:

@@ -124,7 +124,7 @@ def rule_text(attribute: str) -> str:
     """The rules and lexicons of an attribute, as `describe` prints them.
 
     >>> rule_text("gender").splitlines()[0]
-    'Normaliser version 1'
+    'Normaliser version 2'
     """
     return "\n".join(_lines(attribute))
 

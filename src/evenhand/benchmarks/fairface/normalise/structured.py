@@ -9,32 +9,26 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.lenient import parse
-from evenhand.benchmarks.fairface.normalise.memory import Memory
+from evenhand.benchmarks.fairface.normalise.text_cache import TextCache
 
-GENDER_KEYS: Final = ("dominantgender", "gender", "sex", "perceivedgender", "apparentgender", "predictedgender")
-RACE_KEYS: Final = (
-    "dominantrace",
-    "race",
-    "ethnicity",
-    "raceethnicity",
-    "ethnicityrace",
-    "ethnicgroup",
-    "ethnicbackground",
-    "ethnicorigin",
+_FRONTS: Final = ("perceived", "apparent", "predicted", "estimated")
+_RACE_NAMES: Final = (
+    *("race", "ethnicity", "raceethnicity", "ethnicityrace", "ethnicgroup", "ethnicbackground", "ethnicorigin"),
     "ancestry",
 )
-AGE_KEYS: Final = (
-    "age",
-    "agerange",
-    "agegroup",
-    "agebin",
-    "agebracket",
-    "estimatedage",
-    "ageestimate",
-    "apparentage",
-    "approximateage",
-    "ageyears",
+_AGE_NAMES: Final = (
+    *("age", "agerange", "agegroup", "agebin", "agebracket", "estimatedage", "ageestimate", "apparentage"),
+    *("approximateage", "ageyears"),
 )
+
+
+def _with_fronts(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*names, *(front + name for name in names for front in _FRONTS)]))
+
+
+GENDER_KEYS: Final = ("dominantgender", *_with_fronts(("gender", "sex")))
+RACE_KEYS: Final = ("dominantrace", *_with_fronts(_RACE_NAMES))
+AGE_KEYS: Final = _with_fronts(_AGE_NAMES)
 CONTAINER_KEYS: Final = (
     "attributes",
     "result",
@@ -53,7 +47,7 @@ RANGE_KEYS: Final = (("min", "max"), ("low", "high"), ("lower", "upper"), ("from
 _KNOWN: Final = frozenset(GENDER_KEYS + RACE_KEYS + AGE_KEYS)
 _JSON: Final = json.JSONDecoder()
 _NOT_LETTERS: Final = re.compile(r"[^a-z]+")
-_LETTERS: Final = Memory(lambda key: _NOT_LETTERS.sub("", key.lower()))
+_LETTERS: Final = TextCache(lambda key: _NOT_LETTERS.sub("", key.lower()))
 _BRACKETS_AND_QUOTES: Final = re.compile(r"[{}\[\]\"'\\]")
 _OPENS_STRING_AFTER: Final = frozenset("{[(,:")
 _DEEPEST_RETRY: Final = 4  # levels of brackets looked into when the outer ones can't be parsed

@@ -11,8 +11,8 @@ from itertools import chain
 from typing import Final, NamedTuple
 from unicodedata import combining, normalize
 
-from evenhand.benchmarks.fairface.normalise.memory import Memory
 from evenhand.benchmarks.fairface.normalise.readings import Mode
+from evenhand.benchmarks.fairface.normalise.text_cache import TextCache
 
 # P2 and P3. What Unicode calls dash punctuation, and the signs that are drawn like one.
 _DASHES = (
@@ -40,15 +40,23 @@ _SPACES: Final = re.compile(r" {2,}")
 
 _FINAL_ANSWER: Final = re.compile(r"\banswer(?: is)? ?[:=]")
 
-_GENDER_LABEL = r"(?P<gender>gender|sex)"
-_RACE_LABEL = (
-    r"(?P<race>race(?: ?/ ?ethnicity| or ethnicity)?|ethnicity(?: ?/ ?race)?|ethnic (?:group|background|origin))"
+# A question that is repeated before the answer, and the options that it offers.
+_QUESTION: Final = re.compile(
+    r"(?:(?<=[.!?\n:>])|^) ?(?:q(?:uestion)?(?: \d+)? ?[:.)] ?)?"
+    r"(?:what|which|who|is|are|does|do|how|can|could|would|based on|looking at|please)\b[^.!?\n]{1,400}+\?"
 )
-_AGE_LABEL = r"(?P<age>age(?: (?:range|group|bracket|estimate|bin))?)"
+_OPTIONS: Final = re.compile(r"\b(?:options|choices|candidates|possible (?:answers|values))(?: are)? ?:[^\n.;]*+")
+
+_GENDER_LABEL = r"(?P<gender>(?:gender|sex)(?: ?/ ?(?:gender|sex))?(?: (?:identity|expression|presentation))?)"
+_RACE_LABEL = (
+    r"(?P<race>race(?: ?[/&] ?ethnicity| (?:or|and) ethnicity)?|ethnicity(?: ?/ ?race| or race)?"
+    r"|(?:ethnic|racial) (?:group|background|origin|category|appearance|identity))"
+)
+_AGE_LABEL = r"(?P<age>age(?: (?:range|group|bracket|estimate|bin|category))?)"
 _LABEL: Final = re.compile(
-    r"\b(?:(?:perceived|apparent|estimated|predicted|approximate|likely) )?"
+    r"\b(?:(?:perceived|apparent|estimated|predicted|approximate|approx|likely)\.? )?"
     rf"(?:{_GENDER_LABEL}|{_RACE_LABEL}|{_AGE_LABEL})"
-    r"(?: ?\([^()\n]*\))?[\"']? ?[:=]"
+    r"(?: ?\([^()\n]*\))?(?:[\"']? ?(?:[:=]>?|-+>)| - )"
 )
 # A full stop ends a sentence unless it belongs to a number or to an abbreviation before one ("approx. 30").
 _VALUE_END: Final = re.compile(r"[\n;|!?]|(?<!\bapprox)(?<!\bca)\.(?=\s|$)|\.(?=\s\D|\s?$)")
@@ -101,6 +109,22 @@ def final_answer(text: str) -> Passage:
     return Passage(text, Mode.PROSE, ())
 
 
+def without_questions(text: str) -> str:
+    """A text without the question that it repeats, unless nothing else is left, or it says yes to it.
+
+    >>> without_questions("is the person black or white? white.").strip()
+    'white.'
+    """
+    if "?" in text:
+        rest = _QUESTION.sub(" ", text).strip()
+        if rest and not rest.startswith(("yes", "no", ",")) and any(sign.isalnum() for sign in rest):
+            text = rest
+    if "options" in text or "choices" in text or "possible" in text or "candidates" in text:
+        rest = _OPTIONS.sub(" ", text).strip()
+        text = rest or text
+    return text
+
+
 def labelled_values(text: str) -> dict[str, str]:
     """The last non-empty value behind a label of each attribute (rule P8).
 
@@ -108,7 +132,7 @@ def labelled_values(text: str) -> dict[str, str]:
     {'gender': 'male', 'age': '20-30, sure'}
     """
     values: dict[str, str] = {}
-    if ":" not in text and "=" not in text:
+    if ":" not in text and "=" not in text and " -" not in text:
         return values
     labels = list(_LABEL.finditer(text))
     for position, label in enumerate(labels):
@@ -139,4 +163,4 @@ def _tokens(pattern: re.Pattern[str], text: str) -> list[str]:
 
 
 # No token holds a space and none depends on what stands beside it, so the tokens of a text are those of its pieces.
-_PIECES: Final = Memory(partial(_tokens, _ASCII_TOKEN))
+_PIECES: Final = TextCache(partial(_tokens, _ASCII_TOKEN))

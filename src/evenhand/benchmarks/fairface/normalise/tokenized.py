@@ -10,13 +10,13 @@ from evenhand.benchmarks.fairface.normalise.refusals import why_nothing
 from evenhand.benchmarks.fairface.normalise.text import words
 
 
-class Spoken:
+class TokenizedText:
     """The words of a prepared text, and which of them are negated.
 
-    >>> spoken = Spoken("not middle-aged but young")
-    >>> spoken.tokens, list(spoken.marks)
+    >>> tokenized = TokenizedText("not middle-aged but young")
+    >>> tokenized.tokens, list(tokenized.marks)
     (['not', 'middle', '-', 'aged', 'but', 'young'], [0, 1, 1, 1, 0, 0])
-    >>> list(spoken.marks_without([2]))
+    >>> list(tokenized.marks_without([2]))
     [0, 1, 1, 0, 0]
     """
 

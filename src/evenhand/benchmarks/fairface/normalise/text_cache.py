@@ -15,14 +15,14 @@ LONGEST: Final = 64
 MOST: Final = 8192
 
 
-class Memory(dict[str, Found], Generic[Found]):
+class TextCache(dict[str, Found], Generic[Found]):
     """What a function of a text gives, with the latest short texts remembered.
 
     The function must depend on the text alone, and what it gives must not be changed.
     A full memory is emptied and fills again.
 
     >>> asked = []
-    >>> lengths = Memory(lambda text: asked.append(text) or len(text))
+    >>> lengths = TextCache(lambda text: asked.append(text) or len(text))
     >>> lengths["man"], lengths["man"], asked
     (3, 3, ['man'])
     """
