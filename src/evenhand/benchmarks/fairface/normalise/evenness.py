@@ -22,7 +22,7 @@ _PATTERNS: Final = table("patterns.toml")
 _NOT_PLAIN: Final = frozenset(
     {"middle east", "middle easterner", "indian subcontinent", "mena", "latinos", "latinas", "sub saharan", "han"}
 )
-_FEMALE_AND_MALE: Final = {
+_FEMALE_AND_MALE: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
     "{woman}": {"Female": ("woman", "girl", "lady"), "Male": ("man", "boy", "gentleman")},
     "{female}": {"Female": ("female", "feminine"), "Male": ("male", "masculine")},
     "{she}": {"Female": ("She",), "Male": ("He",)},

@@ -167,7 +167,12 @@ def _in_some_language(answer: Answer) -> Answer:
     """An answer in which something was read is no answer in another language (L1)."""
     if all(reading.reason is not None for reading in answer):
         return answer
-    return Answer(*(r._replace(reason=Reason.NOT_UNDERSTOOD) if r.reason is Reason.LANGUAGE else r for r in answer))
+    gender, race, age = answer
+    return Answer(
+        gender._replace(reason=Reason.NOT_UNDERSTOOD) if gender.reason is Reason.LANGUAGE else gender,
+        race._replace(reason=Reason.NOT_UNDERSTOOD) if race.reason is Reason.LANGUAGE else race,
+        age._replace(reason=Reason.NOT_UNDERSTOOD) if age.reason is Reason.LANGUAGE else age,
+    )
 
 
 def _full_gender(text: str, mode: Mode, tokenized: TokenizedText) -> GenderReading:
