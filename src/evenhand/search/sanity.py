@@ -111,8 +111,8 @@ def _of_values(sample: NDArray[np.float64], name: str) -> list[str]:
     empty = int((sample == 0).all(axis=1).sum())
     if empty:
         warnings.append(
-            f"{empty:,} of {len(sample):,} sampled rows{name} are zero vectors: such faces weigh nothing, "
-            "and a template of them alone fails to enrol."
+            f"{empty:,} of {len(sample):,} sampled rows{name} are zero vectors: these faces were not embedded, "
+            "and compare with nothing."
         )
     if len(sample) > 1:
         distinct = len(

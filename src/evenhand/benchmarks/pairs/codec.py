@@ -1,0 +1,303 @@
+"""What people hand in for verification sets: embeddings of the pictures, or one score per pair."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.benchmarks.pairs.data import MIRRORED, PairSet
+from evenhand.benchmarks.pairs.options import PairOptions
+from evenhand.core.errors import PredictionError
+from evenhand.core.records import Array
+from evenhand.core.results import Coverage
+from evenhand.core.task import Codec, Dataset, InputFact
+from evenhand.files.arrays import array_headers, read_npy, read_npz
+from evenhand.files.delimited import read_table
+from evenhand.files.inputs import hash_of
+from evenhand.files.writing import make_folder, replace_file, write_file
+from evenhand.search.sanity import embedding_warnings
+
+_ROWS_AT_ONCE = 1 << 16
+EMBEDDINGS, FLIPPED, PICTURES = "embeddings.npy", "embeddings_flip.npy", "pictures.csv"
+
+
+@dataclass(frozen=True)
+class PairDistances:
+    """The squared distance of the two unit embeddings of every pair; not a number where one has none."""
+
+    distance: NDArray[np.float64]
+    coverage: Coverage = field(default_factory=Coverage)
+    inputs: tuple[InputFact, ...] = ()
+    warnings: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> Sequence[str]:
+        return ()
+
+    def get(self, sample: str) -> None:
+        return None
+
+    def stream(self) -> Iterator[Sequence[tuple[str, Any]]]:
+        return iter(())
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The arrays of a submission, and what says whose rows they are."""
+
+    where: Path
+    vectors: Array | None
+    flipped: Array | None
+    scores: Array | None
+    names: tuple[str, ...] | None  # of the pictures, row by row; None: in the order of the set
+    inputs: tuple[InputFact, ...]
+
+
+class PairSetCodec(Codec[NDArray[np.float32]]):
+    """Embeddings of all pictures (two rows per pair, or with a list of their names), or one score per pair."""
+
+    filename = "submission"
+    example = (
+        "embeddings.npy: rows 2i and 2i + 1 are pair i; embeddings_flip.npy beside it\n"
+        "or embeddings.npy with pictures.csv:\nROW,PICTURE\n0,Aaron_Peirsol/Aaron_Peirsol_0001.jpg\n"
+        "or scores.npy, or a table with a column of scores, in the order of the pairs\n"
+    )
+
+    def read(self, path: Path, dataset: Dataset[PairSet], options: PairOptions) -> PairDistances:
+        truth, given = dataset.truth, _read(Path(path), options)
+        if given.vectors is None:
+            return _of_scores(given, truth, options)
+        first, second = _rows(given, truth)
+        if options.flip == "sum" and given.flipped is None:
+            raise PredictionError(
+                f"flip=sum adds the embeddings of the mirrored pictures, and {given.where} has none. Add {FLIPPED}, or "
+                "set flip=none."
+            )
+        flipped = given.flipped if options.flip == "sum" else None
+        vectors = _unit(given.vectors, flipped, given.where)
+        distance = _distances(vectors, first, second)
+        person = _people(truth, first, second, len(vectors))
+        missing = int(np.isnan(distance).sum())
+        return PairDistances(
+            distance,
+            Coverage(
+                asked=len(truth),
+                answered=len(truth) - missing,
+                missing=missing,
+                reasons={"pair without an embedding": missing} if missing else {},
+                examples={"pair without an embedding": _examples(truth, distance)} if missing else {},
+            ),
+            given.inputs,
+            embedding_warnings(given.vectors, person, flipped=given.flipped),
+            {"flip": options.flip},
+        )
+
+    def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[PairSet], options: Any) -> None:
+        given = {name: _vector(answer) for name, answer in answers if answer is not None}
+        names = [name for name in dataset.truth.pictures if name in given]
+        if not names:
+            raise PredictionError("The model embedded no picture: there is nothing to write.")
+        make_folder(path)
+        _save(path / EMBEDDINGS, np.stack([given[name] for name in names]))
+        mirrored = [name + MIRRORED for name in names if name + MIRRORED in given]
+        if mirrored:
+            if len(mirrored) < len(names):
+                raise PredictionError(
+                    f"{len(names) - len(mirrored)} pictures were embedded without their mirror image. Ask again with "
+                    "--resume, or leave the mirrored pass out."
+                )
+            _save(path / FLIPPED, np.stack([given[name] for name in mirrored]))
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(("ROW", "PICTURE"))
+        writer.writerows(enumerate(names))
+        write_file(path / PICTURES, text.getvalue())
+
+    def to_plain(self, answer: Any) -> Any:
+        return _vector(answer)
+
+    def from_plain(self, plain: Any) -> NDArray[np.float32]:
+        return _vector(plain)
+
+
+def _read(path: Path, options: PairOptions) -> _Given:
+    if path.is_dir():
+        for name in ("scores.csv", "scores.npy"):
+            if not (path / EMBEDDINGS).is_file() and (path / name).is_file():
+                return _read(path / name, options)
+        if not (path / EMBEDDINGS).is_file():
+            raise PredictionError(f"{path} has neither {EMBEDDINGS} nor scores.npy nor scores.csv.")
+        inputs = [hash_of(path / EMBEDDINGS, PredictionError)]
+        vectors: Array | None = read_npy(path / EMBEDDINGS, PredictionError, mapped=True)
+        flipped: Array | None = None
+        names: tuple[str, ...] | None = None
+        if (path / FLIPPED).is_file():
+            flipped = read_npy(path / FLIPPED, PredictionError, mapped=True)
+            inputs.append(hash_of(path / FLIPPED, PredictionError))
+        if (path / PICTURES).is_file():
+            table = read_table(path / PICTURES, problem=PredictionError)
+            names = tuple(str(name) for name in table.frame[table.frame.columns[-1]].to_list())
+            inputs.append(table.fact)
+        return _Given(path, vectors, flipped, None, names, tuple(inputs))
+    if path.suffix == ".csv":
+        table = read_table(path, problem=PredictionError)
+        return _Given(path, None, None, _score_column(table.frame, path, options), None, (table.fact,))
+    if path.suffix not in (".npy", ".npz"):
+        raise PredictionError(f"{path}: a folder, a .npy, an .npz or a table of scores (.csv) was expected.")
+    fact: tuple[InputFact, ...] = (hash_of(path, PredictionError),)
+    axes = {name: len(header.shape) for name, header in array_headers(path, PredictionError).items()}
+    if path.suffix == ".npz":
+        arrays = read_npz(path, PredictionError)
+        vectors = arrays.get("embeddings")
+        flipped = next((arrays[name] for name in ("embeddings_flip", "flip") if name in arrays), None)
+        if vectors is None and "scores" not in arrays:
+            raise PredictionError(f"{path} holds {', '.join(arrays)}; embeddings or scores were expected.")
+        return _Given(path, vectors, flipped, arrays.get("scores") if vectors is None else None, None, fact)
+    array = read_npy(path, PredictionError, mapped=True)
+    beside = path.with_name(f"{path.stem}_flip.npy")
+    if axes[""] == 1:
+        return _Given(path, None, None, array, None, fact)
+    if not beside.is_file():
+        return _Given(path, array, None, None, None, fact)
+    fact += (hash_of(beside, PredictionError),)
+    return _Given(path, array, read_npy(beside, PredictionError, mapped=True), None, None, fact)
+
+
+def _rows(given: _Given, truth: PairSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of both pictures of every pair; −1 where a picture has none."""
+    vectors = given.vectors
+    assert vectors is not None
+    if vectors.ndim != 2 or vectors.dtype.kind != "f":
+        raise PredictionError(
+            f"{given.where}: {vectors.dtype} of shape {vectors.shape}; (pictures, dimensions) expected."
+        )
+    if given.flipped is not None and given.flipped.shape != vectors.shape:
+        raise PredictionError(
+            f"{given.where}: the mirrored pass has the shape {given.flipped.shape}, the embeddings {vectors.shape}."
+        )
+    if given.names is not None:
+        if len(given.names) != len(vectors):
+            raise PredictionError(
+                f"{given.where}: {len(given.names):,} names, but {len(vectors):,} rows of embeddings."
+            )
+        rows = {name: row for row, name in enumerate(given.names)}
+        place = np.array([rows.get(name, -1) for name in truth.pictures], dtype=np.int64)
+        if not (place >= 0).any():
+            raise PredictionError(
+                f"{given.where}: no picture of the set is named in {PICTURES}, which has {given.names[0]!r}; the set "
+                f"has {truth.pictures[0]!r}."
+            )
+        return place[truth.first], place[truth.second]
+    if len(vectors) != 2 * len(truth):
+        raise PredictionError(
+            f"{given.where} has {len(vectors):,} rows, but the set has {len(truth):,} pairs: write two rows per pair "
+            f"({2 * len(truth):,}), in the order of the pictures, or add {PICTURES} (ROW, PICTURE)."
+        )
+    each = 2 * np.arange(len(truth))
+    return each, each + 1
+
+
+def _unit(vectors: Array, flipped: Array | None, where: Path) -> NDArray[np.float64]:
+    """The sum of both passes in double precision, divided by its length; a zero vector stays zero."""
+    total = np.array(vectors, dtype=np.float64)
+    if flipped is not None:
+        total += flipped
+    if not np.isfinite(total).all():
+        row = int(np.flatnonzero(~np.isfinite(total).all(axis=1))[0])
+        raise PredictionError(f"{where}, row {row}: a value that is not a finite number.")
+    lengths = np.sqrt(np.einsum("ij,ij->i", total, total))
+    total /= np.where(lengths == 0, 1.0, lengths)[:, np.newaxis]
+    return total
+
+
+def _distances(vectors: NDArray[np.float64], first: Array, second: Array) -> NDArray[np.float64]:
+    distance = np.full(len(first), np.nan)
+    for start in range(0, len(first), _ROWS_AT_ONCE):
+        some = slice(start, start + _ROWS_AT_ONCE)
+        both = np.flatnonzero((first[some] >= 0) & (second[some] >= 0)) + start
+        apart = np.subtract(vectors[first[both]], vectors[second[both]])
+        distance[both] = np.sum(np.square(apart), 1)
+    return distance
+
+
+def _of_scores(given: _Given, truth: PairSet, options: PairOptions) -> PairDistances:
+    scores = np.asarray(given.scores, dtype=np.float64).reshape(-1)
+    if len(scores) != len(truth):
+        raise PredictionError(f"{given.where} has {len(scores):,} scores, but the set has {len(truth):,} pairs.")
+    if np.isinf(scores).any():
+        raise PredictionError(f"{given.where}, entry {int(np.flatnonzero(np.isinf(scores))[0])}: a score is infinite.")
+    low, high = (-1.0, 1.0) if options.scores == "cosine" else (0.0, 4.0)
+    margin = 1e-6
+    wrong = np.flatnonzero((scores < low - margin) | (scores > high + margin))
+    if len(wrong):
+        raise PredictionError(
+            f"{given.where}, entry {int(wrong[0])}: {scores[wrong[0]]:g} lies outside {low:g} to {high:g}. Scores are "
+            "cosines (higher means more alike), or with scores=distance squared distances of unit vectors."
+        )
+    distance = np.clip(2.0 - 2.0 * scores if options.scores == "cosine" else scores, 0.0, 4.0)
+    missing = int(np.isnan(scores).sum())
+    reasons = {"pair without a score": missing} if missing else {}
+    coverage = Coverage(asked=len(truth), answered=len(truth) - missing, missing=missing, reasons=reasons)
+    return PairDistances(distance, coverage, given.inputs, facts={"scores": options.scores})
+
+
+def _score_column(frame: Any, path: Path, options: PairOptions) -> Array:
+    import polars as pl
+
+    names = {name.strip().lower(): name for name in frame.columns}
+    wanted = options.column.strip().lower() or ("score" if "score" in names else "")
+    if not wanted and len(names) == 1:
+        wanted = next(iter(names))
+    if wanted not in names:
+        raise PredictionError(
+            f"{path}: which column holds the scores? It has {', '.join(frame.columns)}; set column=NAME."
+        )
+    cells = frame[names[wanted]].cast(pl.String).fill_null("").str.strip_chars()
+    values = cells.cast(pl.Float64, strict=False)
+    wrong = np.flatnonzero((values.is_null() & (cells != "")).to_numpy())
+    if len(wrong):
+        raise PredictionError(
+            f"{path}, line {int(wrong[0]) + 2}, column {names[wanted]}: {cells[int(wrong[0])]!r} is no score."
+        )
+    return np.asarray(values.fill_null(float("nan")).to_numpy())
+
+
+def _people(truth: PairSet, first: Array, second: Array, rows: int) -> NDArray[np.int64]:
+    """(rows,): whose picture each row is; in a set without names, both sides of a genuine pair are one person."""
+    person = np.full(rows, -1, dtype=np.int64)
+    if truth.people is not None:
+        sides = truth.people
+    else:
+        each = np.arange(len(truth), dtype=np.int64)
+        sides = (2 * each, np.where(truth.same, 2 * each, 2 * each + 1))
+    for place, who in ((first, sides[0]), (second, sides[1])):
+        person[place[place >= 0]] = who[place >= 0]
+    return person
+
+
+def _examples(truth: PairSet, distance: NDArray[np.float64]) -> tuple[str, ...]:
+    rows = np.flatnonzero(np.isnan(distance))[:5]
+    return tuple(f"pair {row}: {truth.pictures[truth.first[row]]}, {truth.pictures[truth.second[row]]}" for row in rows)
+
+
+def _save(path: Path, array: NDArray[np.float32]) -> None:
+    with replace_file(path) as temporary, temporary.open("wb") as file:
+        np.save(file, array)
+
+
+def _vector(answer: Any) -> NDArray[np.float32]:
+    vector = np.asarray(answer, dtype=np.float32)
+    if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all():
+        raise PredictionError(
+            f"An embedding has the shape {vector.shape} or a value that is not finite; one vector of finite numbers "
+            "per picture was expected."
+        )
+    return vector

@@ -1,0 +1,64 @@
+"""Small data in the form of RFW, with a planted truth.
+
+Made-up people of four races, as embeddings only. Embeddings of one race are noisier, so that at one threshold for all
+more of its pairs are judged wrong. Another race has the noise of everyone and was only unlucky.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from evenhand.benchmarks.pairs.codec import EMBEDDINGS, FLIPPED
+from evenhand.benchmarks.pairs.data import RACES
+from evenhand.core.streams import stream
+from evenhand.core.task import Demo
+from evenhand.files.writing import make_folder, write_file
+
+PLANTED, UNLUCKY = "African", "Indian"
+PEOPLE, PAIRS, DIMENSIONS = 150, 150, 64  # of each race; pairs of each kind
+_NOISE, _MORE_NOISE = 0.14, 0.06
+_DRAW = 1  # of those tried, the first in which the unlucky race fares a little worse by chance
+
+
+def write_demo(folder: Path) -> Sequence[Demo]:
+    """Write pair lists and embeddings below a folder, and say what is in them."""
+    data, submission = folder / "RFW-demo", folder / "submission"
+    make_folder(submission)
+    rng = stream("pairs", "demo", _DRAW)
+    vectors, mirrored = [], []
+    for race in RACES:
+        noise = _NOISE + (_MORE_NOISE if race == PLANTED else 0.0)
+        centre = rng.normal(size=(PEOPLE, DIMENSIONS))
+        centre /= np.linalg.norm(centre, axis=1, keepdims=True)
+        lines = [f"10\t{PAIRS // 10}"]
+        for _ in range(10):
+            for same in (True, False):
+                for _ in range(PAIRS // 10):
+                    one, other = rng.choice(PEOPLE, 2, replace=False)
+                    numbers = rng.choice(np.arange(1, 9), 2, replace=False)
+                    lines.append(
+                        f"p{one}\t{numbers[0]}\t{numbers[1]}"
+                        if same
+                        else f"p{one}\t{numbers[0]}\tp{other}\t{numbers[1]}"
+                    )
+                    for person in (one, one if same else other):
+                        face = centre[person] + rng.normal(size=DIMENSIONS) * noise
+                        vectors.append(face + rng.normal(size=DIMENSIONS) * 0.03)
+                        mirrored.append(face + rng.normal(size=DIMENSIONS) * 0.03)
+        make_folder(data / race)
+        write_file(data / race / f"{race}_pairs.txt", "\n".join(lines) + "\n")
+    for name, rows in ((EMBEDDINGS, vectors), (FLIPPED, mirrored)):
+        np.save(submission / name, np.array(rows, dtype=np.float32))
+    return (
+        Demo(
+            task="pairs/rfw",
+            data=data,
+            predictions=submission,
+            planted=f"race={PLANTED}",
+            chance=f"race={UNLUCKY}",
+            story="Pairs of faces of four races; embeddings of one race are noisier than those of the others.",
+        ),
+    )

@@ -1,0 +1,64 @@
+"""One row per pair of pictures: how far apart their embeddings are, and whether both show one person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from evenhand.benchmarks.pairs.codec import PairDistances
+from evenhand.benchmarks.pairs.data import PairSet
+from evenhand.benchmarks.pairs.metrics import THRESHOLDS, Counter, folded_accuracy, measured, shared_threshold
+from evenhand.benchmarks.pairs.options import PairOptions
+from evenhand.core.records import Records
+from evenhand.core.task import Dataset, Predictions, Tools
+
+FOLDS = "folds"
+
+
+def record_pairs(
+    dataset: Dataset[PairSet], predictions: Predictions[Any], options: PairOptions, tools: Tools
+) -> Iterator[Records]:
+    """Rows in the order of the set; `unit` and `unit_b` are the people, or the pair itself where they are not known.
+
+    `score` is the negated distance, −∞ for a pair without an embedding: it is never accepted.
+    """
+    truth = dataset.truth
+    assert isinstance(predictions, PairDistances)
+    distance = predictions.distance
+    missing = np.isnan(distance)
+    units = (
+        {"unit": np.arange(len(truth))}
+        if truth.people is None
+        else dict(zip(("unit", "unit_b"), truth.people, strict=True))
+    )
+    yield Records(
+        {
+            "item": np.arange(len(truth)),
+            **units,
+            "fold": truth.fold,
+            "same": truth.same,
+            "distance": distance,
+            "score": np.where(missing, -np.inf, -distance),
+            "failed": missing,
+            "left_out": missing & (options.missing == "exclude"),
+        },
+        dict(truth.attributes),
+    )
+
+
+def fold_facts(rows: Records, options: PairOptions) -> Mapping[str, Any]:
+    """Accuracy and threshold of every fold, of everyone and of every group, and the threshold for all."""
+    tables = {"everyone": rows}
+    for name, attribute in rows.attributes.items():
+        for level in attribute.levels:
+            tables[f"{name}={level}"] = rows.take(np.flatnonzero(attribute.belongs(level)))
+    facts = []
+    for name, some in tables.items():
+        state = measured(some, None, 1)
+        counts = Counter(state, THRESHOLDS).counts(None)
+        folded = folded_accuracy(counts)
+        facts.append({"group": name, "accuracy": folded.accuracy.tolist(), "threshold": folded.threshold.tolist()})
+    everyone = Counter(measured(rows, None, 1), THRESHOLDS).counts(None)
+    return {FOLDS: facts, "shared_threshold": float(THRESHOLDS[shared_threshold(everyone)])}

@@ -1,0 +1,234 @@
+"""Verification sets end to end, by command and by function."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from evenhand.benchmarks.pairs import benchmark
+from evenhand.benchmarks.pairs.data import RACES, folds_of, read_bin
+from evenhand.cli.main import main
+from evenhand.core.errors import DataError, OptionError, PredictionError
+from evenhand.core.records import Group
+from evenhand.run import evaluate
+
+MODEL = """
+import cv2
+
+class Model:
+    name = "pixels"
+
+    def predict(self, samples):
+        for sample in samples:
+            picture = cv2.imread(str(sample.media[0]))
+            if picture is None:
+                continue
+            picture = picture[:, ::-1] if sample.given["mirror"] else picture
+            yield sample.id, picture[::30, ::30].astype("float32").reshape(-1) - 128
+"""
+
+
+def picture(person: int, rng: np.random.Generator) -> bytes:
+    base = np.random.default_rng(person).integers(0, 256, (4, 4, 3))
+    noisy = np.clip(base + rng.normal(size=(4, 4, 3)) * 2, 0, 255).astype(np.uint8)
+    return bytes(cv2.imencode(".png", cv2.resize(noisy, (112, 112), interpolation=cv2.INTER_NEAREST))[1])
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """A .bin of forty pairs whose pictures tell people apart."""
+    rng = np.random.default_rng(0)
+    same = [bool(pair % 2) for pair in range(40)]
+    people = [(pair, pair if is_same else pair + 100) for pair, is_same in enumerate(same)]
+    pictures = [picture(person, rng) for both in people for person in both]
+    (tmp_path / "lfw.bin").write_bytes(pickle.dumps((pictures, same)))
+    return tmp_path
+
+
+def run(task: str, predictions: Path, data: Path, by: tuple[str, ...] = (), draws: int = 0, **options: Any) -> Any:
+    return evaluate(benchmark.find(task), predictions, data, options=options, by=by, draws=draws).results
+
+
+def test_folds_are_contiguous_and_the_first_ones_take_what_is_left_over() -> None:
+    assert np.bincount(folds_of(23, 10)).tolist() == [3, 3, 3, 2, 2, 2, 2, 2, 2, 2]
+
+
+def test_a_bin_is_asked_of_a_model_and_evaluated_by_command(made: Path, tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    runs = ["--runs", str(tmp_path / "runs")]
+    model = f"{tmp_path / 'model.py'}:Model"
+    assert main(["predict", "pairs/lfw", "--model", model, "--data", str(made), *runs]) == 0
+    (submission,) = (tmp_path / "runs").glob("pairs/lfw/*/*/predictions/submission")
+    assert np.load(submission / "embeddings.npy").shape == np.load(submission / "embeddings_flip.npy").shape == (80, 48)
+    code = main(["evaluate", "pairs/lfw", str(submission), "--data", str(made), "--draws", "0", *runs])
+    assert code == 0
+    assert run("pairs/lfw", submission, made).get("ten-fold", "accuracy").value == 1.0
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_pictures_may_be_bytes_texts_of_python_2_or_arrays(made: Path, tmp_path: Path, old: bool) -> None:
+    pictures, same, _ = read_bin(made / "lfw.bin")
+    kept = [np.frombuffer(one, np.uint8) for one in pictures] if old else [one.decode("latin-1") for one in pictures]
+    (tmp_path / "other.bin").write_bytes(pickle.dumps([kept, [np.bool_(value) for value in same]], protocol=2))
+    again = read_bin(tmp_path / "other.bin")
+    assert again[0] == pictures
+    assert again[1].tolist() == same.tolist()
+
+
+class Hostile:
+    def __reduce__(self) -> Any:
+        return os.system, ("touch hostile",)
+
+
+def test_a_hostile_bin_is_refused_and_nothing_of_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lfw.bin").write_bytes(pickle.dumps(([b"x"] * 40, [True] * 19 + [Hostile()])))
+    np.save(tmp_path / "embeddings.npy", np.ones((40, 4), dtype=np.float32))
+    assert main(["evaluate", "pairs/lfw", "embeddings.npy", "--data", ".", "--set", "flip=none"]) != 0
+    assert "system" in capsys.readouterr().err
+    assert not (tmp_path / "hostile").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (([b"x"] * 41, [True] * 20), "odd number"),
+        (([b"x"] * 40, [True] * 19), "half as many"),
+        (([b"x"] * 8, [True] * 4), "at least ten"),
+        (([1.5] * 40, [True] * 20), "picture 0 is float"),
+        ({"pictures": []}, "no list of pictures"),
+    ],
+)
+def test_a_bin_that_is_no_set_is_refused_with_the_reason(tmp_path: Path, content: Any, message: str) -> None:
+    (tmp_path / "lfw.bin").write_bytes(pickle.dumps(content))
+    with pytest.raises(DataError, match=message):
+        benchmark.find("pairs/lfw").load(tmp_path, benchmark.find("pairs/lfw").options())
+
+
+def test_undecodable_pictures_are_named_and_their_pairs_are_wrong(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pictures, same, _ = read_bin(made / "lfw.bin")
+    pictures[3] = b"no picture"
+    (made / "lfw.bin").write_bytes(pickle.dumps((pictures, same.tolist())))
+    assert main(["check", "pairs/lfw", "--data", str(made)]) == 0
+    assert "1 pictures can't be decoded: 3" in " ".join(capsys.readouterr().out.split())
+    submission = tmp_path / "submission"
+    submission.mkdir()
+    shown = [cv2.imdecode(np.frombuffer(one, np.uint8), 1) for one in pictures]
+    vectors = np.array([np.zeros(48) if one is None else one[::30, ::30].reshape(-1) for one in shown], np.float32)
+    kept = [row for row in range(80) if row != 3]
+    np.save(submission / "embeddings.npy", vectors[kept] - 128)
+    (submission / "pictures.csv").write_text("ROW,PICTURE\n" + "".join(f"{at},{row}\n" for at, row in enumerate(kept)))
+    results = run("pairs/lfw", submission, made, flip="none")
+    assert results.get("ten-fold", "accuracy").value == 1 - 1 / 40
+    assert results.coverage.missing == 1
+    excluded = run("pairs/lfw", submission, made, flip="none", missing="exclude")
+    assert excluded.get("ten-fold", "accuracy").value == 1.0
+
+
+def test_lfw_names_people_and_pictures(tmp_path: Path) -> None:
+    lines = ["2\t5"]
+    for fold in range(2):
+        lines += [f"Same_{fold}{pair}\t1\t{pair + 2}" for pair in range(5)]
+        lines += [f"One_{pair}\t1\tOther_{fold}\t12" for pair in range(5)]
+    (tmp_path / "pairs.txt").write_text("\n".join(lines) + "\n")
+    truth = benchmark.find("pairs/lfw").load(tmp_path, benchmark.find("pairs/lfw").options()).truth
+    assert truth.same.tolist() == ([True] * 5 + [False] * 5) * 2
+    assert truth.pictures[truth.second[5]] == "Other_0/Other_0_0012.jpg"
+    assert (truth.people[0] == truth.people[1]).tolist() == truth.same.tolist()
+    (tmp_path / "pairs.txt").write_text("2 5\nA 1 A 2\n")
+    with pytest.raises(DataError, match="line 2"):
+        benchmark.find("pairs/lfw").load(tmp_path, benchmark.find("pairs/lfw").options())
+
+
+def test_rfw_is_judged_at_thresholds_of_each_race_and_at_one_for_all(tmp_path: Path) -> None:
+    """Distances of one race are all larger: its own thresholds hide it, the shared one does not."""
+    distance = []
+    for race in RACES:
+        folder = tmp_path / "data" / race
+        folder.mkdir(parents=True)
+        lines = ["10 2"]
+        for fold in range(10):
+            lines += [f"a{fold} 1 2", f"b{fold} 1 2", f"a{fold} 1 b{fold} 1", f"c{fold} 1 d{fold} 1"]
+            shift = 1.0 if race == "Indian" else 0.0
+            distance += [0.5 + shift, 0.6 + shift, 1.2 + shift, 1.3 + shift]
+        (folder / f"{race}_pairs.txt").write_text("\n".join(lines) + "\n")
+    np.save(tmp_path / "scores.npy", np.array(distance))
+    results = run("pairs/rfw", tmp_path / "scores.npy", tmp_path / "data", by=("race",), scores="distance", draws=20)
+    indian = Group.of(race="Indian")
+    assert results.get("ten-fold", "accuracy", indian).value == 1.0
+    assert results.get("ten-fold", "accuracy at one threshold", indian).value == 0.5
+    assert results.get("ten-fold", "accuracy at one threshold", Group.of(race="Asian")).value == 1.0
+    assert results.get("ten-fold", "accuracy at one threshold").low is not None
+
+
+def test_bfw_has_groups_people_and_scores_of_models_as_columns(tmp_path: Path) -> None:
+    lines = ["fold,p1,p2,label,id1,id2,att1,att2,vgg16"]
+    for pair in range(40):
+        same, group = pair % 2, ("asian_females", "white_males")[pair % 4 > 1]
+        other = group if pair % 8 < 6 or same else "asian_females"
+        who = (f"n{pair}", f"n{pair if same else pair + 100}")
+        pictures = f"{group}/{pair}.jpg,{other}/{pair}b.jpg"
+        score = 0.7 if same else 0.1
+        lines.append(f"{pair % 5 + 1},{pictures},{same},{who[0]},{who[1]},{group},{other},{score}")
+    (tmp_path / "bfw-v0.1.5-datatable.csv").write_text("\n".join(lines) + "\n")
+    table = tmp_path / "bfw-v0.1.5-datatable.csv"
+    results = run("pairs/bfw", table, tmp_path, by=("race", "gender"), column="vgg16")
+    assert results.get("ten-fold", "accuracy").value == 1.0
+    assert results.get("pairs", "impostor", Group.of(race="cross-group")).value == 5
+    assert results.get("verification", "FNMR@overall FAR=0.1", Group.of(gender="female")).value == 0.0
+    with pytest.raises(PredictionError, match="column=NAME"):
+        run("pairs/bfw", table, tmp_path)
+
+
+def test_arrays_of_another_length_and_unfinished_numbers_are_refused(made: Path) -> None:
+    np.save(made / "short.npy", np.ones((79, 4), dtype=np.float32))
+    with pytest.raises(PredictionError, match="two rows per pair"):
+        run("pairs/lfw", made / "short.npy", made, flip="none")
+    wrong = np.ones((80, 4), dtype=np.float32)
+    wrong[7, 1] = np.nan
+    np.save(made / "wrong.npy", wrong)
+    with pytest.raises(PredictionError, match="row 7"):
+        run("pairs/lfw", made / "wrong.npy", made, flip="none")
+    with pytest.raises(PredictionError, match="flip=none"):
+        run("pairs/lfw", made / "wrong.npy", made)
+    with pytest.raises(OptionError, match="far"):
+        run("pairs/lfw", made / "wrong.npy", made, far="2")
+
+
+def test_one_kind_of_pair_has_an_accuracy_but_no_rate(tmp_path: Path) -> None:
+    (tmp_path / "pairs.csv").write_text("p1,p2,label\n" + "".join(f"{row},{row}b,1\n" for row in range(20)))
+    np.save(tmp_path / "scores.npy", np.full(20, 0.9))
+    results = run("pairs/custom", tmp_path / "scores.npy", tmp_path / "pairs.csv")
+    assert results.get("ten-fold", "accuracy").value == 1.0
+    assert not isinstance(results.get("verification", "TAR@FAR=0.001").value, float)
+    assert any("All pairs show same people" in warning for warning in results.warnings)
+
+
+def test_the_interpolated_rate_is_the_published_one_where_that_is_defined() -> None:
+    """False accept rates that all differ: SciPy's answer, computed by hand for two folds."""
+    from evenhand.benchmarks.pairs.metrics import FINE_THRESHOLDS, FoldedTar
+    from evenhand.core.records import Records
+
+    rng = np.random.default_rng(1)
+    distance = np.concatenate([rng.uniform(0, 2, 40), rng.uniform(1, 4, 40)])
+    same, fold = np.arange(80) < 40, np.arange(80) % 2
+    metric = FoldedTar("folds_interpolated", far=0.1)
+    state = metric.measure(Records({"distance": distance, "same": same, "fold": fold}, {}))
+    expected = []
+    for left_out in (0, 1):
+        others = distance[(fold != left_out) & ~same]
+        far = np.array([(others < threshold).mean() for threshold in FINE_THRESHOLDS])
+        last = [place for place in range(len(far)) if place + 1 == len(far) or far[place + 1] != far[place]]
+        threshold = np.interp(0.1, far[last], FINE_THRESHOLDS[last])
+        expected.append((distance[(fold == left_out) & same] < threshold).mean())
+    assert metric.result(state, state)["TAR"][0] == pytest.approx(np.mean(expected), abs=1e-12)
