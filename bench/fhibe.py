@@ -61,11 +61,11 @@ def _count_groups(data: Any) -> None:
 
 
 def _write_groups(data: Any) -> None:
-    from evenhand.benchmarks.fhibe import grouping
+    from evenhand.compat.fhibe.evaluate import intersections
 
     people, scores = data
     with tempfile.TemporaryDirectory() as folder:
-        grouping.write_intersections(Path(folder) / "x.json", "AR_IOU", people, EIGHT, scores)
+        intersections.write_intersections(Path(folder) / "x.json", "AR_IOU", people, EIGHT, scores)
 
 
 def _localization() -> tuple[Path, Path]:

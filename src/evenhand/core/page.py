@@ -60,6 +60,7 @@ class Forest:
     margin: float | None = None  # a band around the reference
     tones: tuple[str, ...] = ()  # per row "worse", "better" or ""
     swatches: tuple[str, ...] = ()  # per row a colour that the group is about, such as a skin tone
+    brackets: tuple[tuple[int, int, str], ...] = ()  # pairs of rows that a mark joins, such as "***"
     series: int | None = None  # the column that tells several points on one line apart
     domain: tuple[float, float] | None = None
     percent: bool = False

@@ -23,6 +23,7 @@ WIDE, NARROW = 760, 340  # pixels
 LINE_COLOURS = ("#308fc4", "#803403", "#24905f", "#451249", "#2717d5", "#9f8125", "#230a12", "#24768f")
 DARK_LINE_COLOURS = ("#2a9df9", "#e29366", "#49d4b6", "#d829a3", "#8156e1", "#eaeba0", "#f43944", "#29efe3")
 DASHES = ("", "6 3", "2 2", "8 3 2 3")
+_LANE = 18.0  # pixels of a lane of brackets
 MOST_LABELLED = 60  # rows beyond which a forest plot has no labels
 FILE_FORMATS = (".svg", ".png", ".pdf")
 FONT = "ui-sans-serif, system-ui, 'Segoe UI', Roboto, 'Liberation Sans', 'DejaVu Sans', Arial, sans-serif"
@@ -126,6 +127,8 @@ def _forest(chart: Forest, table: Table, width: int) -> _Canvas:
     longest = max((_wide(row.name + row.count) for row in rows), default=0.0)
     left = 8.0 if many else min(longest + space + 14, width * (0.46 if narrow else 0.44))
     right = 14.0 if many or narrow or series else max((_wide(row.text) for row in rows), default=0.0) + 18
+    lanes = [] if many else _bracket_lanes(chart.brackets)
+    right += max((lane + 1 for lane in lanes), default=0) * _LANE
     top, bottom = 6.0, 6.0 + count * step
     axis = _Axis(*(chart.domain or _forest_span(chart, rows)), left, width - right, percent=chart.percent)
     canvas = _Canvas(width, bottom + (40.0 if chart.axis else 26.0))
@@ -147,7 +150,33 @@ def _forest(chart: Forest, table: Table, width: int) -> _Canvas:
         if right > 20 and row.point.value is not None:
             fill = _SOFT if row.muted else _INK
             canvas.words(width - right + 8, y + 4, row.text, "value", anchor="start", fill=fill)
+    for (first, second, mark), lane in zip(chart.brackets, lanes, strict=False):
+        _bracket(canvas, width - (max(lanes) - lane + 1) * _LANE, step, top, (first, second), mark)
     return _with_legend(canvas, series, (), left) if series else canvas
+
+
+def _bracket_lanes(brackets: Sequence[tuple[int, int, str]]) -> list[int]:
+    """The lane of each bracket, so that those that share rows lie side by side."""
+    taken: list[list[tuple[int, int]]] = []
+    lanes = []
+    for first, second, _ in brackets:
+        low, high = sorted((first, second))
+        lane = next((at for at, spans in enumerate(taken) if all(high < a or low > b for a, b in spans)), len(taken))
+        if lane == len(taken):
+            taken.append([])
+        taken[lane].append((low, high))
+        lanes.append(lane)
+    return lanes
+
+
+def _bracket(canvas: _Canvas, x: float, step: float, top: float, rows: tuple[int, int], mark: str) -> None:
+    """A line that joins two rows at the right, with its mark along it."""
+    low, high = (top + (row + 0.5) * step for row in sorted(rows))
+    path = f"M{_short(x)} {_short(low)}h4V{_short(high)}h-4"
+    canvas.add("path", "bracket", mark, d=path, fill="none", stroke=_SOFT, stroke_width=1.2)
+    middle = (low + high) / 2
+    turned = f"rotate(90 {_short(x + 7)} {_short(middle)})"
+    canvas.words(x + 7, middle, mark, "mark", anchor="middle", fill=_INK, transform=turned)
 
 
 def _forest_span(chart: Forest, rows: Sequence[_ForestRow]) -> tuple[float, float]:

@@ -19,7 +19,7 @@ MOST_ROWS = 60
 MOST_FIGURES = 40  # per document; the rest keep their tables
 
 _HEAD = """#set document(title: {title}, date: none)
-#set page(paper: "a4", margin: (x: 2cm, y: 2.2cm), numbering: "1 / 1", number-align: right)
+#set page(paper: "{paper}", margin: (x: 2cm, y: 2.2cm), numbering: "1 / 1", number-align: right)
 #set text(font: ("Liberation Sans", "DejaVu Sans", "Arial", "Helvetica"), size: 9.5pt, fill: rgb("#1d2429"))
 #set par(leading: 0.65em)
 #set table(stroke: none, inset: (x: 4pt, y: 3.2pt))
@@ -32,23 +32,23 @@ _HEAD = """#set document(title: {title}, date: none)
 _SOFT = 'fill: rgb("#55616a")'
 
 
-def write_pdf(page: Page, path: Path) -> None:
+def write_pdf(page: Page, path: Path, *, paper: str = "a4") -> None:
     """Write a page as PDF."""
-    write_bytes(path, pdf(page))
+    write_bytes(path, pdf(page, paper=paper))
 
 
-def pdf(page: Page) -> bytes:
+def pdf(page: Page, *, paper: str = "a4") -> bytes:
     """A page as PDF; the same page gives the same bytes."""
     try:
         import typst
     except ImportError:
         raise MissingExtraError("The PDF report needs typst", "pdf") from None
-    return bytes(typst.compile(source(page).encode("utf-8")))
+    return bytes(typst.compile(source(page, paper=paper).encode("utf-8")))
 
 
-def source(page: Page) -> str:
+def source(page: Page, *, paper: str = "a4") -> str:
     """The page as typst source; every text is a string in it, in which nothing is interpreted."""
-    pieces = [_HEAD.format(title=quoted(page.title))]
+    pieces = [_HEAD.format(title=quoted(page.title), paper=paper)]
     pieces.append(f"#text(size: 9pt, {_SOFT})[{escape(page.kicker or 'evenhand')}]\n")
     pieces.append(f'#text(size: 21pt, weight: "bold")[{escape(page.title)}]\n')
     left = MOST_FIGURES

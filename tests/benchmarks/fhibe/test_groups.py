@@ -12,6 +12,7 @@ import pytest
 from evenhand.benchmarks.fhibe import attributes, disparity, grouping
 from evenhand.benchmarks.fhibe.data import published_attribute
 from evenhand.benchmarks.fhibe.demo import CHANCE, PLANTED, write_demo
+from evenhand.compat.fhibe.evaluate import intersections
 from evenhand.core.errors import UnknownNameError
 
 CELLS = {
@@ -24,7 +25,7 @@ SCORES = np.array([0.1, 0.2, 0.4, 0.8])
 
 
 def test_groups_are_the_products_of_labels_over_all_subsets_of_attributes() -> None:
-    found = grouping.nested("M", PEOPLE, list(CELLS), SCORES)
+    found = intersections.nested("M", PEOPLE, list(CELLS), SCORES)
     labels = {
         name: [attributes.labels(name, c, attributes.found_values(name, CELLS[name])) for c in CELLS[name]]
         for name in CELLS
@@ -42,8 +43,8 @@ def test_groups_are_the_products_of_labels_over_all_subsets_of_attributes() -> N
 
 def test_the_streamed_file_is_the_indented_json_of_the_same_content(tmp_path: Path) -> None:
     scores = np.array([0.1, np.nan, 0.4, 0.8])
-    count = grouping.write_intersections(tmp_path / "x.json", "M", PEOPLE, list(CELLS), scores, extra={"k": ["a"]})
-    expected = {**grouping.nested("M", PEOPLE, list(CELLS), scores), "k": ["a"]}
+    count = intersections.write_intersections(tmp_path / "x.json", "M", PEOPLE, list(CELLS), scores, extra={"k": ["a"]})
+    expected = {**intersections.nested("M", PEOPLE, list(CELLS), scores), "k": ["a"]}
     text = (tmp_path / "x.json").read_text()
     assert text == json.dumps(expected, indent=4)
     assert count == sum(len(groups) for groups in list(expected.values())[:-1])
@@ -67,7 +68,7 @@ def test_an_attribute_that_is_not_there_is_named() -> None:
 
 
 def test_no_attributes_give_no_groups() -> None:
-    assert grouping.nested("M", PEOPLE, [], SCORES) == {}
+    assert intersections.nested("M", PEOPLE, [], SCORES) == {}
 
 
 def test_negative_medians_give_pairs_without_a_disparity() -> None:

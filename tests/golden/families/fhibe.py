@@ -17,9 +17,10 @@ from PIL import Image
 
 from evenhand.benchmarks.fhibe import attributes, data, disparity, grouping, outputs, scores, table, verification
 from evenhand.benchmarks.fhibe.tasks import task_named
-from evenhand.compat.fhibe import BaseModelWrapper, evaluate_task, files
-from evenhand.compat.fhibe.arguments import check_arguments, dataset_folder
-from evenhand.compat.fhibe.evaluation import options_for
+from evenhand.compat.fhibe import BaseModelWrapper, evaluate_task
+from evenhand.compat.fhibe.evaluate import files, intersections
+from evenhand.compat.fhibe.evaluate.arguments import check_arguments, dataset_folder
+from evenhand.compat.fhibe.evaluate.evaluate import options_for
 from evenhand.geometry import boxes, keypoints, masks
 
 DOCUMENTATION = ("reference", "note", "comment")
@@ -261,7 +262,7 @@ def _verification(folder: Path, expected: Any, checks: Checks) -> None:
             checks.close("unrounded", sorted(found, key=_by_size), sorted(value, key=_by_size))
 
         def pairs(value: Any) -> None:
-            drawn = list(files.draws(people, every, asked))
+            drawn = list(files.drawn_pairs_of_groups(people, every, asked))
             largest = [one for one in drawn if one.images == max(other.images for other in drawn)]
             fits = [_drawn(one, value) for one in largest]
             checks.true("largest_group_pairs", value in fits, "no largest group has these pairs")
@@ -297,7 +298,7 @@ def _by_size(entry: Mapping[str, Any]) -> tuple[Any, ...]:
     return entry["n_images"], entry["n_same"], entry["n_diff"], *(round(number or 0.0, 7) for number in numbers)
 
 
-def _drawn(found: files.Draw, like: Mapping[str, Any]) -> dict[str, Any]:
+def _drawn(found: files.DrawnPairs, like: Mapping[str, Any]) -> dict[str, Any]:
     lists = {
         "same": [list(pair) for pair in found.same],
         "diff": [list(pair) for pair in found.different],
@@ -497,7 +498,7 @@ def _intersections(folder: Path, expected: Any, checks: Checks) -> None:
 
 def _group_means(scored: disparity.Scored, asked: Sequence[str], expected: Mapping[str, Any], checks: Checks) -> None:
     largest = max((len(attributes.parse_key(key)) for key in expected), default=0)
-    found = grouping.nested(scored.metric, scored.people, asked, scored.scores, largest=largest)
+    found = intersections.nested(scored.metric, scored.people, asked, scored.scores, largest=largest)
     checks.equal("combinations in order", list(found), list(expected))
     for by, groups in expected.items():
         got = found.get(by, {})
@@ -566,11 +567,17 @@ def _part_disparity(folder: Path, expected: Any, checks: Checks) -> None:
 
     def summary(value: Any) -> None:
         for metric, content in value.items():
-            checks.equal(f"summary {metric}", files.part_summaries(found, config["thresholds"][metric]), content)
+            checks.equal(
+                f"summary {metric}",
+                files.PartTable(found.parts, found.probability, found.visible, found.visible).summaries(
+                    config["thresholds"][metric]
+                ),
+                content,
+            )
 
     def means(value: Any) -> None:
         for metric, content in value.items():
-            got = files.nested_parts(scored[metric], config["attributes"])
+            got = intersections.nested_parts(scored[metric], config["attributes"])
             checks.equal(f"{metric}: combinations", list(got), list(content))
             for by, groups in content.items():
                 checks.equal(f"{metric} {by}: groups in order", list(got.get(by, {})), list(groups))

@@ -19,8 +19,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import product
 
+import numpy as np
+
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.cells import LiteralError, parse_literal, selections
+from evenhand.core.records import Attribute
 
 AGE_BUCKETS = vocabulary.VALUES["age"]
 CORRECTED_NATIONALITY = "nationality_corrected"
@@ -145,6 +148,11 @@ def sort_key(attribute: str, value: str) -> tuple[int, str]:
         return 0, value
     found = _NUMBERED.match(value)
     return (int(found.group(1)), "") if found else (10**9, value)
+
+
+def rows_without(attribute: Attribute) -> int:
+    """How many rows belong to no level of an attribute."""
+    return int(np.asarray(~attribute.patterns.any(axis=1))[attribute.codes].sum())
 
 
 def row_groups(row: Mapping[str, Sequence[str]], by: Sequence[str]) -> list[list[str]]:

@@ -32,6 +32,10 @@ _HIGHEST_LABEL = 255  # of a pixel; labels above the 19 of FHIBE are wrong where
 P = TypeVar("P")
 
 
+class MissingAnswersError(PredictionError):
+    """Images have no answer, and were not to be scored as missed."""
+
+
 class Detections(NamedTuple):
     """Boxes that a model found in an image, as corners, with its confidence in each."""
 
@@ -134,7 +138,7 @@ class OutputsCodec(Codec[P]):
         missing = [sample.id for sample in dataset.samples if sample.id not in matched]
         empty = sum(bytes(value).strip() in _EMPTY for value in matched.values())
         if missing and getattr(options, "missing", "missed") == "refuse":
-            raise PredictionError(
+            raise MissingAnswersError(
                 f"{path} has no answer for {len(missing)} of {len(dataset.samples)} images: {_some(missing)}. "
                 "Write every image (an image without findings too), or score them as missed with --set missing=missed."
                 + (f" {len(extra)} keys match no image, such as {_some(extra[:2])}." if extra else "")

@@ -7,7 +7,7 @@ has two rows with the same path. A sample is an image; its id is the path relati
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -122,7 +122,7 @@ def load_face_boxes(data: Path, options: FhibeOptions, cache: Path | None = None
 def load_masks(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[MaskTruth]:
     """Images and the polygons of the people in them."""
     table = _table(data, BODY_TABLE, ("segments", "image_height", "image_width"), options, cache)
-    people = people_of(table)
+    people = people_of(table, options)
     return _dataset(table, people, MaskTruth(people, table.segments(), _sizes(table)))
 
 
@@ -131,7 +131,7 @@ def load_poses(data: Path, options: KeypointOptions, cache: Path | None = None) 
     names = checked_keypoints(options.custom_keypoints)
     wanted = ("keypoints", "segments", "person_bbox", "face_bbox", "image_height", "image_width")
     table = _table(data, BODY_TABLE, wanted, options, cache)
-    people = people_of(table)
+    people = people_of(table, options)
     person = corners(table.boxes("person_bbox"))
     truth = PoseTruth(
         people,
@@ -149,7 +149,7 @@ def load_poses(data: Path, options: KeypointOptions, cache: Path | None = None) 
 def load_parts(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[PartTruth]:
     """Images with person boxes given away, and the parts that are visible of each person."""
     table = _table(data, BODY_TABLE, ("keypoints", "segments", "person_bbox"), options, cache)
-    people = people_of(table)
+    people = people_of(table, options)
     annotated = list(zip(table.segments(), table.keypoints(), strict=True))
     boxes = table.boxes("person_bbox")
     truth = PartTruth(
@@ -164,7 +164,7 @@ def load_parts(data: Path, options: FhibeOptions, cache: Path | None = None) -> 
 def load_face_maps(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[FaceMapTruth]:
     """Face pictures and their label maps."""
     table = _table(data, FACE_TABLE, ("CelebA",), options, cache)
-    people = people_of(table)
+    people = people_of(table, options)
     maps = []
     for number, cell in zip(table.numbers, table.texts("CelebA"), strict=True):
         try:
@@ -181,7 +181,7 @@ def load_face_maps(data: Path, options: FhibeOptions, cache: Path | None = None)
 def load_faces(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[FaceTruth]:
     """Face pictures."""
     table = _table(data, FACE_TABLE, (), options, cache)
-    people = people_of(table)
+    people = people_of(table, options)
     return _dataset(table, people, FaceTruth(people))
 
 
@@ -198,7 +198,7 @@ def load_identities(data: Path, options: FhibeOptions, cache: Path | None = None
     table = table.take(np.flatnonzero((counts[codes.reshape(-1)] >= 2) & (subjects != "")))
     if not len(table):
         raise DataError(f"{table.path}: no subject has two pictures of which it is the only subject.")
-    people = people_of(table)
+    people = people_of(table, options)
     facts = {
         "eligible_images": len(table),
         "left_out": {
@@ -271,7 +271,7 @@ def visible_parts(
     return tuple(parts)
 
 
-def people_of(table: Table) -> People:
+def people_of(table: Table, options: FhibeOptions) -> People:
     """The people in a table, with every attribute that it has."""
     images = tuple(str(image) for image in table.texts("filepath"))
     places = {image: place for place, image in enumerate(dict.fromkeys(images))}
@@ -283,12 +283,15 @@ def people_of(table: Table) -> People:
         table.texts("image_id") if "image_id" in table else nobody,
         table.texts("subject_id") if "subject_id" in table else nobody,
         table.numbers,
-        table_attributes(table),
+        table_attributes(table, largest_regions=options.largest_regions),
     )
 
 
-def table_attributes(table: Table) -> dict[str, Attribute]:
-    """Every attribute of a table in canonical order, and the corrected ones beside the published."""
+def table_attributes(table: Table, *, largest_regions: bool = False) -> dict[str, Attribute]:
+    """Every attribute of a table in canonical order, and the corrected ones beside the published.
+
+    With `largest_regions`, ancestry and nationality keep their continents and regions only.
+    """
     found: dict[str, Attribute] = {}
     for name in vocabulary.ATTRIBUTES:
         if name not in table:
@@ -304,7 +307,19 @@ def table_attributes(table: Table) -> dict[str, Attribute]:
             found[attributes.CORRECTED_COUNTRY] = _attribute(
                 attributes.CORRECTED_COUNTRY, whole, lambda cell: () if cell is None else (cell,), ()
             )
+    if largest_regions:
+        for name, regions in vocabulary.REGIONS.items():
+            for kept in (name, f"{name}_corrected"):
+                if kept in found:
+                    found[kept] = _limited(found[kept], regions)
     return {name: found[name] for name in attributes.canonical(found)}
+
+
+def _limited(attribute: Attribute, levels: Collection[str]) -> Attribute:
+    """The attribute with some of its levels."""
+    places = [place for place, level in enumerate(attribute.levels) if level in levels]
+    kept = tuple(attribute.levels[place] for place in places)
+    return Attribute(kept, attribute.codes, attribute.patterns[:, places])
 
 
 def published_attribute(name: str, cells: Sequence[str | None]) -> Attribute:
@@ -384,7 +399,7 @@ def _dataset(
 
 def _warnings(people: People) -> Iterator[str]:
     for name, attribute in people.attributes.items():
-        lacking = int(np.asarray(~attribute.patterns.any(axis=1))[attribute.codes].sum())
+        lacking = attributes.rows_without(attribute)
         if lacking and name not in (attributes.CORRECTED_COUNTRY, attributes.CORRECTED_NATIONALITY):
             yield f"{lacking} of {len(people)} rows have no {name}; they are left out of its groups."
 
@@ -396,7 +411,7 @@ def _table(data: Path, name: str, columns: Sequence[str], options: FhibeOptions,
 
 def _boxes(data: Path, options: FhibeOptions, column: str, cache: Path | None) -> Dataset[BoxTruth]:
     table = _table(data, BODY_TABLE, (column,), options, cache)
-    people = people_of(table)
+    people = people_of(table, options)
     return _dataset(table, people, BoxTruth(people, corners(table.boxes(column))))
 
 

@@ -38,6 +38,12 @@ class FaceScore(NamedTuple):
         return float(np.mean(list(self.by_label.values()))) if self.by_label else float("nan")
 
 
+def label_scores(score: FaceScore | None) -> list[float]:
+    """F1 of all labels in order; not a number where the truth lacks a label or could not be read."""
+    found = {} if score is None else score.by_label
+    return [found.get(name, np.nan) for name in vocabulary.FACE_LABELS]
+
+
 def face_score(truth: NDArray[np.uint8], answer: FaceMap | None, *, ears_to_skin: bool = False) -> FaceScore:
     """F1 per label present in the truth; predicted labels that the truth lacks are not scored by themselves.
 

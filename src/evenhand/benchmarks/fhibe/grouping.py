@@ -3,8 +3,7 @@
 For attributes A in canonical order the published tool forms all 2^|A| − 1 subsets; a row belongs to
 the product of its labels, so groups overlap. Eight attributes on ten thousand rows are 1.8 million
 groups. Here a row's labels are small integers, a group is a number in mixed radix, and a subset costs
-one sort of its memberships. Scores are kept once; the published file, which repeats every score in
-every subset, is written as a stream when it is asked for.
+one sort of its memberships.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,92 +146,6 @@ def subset(labels: Sequence[Labels], rows: int) -> Subset:
     return Subset(by, tuple(labels), codes, first, sizes, sorted_rows)
 
 
-def write_intersections(
-    path: Path,
-    metric: str,
-    people: Mapping[str, Attribute],
-    asked: Sequence[str],
-    scores: Array,
-    *,
-    extra: Mapping[str, Any] | None = None,
-) -> int:
-    """Write the published `intersectional_results_<METRIC>.json`; the number of groups comes back.
-
-    Scores that are not a number are left out, and so are groups that have no other. The file is
-    streamed and appears when it is whole.
-    """
-    rows = np.flatnonzero(~np.isnan(scores))
-    texts = _Texts.of(metric, scores)
-    unfinished = path.with_name(path.name + ".partial")
-    groups = 0
-    with unfinished.open("w", encoding="utf-8", buffering=1 << 20) as file:
-        separator = "{\n    "
-        for found in subsets(people, asked, rows):
-            file.write(f"{separator}{_text(found.key)}: ")
-            _write_subset(file, metric, found, found.means(scores), texts)
-            groups += len(found)
-            separator = ",\n    "
-        for name, value in (extra or {}).items():
-            shown = json.dumps(value, indent=4).replace("\n", "\n    ")
-            file.write(f"{separator}{_text(name)}: {shown}")
-            separator = ",\n    "
-        file.write("{}" if separator == "{\n    " else "\n}")
-    unfinished.replace(path)
-    return groups
-
-
-def nested(
-    metric: str, people: Mapping[str, Attribute], asked: Sequence[str], scores: Array, *, largest: int | None = None
-) -> dict[str, dict[str, dict[str, Any]]]:
-    """The content of the published file as Python values, for small data."""
-    rows = np.flatnonzero(~np.isnan(scores))
-    return {
-        found.key: {
-            key: {"scores": scores[found.members(group)].tolist(), metric: float(mean), "Class_Size": int(size)}
-            for group, (key, mean, size) in enumerate(zip(found.keys(), found.means(scores), found.sizes, strict=True))
-        }
-        for found in subsets(people, asked, rows, largest=largest)
-    }
-
-
-class _Texts(NamedTuple):
-    """What the file repeats: the line of every score, and the whole entry of a group that is one row."""
-
-    lines: Array  # (rows,) of texts
-    alone: Array  # (rows,) of texts
-
-    @classmethod
-    def of(cls, metric: str, scores: Array) -> _Texts:
-        shown = ["null" if score != score else repr(score) for score in scores.tolist()]
-        lines = [f"\n                {score}" for score in shown]
-        alone = [_entry(line, metric, score, 1) for line, score in zip(lines, shown, strict=True)]
-        return cls(np.array(lines, dtype=object), np.array(alone, dtype=object))
-
-
-def _entry(lines: str, metric: str, mean: str, size: int) -> str:
-    return (
-        f': {{\n            "scores": [{lines}\n            ],'
-        f'\n            "{metric}": {mean},\n            "Class_Size": {size}\n        }}'
-    )
-
-
-def _write_subset(file: TextIO, metric: str, found: Subset, means: Array, texts: _Texts) -> None:
-    """One combination, in the indented form of the published tool."""
-    if not len(found):
-        file.write("{}")
-        return
-    lines, alone = texts.lines[found.rows].tolist(), texts.alone[found.rows[found.starts]].tolist()
-    entries = [
-        key + single if size == 1 else key + _entry(",".join(lines[start : start + size]), metric, repr(mean), size)
-        for key, single, start, size, mean in zip(
-            found.quoted_keys(), alone, found.starts.tolist(), found.sizes.tolist(), means.tolist(), strict=True
-        )
-    ]
-    file.write("{\n        ")
-    file.write(",\n        ".join(entries))
-    file.write("\n    }")
-
-
 def _joined(labels: Sequence[Labels], rows: int) -> tuple[Array, list[Array]]:
     """Row and labels of every membership in the combination, rows ascending, last attribute fastest."""
     row, columns = labels[0].row, [labels[0].label]
@@ -276,6 +188,3 @@ def _reordered(
     moved = np.cumsum(sizes[order]) - sizes[order]
     places = np.repeat(starts[order] - moved, sizes[order]) + np.arange(len(rows))
     return Subset(by, tuple(labels), codes[order], moved, sizes[order], rows[places])
-
-
-_text = json.dumps

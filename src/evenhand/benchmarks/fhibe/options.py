@@ -18,12 +18,13 @@ ACCURACY_GRID: tuple[float, ...] = (0.5,)
 
 @dataclass(frozen=True)
 class FhibeOptions(Options):
-    """What every task can be told."""
+    """Options of every task."""
 
     mini: int | None = option(None, "evaluate this many rows only, drawn as the published mini data set is")
     missing: Literal["refuse", "missed"] = option(
         "refuse", "an image without an answer: refuse the file, or score its people as missed"
     )
+    largest_regions: bool = option(False, "group ancestry and nationality by continent or region only")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.fhibe.codec import OUTPUTS, OutputsCodec
+from evenhand.benchmarks.fhibe.codec import OUTPUTS, MissingAnswersError, OutputsCodec
 from evenhand.benchmarks.fhibe.data import FaceTruth, People
 from evenhand.benchmarks.fhibe.output_file import match_keys, parse, top_level, write_entries
 from evenhand.core.errors import EvenhandError, PredictionError
@@ -109,7 +109,7 @@ class EncodingCodec(Codec[Picture]):
                 forms.add("documented name" if there.name != names[0] else "name of the original")
         missing = [sample.id for sample in dataset.samples if sample.id not in found]
         if missing and options.missing == "refuse":
-            raise PredictionError(
+            raise MissingAnswersError(
                 f"{folder} lacks the encodings of {len(missing)} of {len(dataset.samples)} pictures, such as "
                 f"{Path(missing[0]).name}. Write them all, or leave these out with --set missing=missed."
             )
@@ -148,7 +148,7 @@ class SuperResolutionCodec(OutputsCodec[Picture]):
             else:
                 found[sample.id] = place
         if missing and options.missing == "refuse":
-            raise PredictionError(
+            raise MissingAnswersError(
                 f"{path}: {len(missing)} of {len(dataset.samples)} pictures have no super-resolved picture on disk, "
                 f"such as {missing[0]}. Write them all, or leave these out with --set missing=missed."
             )

@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.benchmarks.fhibe import pictures, scores, vocabulary
 from evenhand.benchmarks.fhibe.codec import Detections, FaceMap, PartProbabilities, PersonMasks, Poses
 from evenhand.benchmarks.fhibe.data import BoxTruth, FaceMapTruth, FaceTruth, MaskTruth, PartTruth, People, PoseTruth
-from evenhand.benchmarks.fhibe.face_segmentation import score_faces
+from evenhand.benchmarks.fhibe.face_segmentation import label_scores, score_faces
 from evenhand.benchmarks.fhibe.options import (
     FhibeOptions,
     KeypointOptions,
@@ -56,6 +56,7 @@ def record_poses(
     found = scores.pose_scores(dataset.truth, answers, options.pck_thresholds, tools.engine)
     columns = {
         "pck": found.pck_mean,
+        "pck_at_thresholds": found.pck,
         "pck_missing_zero": found.pck_missing_zero,
         "pck_documented": found.pck_documented,
         "oks": found.oks,
@@ -75,6 +76,7 @@ def record_parts(
     part = np.tile([place.get(name, place[OTHER_PART]) for name in found.parts], len(people))
     columns = {
         "part": part,
+        "part_name": np.tile(np.array(found.parts), len(people)),
         "present": found.visible.reshape(-1),
         "probability": found.probability.reshape(-1),
         "recall": found.recall(options.recall_thresholds).reshape(-1),
@@ -94,7 +96,7 @@ def record_faces(
         columns = {
             "f1": np.array([np.nan if one is None else one.mean for one in found]),
             "f1_ears_ignored": np.array([np.nan if one is None else one.ears_ignored for one in found]),
-            "labels": np.array([0 if one is None else len(one.by_label) for one in found]),
+            "f1_of_label": np.array([label_scores(one) for one in found]).reshape(-1, len(vocabulary.FACE_LABELS)),
         }
         yield person_rows(truth.people, columns, np.arange(start, start + len(found)))
         start += len(found)

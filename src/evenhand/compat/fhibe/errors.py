@@ -35,3 +35,7 @@ class ImageMissingError(PredictionError, KeyError):
     """Images are missing from the stored outputs; all of them are counted, some named."""
 
     __str__ = Exception.__str__
+
+
+class PlotError(OptionError, RuntimeError):
+    """A figure that the task does not have."""

@@ -16,6 +16,7 @@ import numpy as np
 from evenhand.benchmarks.fhibe import attributes
 from evenhand.benchmarks.fhibe.output_file import parse, top_level
 from evenhand.compat.fhibe.errors import ArgumentKeyError
+from evenhand.compat.fhibe.evaluate.utils import format_threshold_results
 from evenhand.core.errors import RunError
 from evenhand.core.records import Array
 from evenhand.files import inputs
@@ -74,23 +75,35 @@ def from_content(metric: str, content: Mapping[str, Any]) -> StoredScores:
     return StoredScores(metric, content, parts)
 
 
-def threshold_curve(folder: Path, metric: str) -> tuple[list[float], list[float]]:
-    """Thresholds and accepted shares for the curve; nothing for metrics without one."""
+def _threshold_file(metric: str) -> tuple[str, str]:
+    """Name and kind of the file that has the thresholds of a metric; empty for metrics without any."""
     kinds = {"AR_IOU": "iou", "AR_MASK": "iou", "AR_OKS": "oks"}
     if metric in kinds:
-        path = folder / f"detailed_results_{kinds[metric]}_threshold.json"
-        if not path.is_file():
-            return [], []
-        detailed = parse(inputs.read(path, RunError).data)
-        pairs = sorted((float(key), float(entry["summary"])) for key, entry in detailed.items())
-        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    path = folder / "pck_scores_threshold.json"
-    if metric != "PCK" or not path.is_file():
+        return f"detailed_results_{kinds[metric]}_threshold.json", kinds[metric]
+    if metric == "PCK":
+        return "pck_scores_threshold.json", "pck"
+    if metric in ("AR_DET", "ACC_DET"):
+        return f"detailed_results_body_parts_{metric}_threshold.json", "parts"
+    return "", ""
+
+
+def stored_thresholds(folder: Path, metric: str) -> list[str]:
+    """The thresholds of a metric with two decimals, as its file keeps them; nothing for metrics without any."""
+    name, kind = _threshold_file(metric)
+    if not name or not (folder / name).is_file():
+        return []
+    content = parse(inputs.read(folder / name, RunError).data)
+    return [f"{level:.2f}" for level in content["thresholds"]] if kind == "pck" else [str(key) for key in content]
+
+
+def threshold_curve(folder: Path, metric: str) -> tuple[list[float], list[float]]:
+    """Thresholds and accepted shares for the curve; nothing for metrics without one."""
+    name, kind = _threshold_file(metric)
+    if kind not in ("iou", "oks", "pck") or not (folder / name).is_file():
         return [], []
-    found = parse(inputs.read(path, RunError).data)
-    rows = np.array([entry["pcks@thresholds"] for entry in found["results"].values()], dtype=np.float64)
-    known = rows[~np.isnan(rows).any(axis=1)]
-    return list(found["thresholds"]), known.mean(axis=0).tolist() if len(known) else []
+    curve = format_threshold_results(parse(inputs.read(folder / name, RunError).data), kind)
+    levels = sorted(curve)
+    return levels, [curve[level] for level in levels]
 
 
 def scored_rows(folder: Path) -> int | None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.benchmarks.fhibe import attributes, data, vocabulary
+from evenhand.benchmarks.fhibe import attributes, vocabulary
 from evenhand.benchmarks.fhibe.options import ACCURACY_GRID, PCK_GRID, RECALL_GRID
 from evenhand.benchmarks.fhibe.table import MINI_ROWS, table_path
 from evenhand.compat.fhibe.errors import ArgumentKeyError, ArgumentValueError, TableMissingError
-from evenhand.core.errors import OptionError
 
+_LOG = logging.getLogger(__name__)
 DATASETS: Mapping[str, tuple[str, ...]] = {
     "fhibe": vocabulary.BODY_TASKS,
     "fhibe_face_crop_align": vocabulary.FACE_TASKS,
@@ -23,7 +24,7 @@ _WITH_THRESHOLDS = frozenset({"AR_IOU", "AR_MASK", "AR_OKS", "AR_DET", "ACC_DET"
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluationArguments:
     """What `evaluate_task` was asked to do, checked."""
 
     root: Path
@@ -57,15 +58,19 @@ def check_arguments(
     reuse_model_outputs: bool,
     results_rootdir: Any,
     task_kwargs: Mapping[str, Any],
-) -> Asked:
+) -> EvaluationArguments:
     """The arguments, checked in the order in which the published tool does."""
     if model is None and not reuse_model_outputs:
-        raise ArgumentValueError("No model was given. Give one, or set reuse_model_outputs=True to use stored outputs.")
+        raise ArgumentValueError(
+            "If reuse_model_outputs is not True, model cannot be None. Give a wrapped model, or set "
+            "reuse_model_outputs=True to use stored outputs."
+        )
     if dataset_name not in DATASETS:
-        raise ArgumentValueError(f"There is no data set {dataset_name!r}. Known: {', '.join(DATASETS)}.")
+        raise ArgumentValueError(f"dataset: {dataset_name} must be one of {list(DATASETS)}")
     if task_name not in DATASETS[dataset_name]:
         raise ArgumentKeyError(
-            f"The data set {dataset_name!r} has no task {task_name!r}. It has: {', '.join(DATASETS[dataset_name])}."
+            f"Task name: {task_name} not found in list of available tasks for dataset: {dataset_name}: "
+            f"{list(DATASETS[dataset_name])}"
         )
     chosen = check_attributes(attributes_, task_name)
     thresholds = check_metrics(metrics, task_name)
@@ -73,29 +78,29 @@ def check_arguments(
     root = Path(data_rootdir)
     if not table_path(root, folder).is_file():
         raise TableMissingError(
-            f"{table_path(root, folder)} does not exist. data_rootdir is the folder that holds `data/processed`."
+            f"Combined annotation file not found: {table_path(root, folder)}. data_rootdir is the folder that holds "
+            "`data/processed`."
         )
-    unknown = set(task_kwargs) - {"custom_keypoints"}
-    if unknown:
-        raise TypeError(f"evaluate_task() got an unexpected keyword argument {sorted(unknown)[0]!r}")
-    custom = task_kwargs.get("custom_keypoints")
+    for name in sorted(set(task_kwargs) - ({"custom_keypoints"} if task_name == "keypoint_estimation" else set())):
+        _LOG.warning("evaluate_task: %s has no meaning for %s and is ignored.", name, task_name)
+    custom = task_kwargs.get("custom_keypoints") if task_name == "keypoint_estimation" else None
     if custom is not None:
         custom = _checked_keypoints(custom)
     mini = (mini_dataset_size or MINI_ROWS) if use_mini_dataset else None
     place = results_folder(results_rootdir, task_name, folder, model_name, mini=use_mini_dataset)
-    return Asked(root, folder, task_name, chosen, thresholds, mini, custom, place, named=bool(metrics))
+    return EvaluationArguments(root, folder, task_name, chosen, thresholds, mini, custom, place, named=bool(metrics))
 
 
 def check_attributes(asked: Any, task: str) -> tuple[str, ...]:
     """The attributes in canonical order."""
     if not isinstance(asked, list):
-        raise ArgumentValueError(f"attributes must be a list of names, not {type(asked).__name__}.")
+        raise ArgumentValueError(f"Attributes must be a list of names, not {type(asked).__name__}.")
     known = vocabulary.attributes_of(task)
     for name in asked:
         if not isinstance(name, str):
-            raise ArgumentValueError(f"attributes must be a list of names; {name!r} is a {type(name).__name__}.")
+            raise ArgumentValueError(f"Attributes must be strings; {name!r} is a {type(name).__name__}.")
         if name not in known:
-            raise ArgumentValueError(f"There is no attribute {name!r}. Known: {', '.join(known)}.")
+            raise ArgumentValueError(f"{name} is not a valid attribute. It must be one of {list(known)}.")
     return attributes.canonical(asked)
 
 
@@ -103,25 +108,26 @@ def check_metrics(asked: Any, task: str) -> dict[str, tuple[float, ...]]:
     """Metric → thresholds; `None` or nothing means all metrics of the task with their own grids."""
     known = vocabulary.DEFAULT_METRICS[task]
     if asked is not None and not isinstance(asked, list | dict):
-        raise ArgumentValueError(f"metrics must be a list or a mapping, not {type(asked).__name__}.")
+        raise ArgumentValueError(f"metrics must be a dictionary, list, or None, not {type(asked).__name__}")
     if not asked:
         return {name: default_thresholds(name) for name in known}
     if isinstance(asked, list):
-        return {_metric(name, known): default_thresholds(_metric(name, known)) for name in asked}
-    found = {}
+        return {_metric(name, task): default_thresholds(_metric(name, task)) for name in asked}
+    chosen = {}
     for name, settings in asked.items():
         if not isinstance(settings, dict):
-            raise ArgumentValueError(f"metrics[{name!r}] must be a mapping with 'thresholds'.")
-        if set(settings) != {"thresholds"}:
-            raise ArgumentKeyError(
-                f"metrics[{name!r}] must have exactly the key 'thresholds'; it has {list(settings)}."
-            )
+            raise ArgumentValueError(f"Metric key: {name} must map to a dict.")
+        if "thresholds" not in settings:
+            raise ArgumentKeyError(f"metrics[{name!r}] dict must have a 'thresholds' key.")
         if not isinstance(settings["thresholds"], list):
-            raise ArgumentValueError(f"metrics[{name!r}]['thresholds'] must be a list of numbers.")
-        metric = _metric(name, known)
-        grid = _numbers(metric, settings["thresholds"])
-        found[metric] = grid or default_thresholds(metric)
-    return found
+            raise ArgumentValueError(f"metrics[{name!r}]['thresholds'] must map to a list.")
+        for key in settings:
+            if key != "thresholds":
+                raise ArgumentKeyError(f"Key: {key} should not be present in metrics[{name!r}] dict.")
+    for name, settings in asked.items():
+        metric = _metric(name, task)
+        chosen[metric] = _numbers(metric, settings["thresholds"]) or default_thresholds(metric)
+    return chosen
 
 
 def default_thresholds(metric: str) -> tuple[float, ...]:
@@ -140,11 +146,11 @@ def results_folder(root: Any, task: str, dataset: str, model: str, *, mini: bool
     return (base / "mini" if mini else base) / task / dataset / model
 
 
-def _metric(name: Any, known: Sequence[str]) -> str:
-    found = name.upper() if isinstance(name, str) else name
-    if found not in known:
-        raise ArgumentValueError(f"There is no metric {name!r} for this task. It has: {', '.join(known)}.")
-    return str(found)
+def _metric(name: Any, task: str) -> str:
+    known = vocabulary.DEFAULT_METRICS[task]
+    if not isinstance(name, str) or name.upper() not in known:
+        raise ArgumentValueError(f"Metric: {name} is not implemented for task: {task}. It has: {', '.join(known)}.")
+    return name.upper()
 
 
 def _numbers(metric: str, thresholds: Sequence[Any]) -> tuple[float, ...]:
@@ -155,9 +161,22 @@ def _numbers(metric: str, thresholds: Sequence[Any]) -> tuple[float, ...]:
 
 
 def _checked_keypoints(custom: Any) -> tuple[str, ...]:
+    """The keypoints, refused with the published phrases."""
     if not isinstance(custom, list | tuple):
         raise ArgumentValueError("custom_keypoints must be a list of keypoint names.")
-    try:
-        return data.checked_keypoints(list(custom))
-    except OptionError as error:
-        raise ArgumentValueError(str(error)) from None
+    if not custom:
+        raise ArgumentValueError("You cannot provide an empty list of custom keypoints: name some, or give None.")
+    for name in custom:
+        if not isinstance(name, str):
+            raise ArgumentValueError(f"A keypoint you specified: {name} is not a string.")
+        if name not in vocabulary.KEYPOINTS:
+            raise ArgumentValueError(
+                f"A keypoint you specified: '{name}' is not a valid FHIBE keypoint. Valid keypoints are: "
+                f"{list(vocabulary.KEYPOINTS)}"
+            )
+    ordered = [name for name in vocabulary.KEYPOINTS if name in custom]
+    if list(custom) != ordered:
+        raise ArgumentValueError(
+            f"Custom keypoints are not in the correct order. Please output your keypoints in this order: {ordered}."
+        )
+    return tuple(custom)

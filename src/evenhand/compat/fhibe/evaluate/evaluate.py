@@ -1,0 +1,254 @@
+"""`evaluate_task`: the published entry point over the tasks that `evenhand evaluate` runs.
+
+Same arguments, folders, files and exceptions: the task loads the data, reads the stored outputs and records
+rows, and the published files are written from these rows. What it does not keep: score files are no caches, an
+alignment is not asked for when outputs are reused, and nothing is written into the installation.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand import engines
+from evenhand.benchmarks.fhibe import attributes as names
+from evenhand.benchmarks.fhibe import grouping, vocabulary
+from evenhand.benchmarks.fhibe.codec import OUTPUTS, MissingAnswersError
+from evenhand.benchmarks.fhibe.disparity import Scored
+from evenhand.benchmarks.fhibe.pictures import ENCODINGS, INSTRUMENTS
+from evenhand.benchmarks.fhibe.tasks import task_named
+from evenhand.benchmarks.fhibe.wrapped import WrappedModel
+from evenhand.compat.fhibe.errors import (
+    ArgumentValueError,
+    ColumnMissingError,
+    ImageMissingError,
+    OutputsMissingError,
+)
+from evenhand.compat.fhibe.evaluate import files
+from evenhand.compat.fhibe.evaluate.arguments import EvaluationArguments, check_arguments
+from evenhand.compat.fhibe.evaluate.provenance import Provenance, outputs_digest, write_provenance
+from evenhand.core.errors import OptionError, PredictionError
+from evenhand.core.options import parse
+from evenhand.core.records import Records, concatenate
+from evenhand.core.task import Dataset, Predictions, Task, Tools
+from evenhand.files.writing import make_folder
+
+_LOG = logging.getLogger(__name__)
+_MANY = 1_000_000  # entries of a results file that are worth a word before
+THRESHOLD_OPTIONS: Mapping[str, str] = {  # metric → the option that holds its thresholds
+    "AR_IOU": "thresholds",
+    "AR_MASK": "thresholds",
+    "PCK": "pck_thresholds",
+    "AR_OKS": "oks_thresholds",
+    "AR_DET": "recall_thresholds",
+    "ACC_DET": "accuracy_thresholds",
+}
+_SCORES: Mapping[str, tuple[str, str, str]] = {  # metric → column, kind of its threshold files, score file
+    "AR_IOU": ("overlap", "iou", "gt_bbox_iou_scores.json"),
+    "AR_MASK": ("overlap", "iou", "gt_mask_iou_scores.json"),
+    "AR_OKS": ("oks", "oks", "oks_scores.json"),
+}
+_DEFAULT_ATTRIBUTES = list(vocabulary.DEFAULT_ATTRIBUTES)  # a list, as published; never changed
+
+
+def evaluate_task(
+    data_rootdir: str | Path,
+    dataset_name: str,
+    model: Any,
+    model_name: str,
+    task_name: str,
+    metrics: Sequence[str] | Mapping[str, Mapping[str, Sequence[float]]] | None = None,
+    attributes: list[str] = _DEFAULT_ATTRIBUTES,
+    use_mini_dataset: bool = False,
+    mini_dataset_size: int | None = 50,
+    downsampled: bool = True,
+    reuse_model_outputs: bool = False,
+    results_rootdir: str | Path | None = None,
+    cuda: bool = True,
+    **task_kwargs: Any,
+) -> None:
+    """Evaluate a wrapped model, or its stored outputs, and write the published results folder.
+
+    `<results>[/mini]/<task>/<data set>/<model>/` gets `model_outputs.json`, the score files and
+    `intersectional_results_<METRIC>.json`. Without `results_rootdir`, results lie in `results` below
+    the working folder. Default attributes: pronoun, age, apparent skin colour, ancestry.
+    """
+    asked = check_arguments(
+        data_rootdir=data_rootdir,
+        dataset_name=dataset_name,
+        model=model,
+        model_name=model_name,
+        task_name=task_name,
+        metrics=metrics,
+        attributes_=attributes,
+        use_mini_dataset=use_mini_dataset,
+        mini_dataset_size=mini_dataset_size,
+        downsampled=downsampled,
+        reuse_model_outputs=reuse_model_outputs,
+        results_rootdir=results_rootdir,
+        task_kwargs=task_kwargs,
+    )
+    task = task_named(task_name)
+    options = options_for(task, asked)
+    dataset = _load(task, asked, options)
+    _obtain_outputs(task, dataset, options, asked, model, model_name, reuse=reuse_model_outputs, cuda=cuda)
+    tools = Tools(engine=engines.parse("serial"), device=_device(asked, cuda=cuda), warn=_LOG.warning)
+    answers = _read_outputs(task, dataset, options, asked)
+    rows = concatenate(list(task.record(dataset, answers, options, tools)))
+    written = write_results(task, dataset, rows, options, asked)
+    write_provenance(
+        asked.results,
+        {
+            metric: Provenance(
+                attributes=asked.attributes,
+                thresholds=asked.thresholds[metric],
+                custom_keypoints=asked.custom_keypoints,
+                mini=asked.mini,
+                outputs=outputs_digest(asked.results, asked.task),
+                table=dataset.inputs[0].sha256,
+            )
+            for metric in written
+        },
+    )
+
+
+def options_for(task: Task[Any, Any], asked: EvaluationArguments) -> Any:
+    """The task's options for what was asked."""
+    given: dict[str, Any] = {
+        THRESHOLD_OPTIONS[metric]: grid
+        for metric, grid in asked.thresholds.items()
+        if metric in THRESHOLD_OPTIONS and grid
+    }
+    if asked.custom_keypoints is not None:
+        given["custom_keypoints"] = asked.custom_keypoints
+    if asked.mini is not None:
+        given["mini"] = asked.mini
+    if asked.metrics[0] in INSTRUMENTS and (asked.named or len(asked.metrics) == 1):
+        given["metrics"] = asked.metrics  # named ones must be computable
+    return parse(task.options, given)
+
+
+def write_results(
+    task: Task[Any, Any], dataset: Dataset[Any], rows: Records, options: Any, asked: EvaluationArguments
+) -> list[str]:
+    """Write the published files of every metric from rows; the metrics that could be computed come back."""
+    people, folder = dataset.truth.people, asked.results
+    measures = {metric.name: metric for metric in task.metrics(options)}
+    extra = None if asked.custom_keypoints is None else {"custom_keypoints": list(asked.custom_keypoints)}
+    written = []
+    for metric, grid in asked.thresholds.items():
+        if metric == "VAL":
+            files.write_validations(folder, people, rows, asked.attributes)
+            written.append(metric)
+            continue
+        if asked.task == "body_parts_detection":
+            table = files.PartTable.of(rows, len(people))
+            files.write_parts(folder, metric, people, table, grid)
+            scores = table.recall if metric == "AR_DET" else table.accuracy
+            scored = Scored(metric, people.attributes, scores, table.parts)
+        else:
+            values = measures[metric].row_scores(rows)
+            assert values is not None, "every other metric is a mean of rows"
+            scored = Scored(metric, people.attributes, values)
+            if metric in _SCORES:
+                column, kind, name = _SCORES[metric]
+                files.write_thresholded(folder, kind, people, np.asarray(rows[column]), grid, name)
+            elif metric == "PCK":
+                files.write_pck(folder, people, rows, grid)
+            elif metric == "F1":
+                files.write_f1(folder, people, rows)
+            elif np.isnan(values).all():
+                continue  # its weights are not here, which was said
+            else:
+                files.write_picture_scores(folder, metric, people, values)
+        files.write_scored(folder, scored, asked.attributes, extra)
+        written.append(metric)
+    return written
+
+
+def _load(task: Task[Any, Any], asked: EvaluationArguments, options: Any) -> Dataset[Any]:
+    """The data; says which rows an attribute misses, and how much all intersections are when that is much."""
+    try:
+        dataset = task.load(asked.root, options)
+    except OptionError as error:
+        raise ArgumentValueError(str(error)) from None
+    lacking = [name for name in asked.attributes if name not in dataset.levels]
+    if lacking:
+        raise ColumnMissingError(f"The table has no column {lacking[0]!r}, which was asked for as an attribute.")
+    people = dataset.truth.people
+    for name in asked.attributes:
+        missing = names.rows_without(people.attributes[name])
+        if missing:
+            _LOG.warning("%d of %d rows have no %s and are in none of its groups.", missing, len(people), name)
+    repeated = grouping.count_memberships(people.attributes, asked.attributes)
+    if repeated > _MANY:
+        _LOG.warning(
+            "%d attributes have %d combinations; every score will be written %d times over (%d entries in all).",
+            len(asked.attributes),
+            2 ** len(asked.attributes) - 1,
+            repeated // max(len(people), 1),
+            repeated,
+        )
+    return dataset
+
+
+def _obtain_outputs(
+    task: Task[Any, Any],
+    dataset: Dataset[Any],
+    options: Any,
+    asked: EvaluationArguments,
+    model: Any,
+    model_name: str,
+    *,
+    reuse: bool,
+    cuda: bool,
+) -> None:
+    """Stored outputs where they are to be reused, else those of the wrapped model, written as published."""
+    encodes = asked.task == "face_encoding"
+    stored = asked.results / (ENCODINGS if encodes else OUTPUTS)
+    if reuse and encodes and model is not None and not _all_encoded(task, dataset, options, asked):
+        reuse = False  # as published: what is not there is encoded
+    if reuse:
+        if not (stored.is_dir() if encodes else stored.is_file()):
+            raise OutputsMissingError(
+                f"Model outputs file expected at: {stored}, but not found. Set reuse_model_outputs=False to run the "
+                "model, or put its outputs there."
+            )
+        return
+    wrapped = WrappedModel(model_name, model, asked.task, asked.root, asked.custom_keypoints, cuda)
+    make_folder(asked.results)
+    task.codec.write(stored, list(wrapped.predict(dataset.samples)), dataset, options)
+
+
+def _read_outputs(
+    task: Task[Any, Any], dataset: Dataset[Any], options: Any, asked: EvaluationArguments
+) -> Predictions[Any]:
+    try:
+        return task.codec.read(asked.results, dataset, options)
+    except MissingAnswersError as error:
+        if asked.task == "face_encoding":
+            raise OutputsMissingError(str(error)) from None
+        raise ImageMissingError(str(error)) from None
+
+
+def _all_encoded(task: Task[Any, Any], dataset: Dataset[Any], options: Any, asked: EvaluationArguments) -> bool:
+    try:
+        task.codec.read(asked.results, dataset, options)
+    except PredictionError:
+        return False
+    return True
+
+
+def _device(asked: EvaluationArguments, *, cuda: bool) -> str:
+    """The GPU where it is asked for, there, and of use: torch is imported for the metrics that run a network alone."""
+    if not cuda or not {"LPIPS", "CURRICULAR_FACE"} & set(asked.metrics):
+        return "cpu"
+    try:
+        import torch
+    except ImportError:
+        return "cpu"
+    return "cuda" if torch.cuda.is_available() else "cpu"

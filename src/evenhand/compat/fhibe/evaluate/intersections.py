@@ -1,0 +1,122 @@
+"""`intersectional_results_<METRIC>.json`: the scores of every group of every combination of attributes.
+
+The file repeats every score in every combination, so it is written as a stream and read back in parts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from evenhand.benchmarks.fhibe.disparity import Scored
+from evenhand.benchmarks.fhibe.grouping import Subset, subsets
+from evenhand.core.records import Array, Attribute
+from evenhand.files.writing import open_file
+
+
+def write_intersections(
+    path: Path,
+    metric: str,
+    people: Mapping[str, Attribute],
+    asked: Sequence[str],
+    scores: Array,
+    *,
+    extra: Mapping[str, Any] | None = None,
+) -> int:
+    """Write the published `intersectional_results_<METRIC>.json`; the number of groups comes back.
+
+    Scores that are not a number are left out, and so are groups that have no other. The file is
+    streamed and appears when it is whole.
+    """
+    rows = np.flatnonzero(~np.isnan(scores))
+    texts = _Texts.of(metric, scores)
+    groups = 0
+    with open_file(path, flush=False) as file:
+        separator = "{\n    "
+        for found in subsets(people, asked, rows):
+            file.write(f"{separator}{json.dumps(found.key)}: ")
+            _write_subset(file, metric, found, found.means(scores), texts)
+            groups += len(found)
+            separator = ",\n    "
+        for name, value in (extra or {}).items():
+            shown = json.dumps(value, indent=4).replace("\n", "\n    ")
+            file.write(f"{separator}{json.dumps(name)}: {shown}")
+            separator = ",\n    "
+        file.write("{}" if separator == "{\n    " else "\n}")
+    return groups
+
+
+def nested(
+    metric: str, people: Mapping[str, Attribute], asked: Sequence[str], scores: Array, *, largest: int | None = None
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """The content of the published file as Python values, for small data."""
+    rows = np.flatnonzero(~np.isnan(scores))
+    return {
+        found.key: {
+            key: {"scores": scores[found.members(group)].tolist(), metric: float(mean), "Class_Size": int(size)}
+            for group, (key, mean, size) in enumerate(zip(found.keys(), found.means(scores), found.sizes, strict=True))
+        }
+        for found in subsets(people, asked, rows, largest=largest)
+    }
+
+
+def nested_parts(scored: Scored, asked: Sequence[str]) -> dict[str, Any]:
+    """Attribute combination → group → part → scores, mean, size."""
+    found: dict[str, Any] = {}
+    columns = list(scored.columns())
+    for subset in subsets(scored.people, asked):
+        entry = found.setdefault(subset.key, {})
+        for group, key in enumerate(subset.keys()):
+            members = subset.members(group)
+            entry[key] = {
+                str(part): _part_entry(scored.metric, scores[members][~np.isnan(scores[members])])
+                for part, scores in columns
+            }
+    return found
+
+
+class _Texts(NamedTuple):
+    """What the file repeats: the line of every score, and the whole entry of a group that is one row."""
+
+    lines: Array  # (rows,) of texts
+    alone: Array  # (rows,) of texts
+
+    @classmethod
+    def of(cls, metric: str, scores: Array) -> _Texts:
+        shown = ["null" if score != score else repr(score) for score in scores.tolist()]
+        lines = [f"\n                {score}" for score in shown]
+        alone = [_entry(line, metric, score, 1) for line, score in zip(lines, shown, strict=True)]
+        return cls(np.array(lines, dtype=object), np.array(alone, dtype=object))
+
+
+def _entry(lines: str, metric: str, mean: str, size: int) -> str:
+    return (
+        f': {{\n            "scores": [{lines}\n            ],'
+        f'\n            "{metric}": {mean},\n            "Class_Size": {size}\n        }}'
+    )
+
+
+def _write_subset(file: IO[str], metric: str, found: Subset, means: Array, texts: _Texts) -> None:
+    """One combination, in the indented form of the published tool."""
+    if not len(found):
+        file.write("{}")
+        return
+    lines, alone = texts.lines[found.rows].tolist(), texts.alone[found.rows[found.starts]].tolist()
+    entries = [
+        key + single if size == 1 else key + _entry(",".join(lines[start : start + size]), metric, repr(mean), size)
+        for key, single, start, size, mean in zip(
+            found.quoted_keys(), alone, found.starts.tolist(), found.sizes.tolist(), means.tolist(), strict=True
+        )
+    ]
+    file.write("{\n        ")
+    file.write(",\n        ".join(entries))
+    file.write("\n    }")
+
+
+def _part_entry(metric: str, scores: Array) -> dict[str, Any]:
+    mean = float(scores.mean()) if len(scores) else None
+    return {"scores": scores.tolist(), metric: mean, "Class_Size": len(scores)}

@@ -1,0 +1,5 @@
+"""Reports: `BiasReport`."""
+
+from evenhand.compat.fhibe.reporting.reporting import BiasReport
+
+__all__ = ["BiasReport"]
