@@ -210,3 +210,66 @@ def test_an_option_out_of_range_is_a_usage_error(folder: Path, capsys: pytest.Ca
     code = main(["evaluate", "ijb/test1", str(folder), "--data", str(folder), "--set", "far=-1e-4", "--json"])
     assert code == 2
     assert json.loads(capsys.readouterr().out or "{}") is not None
+
+
+def clusters(folder: Path, predictions: Path, **options: Any) -> Any:
+    return evaluate(benchmark.find("ijb/test7"), predictions, folder, options=options, draws=0).results
+
+
+def test_the_largest_answered_clustering_is_evaluated_unless_one_is_named(tmp_path: Path) -> None:
+    names = {path.name: path for path in MINI.rglob("*cluster*.csv")}
+    assert {"clusters_8.csv", "clusters_40.csv"} <= set(names), sorted(names)
+    small = clusters(MINI, names["clusters_8.csv"])
+    assert small.facts["sub_protocol"] == 8
+    assert small.coverage.missing == 0
+    assert clusters(MINI, names["clusters_40.csv"]).facts["sub_protocol"] == 40
+    (tmp_path / "clusters_8.csv").write_bytes(names["clusters_8.csv"].read_bytes())
+    assert clusters(MINI, tmp_path).facts["sub_protocol"] == 8
+    assert clusters(MINI, names["clusters_8.csv"], subjects="40").coverage.missing > 0
+
+
+def test_whose_face_is_whose_is_found_in_the_metadata_without_a_ground_truth(tmp_path: Path) -> None:
+    shutil.copytree(MINI / "protocol", tmp_path / "protocol")
+    (answers,) = MINI.rglob("clusters_40.csv")
+    expected = clusters(MINI, answers).get("BCubed", "F").value
+    next(tmp_path.rglob("*_clustering_ground_truth.csv")).unlink()
+    assert clusters(tmp_path, answers).get("BCubed", "F").value == expected
+
+
+CROP_MODEL = """
+import numpy as np
+
+class Model:
+    name = "crops"
+
+    def predict(self, samples):
+        for sample in samples:
+            assert sample.media[0].parent.name == "loose_crop", sample.media
+            assert len(sample.given["landmarks"]) == 5
+            row = int(sample.media[0].stem)
+            yield sample.id, VECTORS[1 if sample.given["mirror"] else 0][row]
+
+VECTORS = [np.load(path) for path in PATHS]
+"""
+
+
+def test_loose_crops_are_asked_of_a_model_and_serve_comparisons_and_searches(release: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "IJBB"
+    shutil.copytree(release, folder)
+    (folder / "loose_crop").mkdir()
+    (faces,) = (folder / "meta").glob("*tid_mid.txt")
+    names = [line.split()[0] for line in faces.read_text().splitlines()]
+    vectors = {name: np.load(release / f"{name}.npy") for name in ("embeddings", "embeddings_flip")}
+    numbered = []
+    for kind, array in vectors.items():
+        by_number = np.zeros((max(int(Path(name).stem) for name in names) + 1, array.shape[1]), dtype=np.float32)
+        by_number[[int(Path(name).stem) for name in names]] = array
+        np.save(tmp_path / f"{kind}.npy", by_number)
+        numbered.append(str(tmp_path / f"{kind}.npy"))
+    (tmp_path / "model.py").write_text(CROP_MODEL.replace("PATHS]", f"{numbered!r}]"))
+    model = f"{tmp_path / 'model.py'}:Model"
+    arguments = ["--model", model, "--data", str(folder), "--runs", str(tmp_path / "runs")]
+    assert main(["predict", "ijb/faces", *arguments]) == 0
+    (submission,) = (tmp_path / "runs").glob("ijb/faces/*/*/predictions/submission")
+    for task in TESTS:
+        assert numbers(task, submission, folder) == pytest.approx(numbers(task, release, release), abs=1e-6)

@@ -63,7 +63,7 @@ def report_clusters(cluster_file: Path, ground_truth: Path, *, no_fte: bool = Fa
     Events are the lines of the cluster file: one ground truth may serve all sub-protocols.
     """
     table, template, subject, filename = read_cluster_truth(ground_truth)
-    truth = ClusterTruth(template, subject, filename, Path(ground_truth), None, None, None, {})
+    truth = ClusterTruth(template, subject, filename, Path(ground_truth), (), {})
     dataset = Dataset(version="", samples=(), truth=truth, inputs=(table.fact,))
     answers = ClusterCodec().read(cluster_file, dataset, ClusteringOptions())
     (rows,) = record_clusters(dataset, answers, ClusteringOptions(), Tools())

@@ -8,7 +8,7 @@ attached to (IJB-B README, 4.2.7 and 4.2.8).
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,6 +33,15 @@ from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
 from evenhand.metrics.clustering import FAILED_TO_ENROL, bcubed
 
 
+class SubProtocol(NamedTuple):
+    """The faces to be clustered with so many subjects among them."""
+
+    subjects: int
+    hint: int  # an upper bound on the number of clusters, given to the algorithm
+    template: NDArray[np.int64]
+    path: Path
+
+
 @dataclass(frozen=True)
 class ClusterTruth:
     """Whose face each template of test 7 is."""
@@ -41,19 +50,18 @@ class ClusterTruth:
     subject: NDArray[np.int64]
     filename: NDArray[np.object_]
     path: Path
-    listed: NDArray[np.int64] | None  # the templates of the sub-protocol; None: only those with a cluster count
-    subjects: int | None  # the sub-protocol
-    hint: int | None
+    sub_protocols: tuple[SubProtocol, ...]  # that may be answered, by rising number of subjects; none: not known
     attributes: dict[int, dict[str, int]]  # level codes by subject
 
 
 @dataclass(frozen=True)
 class Clustered:
-    """The cluster of every template."""
+    """The cluster of every template, and the sub-protocol that is answered; None: only these templates count."""
 
     template: NDArray[np.int64]
     cluster: NDArray[np.int64]
     confidence: NDArray[np.float64]
+    sub_protocol: SubProtocol | None
 
 
 @dataclass(frozen=True)
@@ -95,40 +103,87 @@ def read_cluster_truth(path: Path) -> tuple[Table, NDArray[np.int64], NDArray[np
 
 
 def load_clustering(folder: Path, options: ClusteringOptions) -> Dataset[ClusterTruth]:
-    """Test 7: the ground truth, and the list of the sub-protocol where it is there."""
+    """Test 7: whose face is whose, and the lists of the sub-protocols where they are there.
+
+    Without a file of ground truth, subjects are found in the metadata file by the faces' file and box.
+    """
     folder = Path(folder)
     layout = Layout.of(folder)
-    plain = folder / "ground_truth.csv"
-    path = plain if plain.is_file() else layout.one(names.CLUSTERING_TRUTH, "ground truth of clustering")
-    table, template, subject, filename = read_cluster_truth(path)
-    inputs: tuple[InputFact, ...] = (table.fact,)
     lists = {int(entry["subjects"]): entry for entry in layout.all(names.CLUSTERING)}
-    listed, hint, chosen = None, None, options.subjects
-    if chosen is not None and lists and chosen not in lists:
-        raise DataError(f"{folder} has no clustering of {chosen} subjects; there are {sorted(lists)}.")
-    if chosen is None and lists:
-        chosen = max(lists)
-    if chosen is not None and lists:
-        entry = lists[chosen]
-        protocol = read_table(entry.path)
-        listed, hint = protocol.whole("TEMPLATE_ID"), int(entry["hint"])
-        refuse_duplicates(entry.path, listed, "template", DataError)
+    if options.subjects is not None and lists and options.subjects not in lists:
+        raise DataError(f"{folder} has no clustering of {options.subjects} subjects; there are {sorted(lists)}.")
+    tables = {number: read_table(lists[number].path) for number in sorted(lists)}
+    plain = folder / "ground_truth.csv"
+    path = plain if plain.is_file() else layout.optional(names.CLUSTERING_TRUTH, "ground truth of clustering")
+    if path is None and tables and layout.all(names.METADATA):
+        path = layout.one(names.METADATA, "metadata file")
+        template, subject, filename = _truth_from_metadata(tables, path)
+        inputs: tuple[InputFact, ...] = ()
+    else:
+        path = layout.one(names.CLUSTERING_TRUTH, "ground truth of clustering") if path is None else path
+        table, template, subject, filename = read_cluster_truth(path)
+        inputs = (table.fact,)
+    chosen = []
+    for number, protocol in tables.items():
+        if options.subjects not in (None, number):
+            continue
+        listed = protocol.whole("TEMPLATE_ID")
+        refuse_duplicates(protocol.path, listed, "template", DataError)
         unknown = np.flatnonzero(~np.isin(listed, template))
         if len(unknown):
             raise DataError(
-                f"{entry.path}, line {int(unknown[0]) + 2}: template {listed[unknown[0]]} is not in {path}."
+                f"{protocol.path}, line {int(unknown[0]) + 2}: template {listed[unknown[0]]} is not in {path}."
             )
+        chosen.append(SubProtocol(number, int(lists[number]["hint"]), listed, protocol.path))
         inputs = (*inputs, protocol.fact)
     levels, attributes, more = _subject_levels(layout, subject)
-    truth = ClusterTruth(template, subject, filename, path, listed, chosen, hint, attributes)
     return Dataset(
         version=path.name.partition("_")[0].upper(),
-        samples=TemplateSamples(template if listed is None else listed),
-        truth=truth,
+        samples=TemplateSamples(chosen[-1].template if chosen else template),
+        truth=ClusterTruth(template, subject, filename, path, tuple(chosen), attributes),
         levels=levels,
         inputs=(*inputs, *more),
-        facts={"sub_protocol": chosen, "hint": hint, "sub_protocols": sorted(lists)},
+        facts={"sub_protocols": sorted(lists)},
     )
+
+
+def _truth_from_metadata(
+    tables: Mapping[int, Table], path: Path
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.object_]]:
+    """Template, subject and file of all listed faces, found by file and box, or by a file that shows one person."""
+    metadata = read_table(path)
+    subjects, files = metadata.whole("SUBJECT_ID", missing=-1), metadata.text("FILENAME").tolist()
+    boxes = metadata.matrix(BOX)
+    by_box: dict[tuple[object, ...], list[int]] = {}  # several where two people were given one box: in their order
+    by_file: dict[str, set[int]] = {}
+    for name, box, subject in zip(files, boxes.tolist(), subjects.tolist(), strict=True):
+        if subject >= 0:
+            by_box.setdefault((name, *box), []).append(subject)
+            by_file.setdefault(name, set()).add(subject)
+    found: dict[int, tuple[int, str]] = {}
+    for table in tables.values():
+        rows = zip(
+            table.whole("TEMPLATE_ID").tolist(),
+            table.text("FILENAME").tolist(),
+            table.matrix(BOX).tolist(),
+            strict=True,
+        )
+        met: dict[tuple[object, ...], int] = {}
+        for line, (template, name, box) in enumerate(rows, start=2):
+            people, key = by_file.get(name, set()), (name, *box)
+            place = met[key] = met.get(key, -1) + 1
+            here = by_box.get(key, list(people) if len(people) == 1 else [])
+            who = here[0] if len(set(here)) == 1 else here[place] if place < len(here) else None
+            if who is None:
+                problem = "no such file" if not people else f"{len(people)} people in this file, and none at this box"
+                raise DataError(
+                    f"{table.path}, line {line}: {name} is not in {path} ({problem}), so whose face it is is unknown."
+                )
+            if found.setdefault(template, (who, name)) != (who, name):
+                raise DataError(f"{table.path}, line {line}: template {template} is another face in another list.")
+    template = np.array(sorted(found), dtype=np.int64)
+    subject = np.array([found[one][0] for one in template.tolist()], dtype=np.int64)
+    return template, subject, np.array([found[one][1] for one in template.tolist()], dtype=object)
 
 
 class ClusterCodec(Codec[Any]):
@@ -159,19 +214,13 @@ class ClusterCodec(Codec[Any]):
                 f"in {expected[row]!r} in {truth.path}."
             )
         cluster = checked_clusters(table)
-        if truth.listed is not None:
-            foreign = np.flatnonzero(~np.isin(template, truth.listed))
-            if len(foreign):
-                row = int(foreign[0])
-                raise PredictionError(
-                    f"{path}, line {row + 2}: template {template[row]} does not belong to the clustering of "
-                    f"{truth.subjects} subjects ({len(foreign)} such lines). Choose another with subjects=…"
-                )
+        chosen = _answered(truth, template, path)
         confidence = table.numbers("CONFIDENCE") if "CONFIDENCE" in table else np.full(len(template), np.nan)
-        asked = len(template) if truth.listed is None else len(truth.listed)
+        asked = len(template) if chosen is None else len(chosen.template)
         failed = int((cluster == FAILED_TO_ENROL).sum())
+        known_protocol = {} if chosen is None else {"sub_protocol": chosen.subjects, "hint": chosen.hint}
         return Submitted(
-            Clustered(template, cluster, confidence),
+            Clustered(template, cluster, confidence, chosen),
             Coverage(
                 asked=asked,
                 answered=len(template),
@@ -180,7 +229,7 @@ class ClusterCodec(Codec[Any]):
                 reasons={"failed to enrol": failed, "listed but without a line": asked - len(template)},
             ),
             (table.fact,),
-            facts={"clusters": len(np.unique(cluster[cluster != FAILED_TO_ENROL]))},
+            facts={"clusters": len(np.unique(cluster[cluster != FAILED_TO_ENROL])), **known_protocol},
         )
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
@@ -196,11 +245,28 @@ class ClusterCodec(Codec[Any]):
     def _file(self, path: Path, truth: ClusterTruth) -> Path:
         if not path.is_dir():
             return path
-        known = [f"clusters_{truth.subjects}.csv", self.filename, "cluster_file.csv"]
+        answers = [f"clusters_{protocol.subjects}.csv" for protocol in reversed(truth.sub_protocols)]
+        known = [*answers, self.filename, "cluster_file.csv"]
         for name in known:
             if (path / name).is_file():
                 return path / name
         raise PredictionError(f"{path} has no {', '.join(known)}.")
+
+
+def _answered(truth: ClusterTruth, template: NDArray[np.int64], path: Path) -> SubProtocol | None:
+    """The sub-protocol that a file answers: the smallest that lists all its templates."""
+    foreign = np.zeros(0, dtype=np.int64)
+    for protocol in truth.sub_protocols:
+        foreign = np.flatnonzero(~np.isin(template, protocol.template))
+        if not len(foreign):
+            return protocol
+    if not truth.sub_protocols:
+        return None
+    row, largest = int(foreign[0]), truth.sub_protocols[-1]
+    raise PredictionError(
+        f"{path}, line {row + 2}: template {template[row]} does not belong to the clustering of {largest.subjects} "
+        f"subjects ({len(foreign)} such lines). Choose another with subjects=…"
+    )
 
 
 def record_clusters(
@@ -211,8 +277,9 @@ def record_clusters(
     assert isinstance(predictions, Submitted)
     answer: Clustered = predictions.content
     template, cluster, confidence = answer.template, answer.cluster, answer.confidence
-    if truth.listed is not None:
-        lacking = truth.listed[~np.isin(truth.listed, template)]
+    if answer.sub_protocol is not None:
+        listed = answer.sub_protocol.template
+        lacking = listed[~np.isin(listed, template)]
         template = np.concatenate([template, lacking])
         cluster = np.concatenate([cluster, np.full(len(lacking), FAILED_TO_ENROL)])
         confidence = np.concatenate([confidence, np.full(len(lacking), np.nan)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb import layout as names
 from evenhand.benchmarks.ijb.layout import Layout
+from evenhand.benchmarks.ijb.lists import read_face_list
 from evenhand.benchmarks.ijb.options import FaceOptions
 from evenhand.benchmarks.ijb.submission import Parts, Submitted, read_embedded
 from evenhand.benchmarks.ijb.templates import Faces, join_faces, read_faces
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.task import Codec, Dataset, Sample
+from evenhand.files.writing import open_file
 
 MIRRORED = "/mirrored"  # at the end of a sample's id
 
@@ -30,29 +32,89 @@ class FaceAnswer:
     score: float | None = None
 
 
-def load_faces(folder: Path, options: FaceOptions) -> Dataset[Faces]:
-    """Every distinct face of the asked tests, as a sample with its box and landmarks."""
+@dataclass(frozen=True)
+class AskedFaces:
+    """The faces that a model is asked about, and their detector scores where list files have them."""
+
+    faces: Faces
+    scores: NDArray[np.float64] | None = None
+    is_listed: bool = False  # names are those of list files, which name no subjects
+
+    def __len__(self) -> int:
+        return len(self.faces)
+
+
+LOOSE_CROPS = "loose_crop"
+
+
+def load_faces(folder: Path, options: FaceOptions) -> Dataset[AskedFaces]:
+    """Every distinct face of the asked tests, as a sample with its box and landmarks.
+
+    The community's release has loose crops, named in list files with five landmarks each, which serve tests 1 and 4.
+    """
     folder = Path(folder)
     layout = Layout.of(folder)
+    has_crops = (folder / LOOSE_CROPS).is_dir() and bool(layout.all(names.FACE_LIST))
+    if options.crops == "loose" or (options.crops == "auto" and has_crops):
+        return _load_crops(folder, layout, options)
     paths = _files(layout, set(options.tests))
     if not paths:
         raise DataError(f"{folder} has no template files for the tests {', '.join(map(str, options.tests))}.")
     read = [read_faces(path) for path in paths]
     faces = _distinct(join_faces([found for found, _ in read]))
-    samples = []
-    for row in range(len(faces)):
-        given = {"box": tuple(faces.box[row].tolist()), "landmarks": _points(faces.landmarks[row]), "mirror": False}
-        media = (folder / str(faces.filename[row]),)
-        samples.append(Sample(str(row), media, given))
-        if options.mirror:
-            samples.append(Sample(f"{row}{MIRRORED}", media, {**given, "mirror": True}))
+    given = [
+        {"box": tuple(box.tolist()), "landmarks": _points(points)}
+        for box, points in zip(faces.box, faces.landmarks, strict=True)
+    ]
     return Dataset(
         version=paths[0].name.partition("_")[0].upper(),
-        samples=samples,
-        truth=faces,
+        samples=_samples(folder, faces.filename, given, options),
+        truth=AskedFaces(faces),
         inputs=tuple(fact for _, fact in read),
         facts={"faces": len(faces)},
     )
+
+
+def _load_crops(folder: Path, layout: Layout, options: FaceOptions) -> Dataset[AskedFaces]:
+    path = layout.one(names.FACE_LIST, "list of faces")
+    listed = read_face_list(path, layout.one(names.LANDMARK_LIST, "list of landmarks"))
+    assert listed.landmarks is not None
+    _, first = np.unique(listed.name.astype(str), return_index=True)
+    rows = np.sort(first)  # an image that is in several templates is asked once
+    count = len(rows)
+    nothing, nobody = np.full(count, np.nan), np.full(count, -1, dtype=np.int64)
+    faces = Faces(
+        listed.template[rows],
+        nobody,
+        listed.name[rows],
+        nobody,
+        listed.medium[rows],
+        np.full((count, 4), np.nan),
+        listed.landmarks[rows],
+        nothing,
+        np.full(count, "", dtype=object),
+    )
+    given = [{"box": None, "landmarks": _points(points)} for points in faces.landmarks]
+    return Dataset(
+        version=path.name.partition("_")[0].upper(),
+        samples=_samples(folder / LOOSE_CROPS, faces.filename, given, options),
+        truth=AskedFaces(faces, None if listed.score is None else listed.score[rows], is_listed=True),
+        inputs=listed.inputs,
+        facts={"faces": count},
+    )
+
+
+def _samples(
+    folder: Path, filenames: NDArray[np.object_], given: Sequence[Mapping[str, Any]], options: FaceOptions
+) -> list[Sample]:
+    """One sample per face, and one for its mirror image where that is asked for."""
+    samples = []
+    for row, (name, known) in enumerate(zip(filenames.tolist(), given, strict=True)):
+        media = (folder / str(name),)
+        samples.append(Sample(str(row), media, {**known, "mirror": False}))
+        if options.mirror:
+            samples.append(Sample(f"{row}{MIRRORED}", media, {**known, "mirror": True}))
+    return samples
 
 
 def load_videos(folder: Path, options: Any) -> Dataset[Faces]:
@@ -82,11 +144,11 @@ class FaceCodec(Codec[FaceAnswer]):
     filename = "submission"
     example = "embeddings.npy (faces, dimensions), embeddings_flip.npy, faces.csv"
 
-    def read(self, path: Path, dataset: Dataset[Faces], options: FaceOptions) -> Submitted[Any]:
+    def read(self, path: Path, dataset: Dataset[AskedFaces], options: FaceOptions) -> Submitted[Any]:
         content, facts = read_embedded(Parts.of(path), lambda content: content)
         return Submitted(content, inputs=facts)
 
-    def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Faces], options: Any) -> None:
+    def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[AskedFaces], options: Any) -> None:
         given = {name: self._answer(answer) for name, answer in answers if answer is not None}
         plain = [row for row in range(len(dataset.truth)) if str(row) in given]
         if not plain:
@@ -102,15 +164,23 @@ class FaceCodec(Codec[FaceAnswer]):
                     "leave the mirrored pass out with mirror=false."
                 )
             np.save(path / "embeddings_flip.npy", np.stack([given[f"{row}{MIRRORED}"].vector for row in plain]))
-        faces = dataset.truth
-        scored = all(given[str(row)].score is not None for row in plain)
-        with (path / "faces.csv").open("w", newline="", encoding="utf-8") as file:
+        asked = dataset.truth
+        faces = asked.faces
+        columns: dict[str, Sequence[Any]] = {
+            "FACE_INDEX": range(len(plain)),
+            "FILENAME": faces.filename[plain].tolist(),
+        }
+        if not asked.is_listed:
+            columns |= {"SUBJECT_ID": faces.subject[plain].tolist(), "SIGHTING_ID": faces.sighting[plain].tolist()}
+        scores = [given[str(row)].score for row in plain]
+        if None in scores and asked.scores is not None:
+            scores = asked.scores[plain].tolist()
+        if None not in scores:
+            columns["FACE_SCORE"] = scores
+        with open_file(path / "faces.csv") as file:
             writer = csv.writer(file, lineterminator="\n")
-            header = ["FACE_INDEX", "FILENAME", "SUBJECT_ID", "SIGHTING_ID"]
-            writer.writerow([*header, "FACE_SCORE"] if scored else header)
-            for place, row in enumerate(plain):
-                line = [place, faces.filename[row], faces.subject[row], faces.sighting[row]]
-                writer.writerow([*line, given[str(row)].score] if scored else line)
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
 
     def to_plain(self, answer: Any) -> Any:
         made = self._answer(answer)

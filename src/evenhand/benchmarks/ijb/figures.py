@@ -53,7 +53,11 @@ def confidence_curve(rows: Records, options: Any) -> Mapping[str, Any]:
     """
     confidence = np.nan_to_num(np.asarray(rows["confidence"], dtype=np.float64), nan=-np.inf)
     order = np.argsort(-confidence, kind="stable")
-    ends = np.flatnonzero(np.append(np.diff(confidence[order]) != 0, True)) if len(order) else np.zeros(0, np.int64)
+    ends = (
+        np.flatnonzero(np.append(confidence[order][1:] != confidence[order][:-1], True))
+        if len(order)
+        else np.zeros(0, np.int64)
+    )
     if len(ends) < 2:
         return {}
     ends = ends[np.unique(np.linspace(0, len(ends) - 1, min(_POINTS, len(ends))).round().astype(np.int64))]

@@ -127,7 +127,9 @@ class DetectionOptions(Options):
 class ClusteringOptions(Options):
     """Test 7."""
 
-    subjects: int | None = option(None, "the sub-protocol, by its number of subjects; the largest answered by default")
+    subjects: int | None = option(
+        None, "the sub-protocol, by its number of subjects; by default the largest that is answered"
+    )
 
 
 @dataclass(frozen=True)
@@ -146,3 +148,6 @@ class FaceOptions(Options):
 
     tests: tuple[int, ...] = option((1, 2, 3, 4, 5, 7), "faces of these tests")
     mirror: bool = option(True, "also ask for the mirrored face")
+    crops: Literal["auto", "media", "loose"] = option(
+        "auto", "pictures of the release itself, or the loose crops of the community's; auto: those where there are"
+    )
