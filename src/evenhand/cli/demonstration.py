@@ -13,6 +13,7 @@ from evenhand.cli.catalogue import Json
 from evenhand.cli.console import escape, out, print_json, progress, warn
 from evenhand.cli.draw import draw_table
 from evenhand.cli.evaluating import EngineName
+from evenhand.core.errors import MissingExtraError
 from evenhand.core.page import Cell, Interval, Table
 from evenhand.core.records import Group
 from evenhand.core.results import Results, Verdict
@@ -44,23 +45,28 @@ def demo(
     for name in families or registry.names(registry.BENCHMARKS):
         if registry.benchmark(name).demo is None:
             continue
-        with progress(quiet=as_json) as hook:
-            for made in api.demo(name, runs / "data" / name):
-                run = api.evaluate(
-                    made.task,
-                    made.predictions,
-                    data=made.data,
-                    model="demo",
-                    options=made.options,
-                    engine=engine,
-                    runs=runs,
-                    progress=hook,
-                    warn=warn,
-                )
-                done.append(run)
-                outcome = judged(run.results, made)
-                outcomes.append({"task": made.task, "run": str(run.folder), **outcome})
-                rows.extend(demo_rows(run.results, made, outcome))
+        try:
+            with progress(quiet=as_json) as hook:
+                for made in api.demo(name, runs / "data" / name):
+                    run = api.evaluate(
+                        made.task,
+                        made.predictions,
+                        data=made.data,
+                        model="demo",
+                        options=made.options,
+                        engine=engine,
+                        runs=runs,
+                        progress=hook,
+                        warn=warn,
+                    )
+                    done.append(run)
+                    outcome = judged(run.results, made)
+                    outcomes.append({"task": made.task, "run": str(run.folder), **outcome})
+                    rows.extend(demo_rows(run.results, made, outcome))
+        except MissingExtraError as error:
+            if families:
+                raise
+            warn(f"{name} is left out. {error}")
     report = _report(done, runs)
     if as_json:
         print_json({"demos": outcomes, "report": str(report) if report else None})

@@ -19,6 +19,8 @@ from evenhand.cli.evaluating import Runs
 from evenhand.core.page import Table
 
 EXTRAS = {
+    "pixels": ("cv2", "masks, pictures and films (OpenCV)"),
+    "figures": ("vl_convert", "figures of the drop-ins as SVG, PNG or PDF"),
     "torch": ("torch", "networks of instruments and baselines"),
     "models": ("onnxruntime", "detectors and embeddings that run out of the box"),
     "http": ("httpx", "chat endpoints as models"),

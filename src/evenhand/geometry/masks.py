@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.optional import cv2
 from evenhand.core.records import Array
 
 Mask = NDArray[np.bool_]
@@ -59,8 +60,6 @@ def fill_polygons(polygons: Iterable[Array], height: int, width: int) -> Mask:
     >>> int(fill_polygons([np.array([[1, 1], [3.9, 1], [3, 2], [1, 2]])], 4, 6).sum())
     6
     """
-    import cv2
-
     canvas = np.zeros((height, width), dtype=np.uint8)
     for polygon in polygons:
         corners = _whole(polygon)
@@ -76,8 +75,6 @@ def runs_of_polygons(polygons: Sequence[Array], height: int, width: int) -> Runs
     >>> runs_of_polygons([square], 4, 6) == encode(fill_polygons([square], 4, 6))
     True
     """
-    import cv2
-
     shapes = [corners for polygon in polygons if len(corners := _whole(polygon))]
     if not shapes or height == 0 or width == 0:
         return encode(np.zeros((height, width), dtype=np.bool_))
@@ -311,10 +308,8 @@ def mask_f1(predicted: Mask, truth: Mask) -> float | None:
 
 def _by_columns(mask: Mask) -> Mask:
     """The pixels of a mask, column after column; OpenCV turns it in blocks, twice as fast as NumPy."""
-    if mask.ndim != 2 or mask.size < _WORTH_TURNING:
+    if mask.ndim != 2 or mask.size < _WORTH_TURNING or not cv2:
         return np.ravel(mask, order="F")
-    import cv2
-
     return np.asarray(cv2.transpose(np.ascontiguousarray(mask).view(np.uint8))).view(np.bool_).reshape(-1)
 
 

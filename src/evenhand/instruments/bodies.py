@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import MissingExtraError
+from evenhand.core.optional import cv2
 from evenhand.instruments.architectures import NO_PATHS, WeightPaths
 from evenhand.instruments.pictures import Pixels
 from evenhand.instruments.weights import locate

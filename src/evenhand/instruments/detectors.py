@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from evenhand.core.errors import MissingExtraError, UnknownNameError
+from evenhand.core.optional import cv2
 from evenhand.instruments.architectures import NO_PATHS, WeightPaths, build_network
 from evenhand.instruments.faces import Face, blue_green_red
 from evenhand.instruments.pictures import Pixels
@@ -57,8 +58,6 @@ def yunet_detector(
     *, least_score: float = 0.6, overlap: float = 0.3, paths: WeightPaths = NO_PATHS, folder: Path | None = None
 ) -> FaceDetector:
     """YuNet (OpenCV Zoo, 2023-03) as OpenCV runs it."""
-    import cv2
-
     located = locate("yunet", given=paths.get("yunet"), folder=folder)
 
     with quiet_opencv():
@@ -112,8 +111,6 @@ def face_detector(
 @contextmanager
 def quiet_opencv() -> Iterator[None]:
     """Keep OpenCV from printing remarks about its own engine while a network is opened; errors still show."""
-    import cv2
-
     before = cv2.utils.logging.getLogLevel()
     cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_ERROR)
     try:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError, MissingExtraError, UnknownNameError
+from evenhand.core.optional import cv2
 from evenhand.instruments.architectures import NO_PATHS, Ready, WeightPaths, build_network
 from evenhand.instruments.comparers import PictureComparer, unit_batch
 from evenhand.instruments.detectors import FaceDetector, mtcnn_detector, quiet_opencv
@@ -146,8 +147,6 @@ def _torch_embedder(name: str, ready: Ready) -> FaceEmbedder:
 
 def _sface(paths: WeightPaths, folder: Path | None) -> FaceEmbedder:
     """SFace (OpenCV Zoo, 2021-12) as OpenCV runs it: aligned faces, 128 numbers."""
-    import cv2
-
     located = locate("sface", given=paths.get("sface"), folder=folder)
     with quiet_opencv():
         network = cv2.FaceRecognizerSF.create(str(located.path), "")

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError
+from evenhand.core.optional import cv2
 from evenhand.instruments.pictures import Pixels, Resampling, resize
 
 Points = NDArray[np.float64]  # (5, 2): x, y

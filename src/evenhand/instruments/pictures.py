@@ -23,11 +23,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from evenhand.core.optional import cv2
 from evenhand.instruments.errors import PictureError
 
 Pixels = NDArray[np.uint8]  # (height, width, 3), red-green-blue

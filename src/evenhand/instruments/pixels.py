@@ -17,11 +17,11 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import OptionError
+from evenhand.core.optional import cv2
 from evenhand.instruments.errors import PictureError
 from evenhand.instruments.pictures import Pixels
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.optional import cv2
 from evenhand.scenes.looks import Colour, Look
 
 Pixels = NDArray[np.uint8]  # (height, width, 3), red-green-blue
@@ -33,8 +34,6 @@ def face_picture(
     look: Look, size: int = 512, *, yaw: float = 0.0, light: float = 1.0, noise: np.random.Generator | None = None
 ) -> FacePicture:
     """A face that fills a square picture; yaw is −1 … 1, light 1 is full."""
-    import cv2
-
     labels = np.zeros((size, size), dtype=np.uint8)
     shift = 0.06 * yaw
 

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.optional import cv2
 from evenhand.scenes.looks import Colour, Look
 
 Points = NDArray[np.float64]  # (points, 2)
@@ -147,8 +148,6 @@ def picture(
     figures: Iterable[Figure], height: int, width: int, *, background: Colour = (205, 214, 222), light: float = 1.0
 ) -> Pixels:
     """A picture of figures, the first farthest back; `light` below 1 is a dim room."""
-    import cv2
-
     canvas = np.empty((height, width, 3), dtype=np.uint8)
     canvas[:] = background
     canvas[int(0.82 * height) :] = tuple(int(0.75 * part) for part in background)

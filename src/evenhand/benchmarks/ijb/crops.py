@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError
+from evenhand.core.optional import cv2
 from evenhand.core.records import Array
 
 # Where eyes, nose and corners of the mouth lie in a picture of 112 × 112 pixels (ArcFace).
@@ -23,8 +24,6 @@ def aligned(picture: Array, landmarks: Array, size: int = 112) -> NDArray[np.uin
 
     `landmarks` are 3 points (right eye, left eye, nose: what is annotated) or 5, as seen in the picture.
     """
-    import cv2
-
     points = np.asarray(landmarks, dtype=np.float64).reshape(-1, 2)
     matrix = similarity(points, FIVE_POINTS[: len(points)] * (size / 112))
     return np.asarray(cv2.warpAffine(np.asarray(picture), matrix, (size, size)), dtype=np.uint8)
@@ -46,8 +45,6 @@ def similarity(points: Array, targets: Array) -> NDArray[np.float64]:
 
 def frames(video: Path, first: int = 0, step: int = 1) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Numbers and pictures (RGB) of a video's frames, from the first on, decoded as they are asked for."""
-    import cv2
-
     reader: Any = cv2.VideoCapture(str(video))
     try:
         if not reader.isOpened():

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from evenhand.benchmarks.pairs.options import PairOptions
 from evenhand.core.errors import DataError
+from evenhand.core.optional import cv2
 from evenhand.core.records import Attribute
 from evenhand.core.task import Dataset, InputFact, Sample
 from evenhand.files.delimited import read_table
@@ -143,8 +144,6 @@ def load_table(name: str, path: Path, options: PairOptions) -> Dataset[PairSet]:
 
 def decoded(picture: bytes) -> bool:
     """Whether a picture can be decoded."""
-    import cv2
-
     return bool(picture) and cv2.imdecode(np.frombuffer(picture, np.uint8), cv2.IMREAD_COLOR) is not None
 
 

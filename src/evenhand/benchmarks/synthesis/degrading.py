@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import cv2
 import numpy as np
 
 from evenhand.benchmarks.synthesis.drawn import read, save
 from evenhand.benchmarks.synthesis.models import MotionImitationModel
 from evenhand.core.errors import ModelError
+from evenhand.core.optional import cv2
 from evenhand.scenes.figures import Pixels
 
 Kind = Literal["nothing", "blur", "shift", "colour", "identity", "noise"]

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import cv2
 import numpy as np
 
 from evenhand.benchmarks.synthesis.degrading import degrade
 from evenhand.benchmarks.synthesis.drawn import Motion, draw, read, save
 from evenhand.benchmarks.synthesis.features import FEATURES_FILE
+from evenhand.core.optional import cv2
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
 from evenhand.scenes.figures import Pixels

@@ -9,10 +9,10 @@ import math
 from dataclasses import replace
 from typing import Literal
 
-import cv2
 import numpy as np
 
 from evenhand.core.errors import DataError
+from evenhand.core.optional import cv2
 from evenhand.core.streams import stream
 from evenhand.scenes.figures import Figure, Pixels, picture
 from evenhand.scenes.looks import look_of

@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import cv2
 import numpy as np
 
 from evenhand.benchmarks.synthesis.drawn import save
 from evenhand.core.errors import DataError, OptionError, StorageError
+from evenhand.core.optional import cv2
 from evenhand.scenes.figures import Pixels
 
 FRAMES_PER_SECOND = 25.0

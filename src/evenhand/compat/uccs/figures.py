@@ -17,6 +17,7 @@ import numpy as np
 
 from evenhand.core.errors import OptionError, StorageError
 from evenhand.core.metric import Undefined
+from evenhand.core.optional import vl_convert
 from evenhand.core.page import Figure, Lines, Table
 from evenhand.core.records import Array
 from evenhand.metrics.free_response import FreeResponseCurve
@@ -158,8 +159,6 @@ def check_format(path: Path) -> None:
 def draw(figure: CurveFigure, path: Path) -> None:
     """Write the figure; the format is told by the name."""
     check_format(path)
-    import vl_convert
-
     spec = vega(figure)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
