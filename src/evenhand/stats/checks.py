@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from evenhand.core.errors import InputError
 
@@ -103,6 +102,8 @@ def normal_quantile(confidence: float) -> float:
     >>> normal_quantile(0.95)
     1.959963984540054
     """
+    from scipy import special  # half a second, which most commands do not need
+
     return float(special.ndtri(0.5 + checked_confidence(confidence) / 2))
 
 
@@ -112,6 +113,8 @@ def t_quantile(confidence: float, degrees: ArrayLike) -> Floats:
     >>> t_quantile(0.95, [0, 14]).round(4)
     array([   nan, 2.1448])
     """
+    from scipy import special  # half a second, which most commands do not need
+
     df = floats(degrees)
     mass = 0.5 + checked_confidence(confidence) / 2
     # A quantile is searched for, and degrees of freedom are often the same: each is looked up once.
@@ -121,6 +124,8 @@ def t_quantile(confidence: float, degrees: ArrayLike) -> Floats:
 
 def t_two_sided(statistic: ArrayLike, degrees: ArrayLike) -> Floats:
     """The two-sided p-value of a t statistic; NaN where there is no degree of freedom."""
+    from scipy import special  # half a second, which most commands do not need
+
     df = floats(degrees)
     safe = np.where(df > 0, df, 1.0)
     return floats(np.where(df > 0, 2 * special.stdtr(safe, -np.abs(floats(statistic))), np.nan))

@@ -12,14 +12,18 @@ however many million comparisons there were.
 Metrics that duplicated rows would distort are drawn without replacement instead.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from evenhand.stats.checks import Floats, Integers, StatisticsError, checked_codes, divide, floats
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 DEFAULT_DRAWS = 2000
 DRAWS_WITH_THRESHOLDS = 200
@@ -148,6 +152,7 @@ def dyadic_totals(
     With `rows` and `columns` a pair counts when one unit is in the first and the other in the second,
     whichever stands first. Whole counts and whole weights are added exactly.
 
+    >>> from scipy import sparse
     >>> table = sparse.csr_array([[0, 2], [0, 0]])
     >>> dyadic_totals(np.array([[1, 1], [2, 3]], dtype=np.float32), table)
     array([ 2., 12.])
@@ -246,6 +251,8 @@ def _bilinear(left: Weights, right: Weights, counts: sparse.csr_array) -> Floats
 
 def _counted(place: Integers, units: int) -> sparse.csr_array:
     """A sparse table of how often each flattened pair occurs."""
+    from scipy import sparse
+
     if units * units <= max(4 * len(place), 1_000_000):
         return sparse.csr_array(np.bincount(place, minlength=units * units).reshape(units, units).astype(np.float64))
     pairs, counts = np.unique(place, return_counts=True)
