@@ -9,21 +9,12 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
 import typer
 
-from evenhand import __version__, registry
-from evenhand.cli import (
-    catalogue,
-    comparing,
-    demonstration,
-    evaluating,
-    gating,
-    housekeeping,
-    predicting,
-    report_verb,
-    serving,
-)
+from evenhand import __version__
 from evenhand.cli.console import err, escape
 from evenhand.core.errors import EvenhandError, InputError
 from evenhand.files.safe_path import leave_current_folder
@@ -35,25 +26,66 @@ HELP = """Evaluate vision models that look at people, by the published protocols
 New here? Type [bold]evenhand demo[/], then [bold]evenhand tasks[/] and [bold]evenhand describe TASK[/].
 """
 
-app = typer.Typer(
-    name="evenhand",
-    help=HELP,
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-)
-for module in (catalogue, evaluating, predicting, comparing, gating, report_verb, serving, housekeeping, demonstration):
-    module.mount(app)
+# Every verb with its module and the first line of its help: --help imports none of them, and a verb only its own.
+VERBS = {
+    "tasks": ("catalogue", "List what can be evaluated."),
+    "describe": ("catalogue", "Say what a task needs, measures and can be set to."),
+    "check": ("catalogue", "Are predictions, or the data folder, fit for evaluation?"),
+    "evaluate": ("evaluating", "Evaluate predictions, by group, with intervals."),
+    "rows": ("evaluating", "Show the rows behind a number."),
+    "explain": ("evaluating", "Show the same numbers under every convention."),
+    "predict": ("predicting", "Run a model over a task's samples."),
+    "compare": ("comparing", "Compare models on the same units, by group."),
+    "diff": ("comparing", "Say why two runs differ: inputs, options, then rows."),
+    "gate": ("gating", "Stop a release when a requirement is not met."),
+    "plan": ("gating", "How many subjects does a group need?"),
+    "report": ("report_verb", "Write a report of one or several runs."),
+    "serve": ("serving", "Look at runs in the browser, down to the sample."),
+    "doctor": ("housekeeping", "Say what works on this machine, and what is missing."),
+    "cache": ("housekeeping", "List or empty the caches of a runs folder."),
+    "weights": ("housekeeping", "List the weights that networks need, or get one."),
+    "demo": ("demonstration", "See every family at work on made-up data."),
+}
 
 
-@app.callback()
+def application(arguments: Sequence[str] = ("",)) -> typer.Typer:
+    """The command line, with as many verbs as the arguments ask for; all of them by default."""
+    app = typer.Typer(
+        name="evenhand",
+        help=HELP,
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_options)
+    is_help = not arguments or arguments[0] in ("-h", "--help")
+    if is_help and not any(name.endswith("_COMPLETE") for name in os.environ):
+        for name, (_, summary) in VERBS.items():
+            app.command(name, help=summary)(_nothing)
+        return app
+    for module in dict.fromkeys(module for module, _ in VERBS.values()):
+        if arguments[0] not in VERBS or VERBS[arguments[0]][0] == module:
+            import_module(f"evenhand.cli.{module}").mount(app)
+    return app
+
+
+def _nothing() -> None:
+    """In the place of a verb whose help is only listed."""
+
+
 def _options(
     version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
 ) -> None:
     if version:
         typer.echo(f"evenhand {__version__}")
         raise typer.Exit
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":  # all verbs, for documentation and tests
+        return application()
+    raise AttributeError(name)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,12 +96,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         gc.freeze()
         gc.set_threshold(100_000, 20, 20)
     try:
-        if arguments and arguments[0] in registry.names(registry.COMMANDS):
-            return int(registry.load(registry.COMMANDS, arguments[0]).main(arguments[1:]) or 0)
+        if arguments and arguments[0] not in VERBS and not arguments[0].startswith("-"):
+            from evenhand import registry
+
+            if arguments[0] in registry.names(registry.COMMANDS):
+                return int(registry.load(registry.COMMANDS, arguments[0]).main(arguments[1:]) or 0)
         if arguments in (["--version"],):
             typer.echo(f"evenhand {__version__}")
             return 0
-        outcome = app(arguments, standalone_mode=False, prog_name="evenhand")
+        outcome = application(arguments)(arguments, standalone_mode=False, prog_name="evenhand")
         code = outcome if isinstance(outcome, int) else 0
         return _stopped() if code == STOPPED else code  # typer turns Ctrl-C into this code, without a word
     except typer.Exit as stop:

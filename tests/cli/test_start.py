@@ -1,0 +1,31 @@
+"""The command line starts quickly: help imports no verb, and a verb only what it needs."""
+
+import subprocess
+import sys
+
+import typer
+
+from evenhand.cli.main import VERBS, application
+
+
+def test_every_verb_is_listed_with_the_first_line_of_its_help():
+    verbs = typer.main.get_command(application()).commands
+    assert {name: verb.help.split("\n")[0] for name, verb in verbs.items()} == {
+        name: summary for name, (_, summary) in VERBS.items()
+    }
+
+
+def test_help_imports_neither_numpy_nor_a_verb():
+    code = "import sys; from evenhand.cli.main import main; main(['--help']); print(sorted(HEAVY & sys.modules.keys()))"
+    heavy = {"numpy", "scipy", "polars", "evenhand.cli.evaluating", "evenhand.registry"}
+    done = subprocess.run(
+        [sys.executable, "-c", f"HEAVY = {heavy!r}\n{code}"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.rstrip().endswith("[]")
+    assert all(f" {name} " in done.stdout for name in VERBS)
+
+
+def test_a_verb_does_not_import_scipy_for_its_help():
+    code = "import sys; from evenhand.cli.main import main; main(['evaluate', '--help']); print('scipy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip().endswith("False")
