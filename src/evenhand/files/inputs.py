@@ -120,3 +120,8 @@ def hash_of(path: Path, problem: Problem = DataError) -> InputFact:
     """A file by its content, read in blocks."""
     with hashed(path, problem) as file:
         return file.fact()
+
+
+def hash_text(text: str) -> str:
+    """The SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -192,10 +193,10 @@ def _pcb() -> nn.Module:
     return Pcb()
 
 
-def _magface() -> nn.Module:
+def _magface(stages: tuple[int, ...] = (3, 13, 30, 3)) -> nn.Module:
     from evenhand.instruments.networks.iresnet import IResNet
 
-    return IResNet()
+    return IResNet(stages)
 
 
 def _curricularface() -> nn.Module:
@@ -233,6 +234,9 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
         "osnet-ibn": Architecture("OSNet-IBN x1.0", _osnet, (Part("osnet-ibn", left_out=("classifier.",), gain=1.5),)),
         "pcb": Architecture("PCB", _pcb, (Part("pcb", left_out=("classifier", "model.fc.", "fc."), gain=1.0),)),
         "magface": Architecture("MagFace's iResNet-100", _magface, (Part("magface"),)),
+        "magface-18": Architecture("MagFace's iResNet-18", partial(_magface, (2, 2, 2, 2)), (Part("magface"),)),
+        "magface-34": Architecture("MagFace's iResNet-34", partial(_magface, (3, 4, 6, 3)), (Part("magface"),)),
+        "magface-50": Architecture("MagFace's iResNet-50", partial(_magface, (3, 4, 14, 3)), (Part("magface"),)),
         "curricularface": Architecture("CurricularFace's IR-101", _curricularface, (Part("curricularface"),)),
     }
 )

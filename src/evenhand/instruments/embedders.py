@@ -59,8 +59,11 @@ def face_embedder(
     device: str = "cpu",
     ready: Ready | None = None,
 ) -> FaceEmbedder:
-    """The embedder of that name: `magface`, `curricularface`, `sface`, `vggface2` or `dlib`."""
-    if name in ("magface", "curricularface", "vggface2"):
+    """The embedder of that name: `magface`, `curricularface`, `sface`, `vggface2` or `dlib`.
+
+    `magface-18`, `-34` and `-50` are MagFace's smaller networks, from a checkpoint of the user.
+    """
+    if name in ("magface", "magface-18", "magface-34", "magface-50", "curricularface", "vggface2"):
         network = ready or build_network(name, paths=paths, folder=folder, device=device)
         return _torch_embedder(name, network)
     if name == "sface":
@@ -131,7 +134,7 @@ def _torch_embedder(name: str, ready: Ready) -> FaceEmbedder:
     def run(crops: Sequence[Pixels]) -> Embeddings:
         import torch
 
-        if name == "magface":
+        if name.startswith("magface"):
             batch = unit_batch([blue_green_red(one) for one in crops], ready.device)
         elif name == "curricularface":
             batch = (unit_batch(crops, ready.device) - 0.5) / 0.5

@@ -64,11 +64,12 @@ class Loading:
     size: tuple[int, int] | None = None  # height, width; None keeps each picture's own
     resampling: Resampling = Resampling.OPENCV_LINEAR
     most_pixels: int = MOST_PIXELS
+    upright: bool = True  # turned by the EXIF orientation; only Pillow can leave that out
 
     @property
     def fingerprint(self) -> str:
         size = f"{self.size[0]}x{self.size[1]}:{self.resampling.value}" if self.size else "own-size"
-        return f"{self.name}:{self.decoder.value}:{size}"
+        return f"{self.name}:{self.decoder.value}:{size}{'' if self.upright else ':as-stored'}"
 
     def at(self, height: int, width: int) -> Loading:
         """The same loading at another size."""
@@ -83,6 +84,9 @@ FHIBE = Loading("fhibe", Decoder.PILLOW, (256, 256), Resampling.PILLOW_BILINEAR)
 
 AS_IT_IS = Loading("as-it-is", Decoder.PILLOW)
 """The picture at its own size, decoded by Pillow: detectors and embeddings."""
+
+AS_STORED = replace(AS_IT_IS, upright=False)
+"""The same without a look at the EXIF orientation, as the watchlist challenge's detector reads pictures."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,10 @@ def content_of(data: bytes) -> str:
 def decode(data: bytes, name: str, loading: Loading = AS_IT_IS) -> Picture:
     """The picture in `data`; `name` is what messages call it."""
     _check_header(data, name, loading.most_pixels)
-    pixels = _by_opencv(data, name) if loading.decoder is Decoder.OPENCV else _by_pillow(data, name)
+    if loading.decoder is Decoder.OPENCV:
+        pixels = _by_opencv(data, name)
+    else:
+        pixels = _by_pillow(data, name, upright=loading.upright)
     if loading.size is not None:
         pixels = resize(pixels, loading.size, loading.resampling)
     return Picture(name, content_of(data), pixels)
@@ -196,14 +203,15 @@ def _by_opencv(data: bytes, name: str) -> Pixels:
     return np.asarray(cv2.cvtColor(blue_green_red, cv2.COLOR_BGR2RGB), dtype=np.uint8)
 
 
-def _by_pillow(data: bytes, name: str) -> Pixels:
+def _by_pillow(data: bytes, name: str, *, upright: bool = True) -> Pixels:
     """Decoded as Pillow reads it, turned upright, in RGB; sixteen-bit grey gives its high byte."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             picture: Image.Image = Image.open(io.BytesIO(data))
             picture.load()
-            picture = ImageOps.exif_transpose(picture)
+            if upright:
+                picture = ImageOps.exif_transpose(picture)
             if picture.mode in ("I", "F"):
                 raise PictureError(
                     name,

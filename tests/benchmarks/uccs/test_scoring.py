@@ -215,6 +215,8 @@ def test_text_binary_and_no_file_at_all_give_the_same_numbers(tmp_path: Path, de
     assert write_binary(binary, score_stores(gallery, probes, subjects)[1], subjects) == 40
     stores.write_text('gallery = "gallery"\nprobe = "probes"\n')
     plain = [as_plain(identified(path, tmp_path, ranks=(1, 2, 3))) for path in (text, binary, stores)]
+    assert "does not say what made its gallery stores" in " ".join(plain[2].pop("warnings"))
+    assert plain[0].pop("warnings") == plain[1].pop("warnings")
     assert plain[0] == plain[1] == plain[2]
     assert json.dumps(plain[0])
     assert as_plain(detected(text, tmp_path)) == as_plain(detected(binary, tmp_path))

@@ -480,7 +480,7 @@ def _scoring(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
             checks.equal("npz", command.main([*other, "--scoring.probe", single, "--scoring.results", str(both)]), 0)
             checks.equal("the same from .npz", both.read_bytes(), out.read_bytes())
     subjects, _ = read_subjects(here / "data" / "gallery.csv")
-    enrolment, _ = score_stores(gallery, probes, subjects)
+    enrolment, _, _ = score_stores(gallery, probes, subjects)
     facts = {"template_shape": enrolment.templates.shape, "template_dtype": str(enrolment.templates.dtype)}
     for key in facts.keys() & expected.keys():
         checks.equal(key, facts[key], expected[key])

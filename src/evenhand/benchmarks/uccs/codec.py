@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,10 +129,12 @@ def _from_stores(path: Path, dataset: Dataset[Faces], options: IdentificationOpt
     lacking = [key for key in ("gallery", "probe") if not isinstance(named.get(key), str)]
     if lacking:
         raise PredictionError(f"{path} lacks {', '.join(lacking)}: it names the stores of gallery and probes.")
-    subjects = dataset.truth.gallery
+    subjects, table = dataset.truth.gallery, None
     if subjects is None:
         if "gallery_table" not in named:
             raise PredictionError(f"{path}: there is no gallery.csv in the data folder; name one as gallery_table.")
-        subjects, _ = read_subjects(path.parent / named["gallery_table"])
-    enrolment, blocks = score_stores(path.parent / named["gallery"], path.parent / named["probe"], tuple(subjects))
-    return evaluate_blocks(blocks, enrolment.subjects, dataset.truth, iou=options.iou, inputs=(source.fact,))
+        subjects, table = read_subjects(path.parent / named["gallery_table"])
+    gallery, probes = path.parent / named["gallery"], path.parent / named["probe"]
+    enrolment, blocks, notes = score_stores(gallery, probes, tuple(subjects), table)
+    detections = evaluate_blocks(blocks, enrolment.subjects, dataset.truth, iou=options.iou, inputs=(source.fact,))
+    return replace(detections, warnings=(*detections.warnings, *notes))

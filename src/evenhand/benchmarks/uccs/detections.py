@@ -200,7 +200,7 @@ def read_detections(path: Path, faces: Faces) -> Detections:
     return assemble(parts, faces, inputs=(lines.fact,), warnings=end_warning(lines))
 
 
-def read_found(path: Path) -> dict[str, ImageDetections]:
+def read_found(path: Path) -> tuple[dict[str, ImageDetections], InputFact]:
     """The detections of every image of a detection file, with landmarks where it has them."""
     table = read_table(path, KINDS, PredictionError, optional=dict.fromkeys(LANDMARK_COLUMNS, Kind.NUMBER))
     has_landmarks = not missing_columns(table.header, LANDMARK_COLUMNS)
@@ -211,10 +211,11 @@ def read_found(path: Path) -> dict[str, ImageDetections]:
     rows: dict[str, list[int]] = {}
     for row, name in enumerate(table.frame["FILE"].to_list()):
         rows.setdefault(name, []).append(row)
-    return {
+    found = {
         name: ImageDetections(scores[some], boxes[some], None if points is None else points[some])
         for name, some in rows.items()
     }
+    return found, table.fact
 
 
 def check_header(lines: BlockReader, path: Path) -> None:

@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 from evenhand.benchmarks.uccs.data import Faces, subject_name
 from evenhand.benchmarks.uccs.detections import LEADING_COLUMNS, Detections, Gathered, NameIndex
 from evenhand.benchmarks.uccs.scores import NO_LIMIT, PREFIX, Reducer, ids_path
-from evenhand.benchmarks.uccs.stores import ProbeEmbeddings, read_gallery_embeddings, read_probes, save_npz
+from evenhand.benchmarks.uccs.stores import (
+    ProbeEmbeddings,
+    check_origins,
+    read_gallery_embeddings,
+    read_probes,
+    save_npz,
+)
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
@@ -132,10 +138,16 @@ def write_binary(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[i
     return len(files)
 
 
-def score_stores(gallery: Path, probes: Path, subjects: tuple[int, ...]) -> tuple[Enrolment, Iterator[ScoredBlock]]:
-    """The enrolled watchlist, and the similarities of all probe stores, made as they are asked for."""
+def score_stores(
+    gallery: Path, probes: Path, subjects: tuple[int, ...], gallery_table: InputFact | None = None
+) -> tuple[Enrolment, Iterator[ScoredBlock], tuple[str, ...]]:
+    """The enrolled watchlist, the similarities of all probe stores, made as they are asked for, and what to note.
+
+    Raises PredictionError when the stores are of two networks, unfinished, or of another gallery.
+    """
+    notes = check_origins(gallery, probes, gallery_table)
     enrolment = enrol(read_gallery_embeddings(gallery, subjects))
-    return enrolment, score(read_probes(probes), enrolment)
+    return enrolment, score(read_probes(probes), enrolment), notes
 
 
 def evaluate_blocks(

@@ -4,6 +4,9 @@ A store is a folder with one file per image or subject (`.npz`, `.safetensors` o
 `.pth`), or one file for all: `.npz` or `.safetensors` with entries named `IMAGE/embeddings` and so
 on, or `NAME.npy` with one vector per row and `NAME.ids.npz` that says whose.
 
+A folder that the baselines write has an `origin.json`, which says by what and from what its stores were made and
+whether all are there. Scoring refuses stores of two networks, unfinished ones, and a gallery of another list.
+
 Entries of a probe image: `detection_scores` (N), `bboxes` (N, 4: left, top, width, height),
 `embeddings` (N, D), and, where they were kept, `landmarks` (N, 5, 2). Entries of a gallery
 subject: `embeddings` (K, D) and `landmarks` (K, 5, 2).
@@ -15,20 +18,22 @@ import io
 import struct
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from evenhand.benchmarks.uccs.data import subject_name
-from evenhand.core.errors import DataError, PredictionError
+from evenhand.core.errors import DataError, OptionError, PredictionError
 from evenhand.core.records import Array, blocks
 from evenhand.core.task import InputFact
 from evenhand.files.arrays import read_npy, read_npz, read_safetensors
 from evenhand.files.inputs import Problem, opened, read
 from evenhand.files.pickles import load_plain, save_plain
-from evenhand.files.writing import open_file, write_file
+from evenhand.files.writing import make_folder, open_file, remove, remove_stale, write_file
 
 SUFFIXES = (".npz", ".safetensors", ".pth")
 _ROWS_AT_ONCE = 4096
@@ -41,6 +46,110 @@ class ProbeEmbeddings(NamedTuple):
     detection_scores: Array  # (N,) doubles
     boxes_xywh: Array  # (N, 4) doubles
     embeddings: Array  # (N, D)
+
+
+@dataclass(frozen=True)
+class StoreOrigin:
+    """By what and from what the stores of a folder were made."""
+
+    network: str  # network, weights and alignment: the fingerprint of what embedded them
+    pictures: str  # how pictures were read
+    source: str  # the list of faces: a detection file, or the gallery's table
+    source_sha256: str
+    form: str  # npz or pth
+    stores: int | None = None  # how many there are; None while they are being written
+
+    def differences(self, other: StoreOrigin) -> str:
+        """What two origins do not share, in words; nothing when the stores of both may stand side by side."""
+        parts = []
+        if self.network != other.network:
+            parts.append(f"the network ({other.network}, not {self.network})")
+        if self.pictures != other.pictures:
+            parts.append(f"how pictures are read ({other.pictures}, not {self.pictures})")
+        return " and ".join(parts)
+
+
+ORIGIN = "origin.json"
+
+
+def read_origin(folder: Path) -> StoreOrigin | None:
+    """The origin of a folder's stores; None when nobody wrote it down."""
+    path = Path(folder) / ORIGIN
+    if not path.is_file():
+        return None
+    try:
+        return msgspec.json.decode(read(path, PredictionError).data, type=StoreOrigin)
+    except msgspec.DecodeError as error:
+        raise PredictionError(
+            f"{path} is damaged: {error}. Extract the embeddings again into another folder."
+        ) from None
+
+
+def write_origin(folder: Path, origin: StoreOrigin) -> None:
+    """Write down the origin of a folder's stores."""
+    write_file(folder / ORIGIN, msgspec.json.format(msgspec.json.encode(origin), indent=1) + b"\n")
+
+
+def begin_stores(folder: Path, origin: StoreOrigin, option: str, *, replace: bool = False) -> frozenset[str]:
+    """Make a folder ready for stores of an origin; the names of those that are there already and need not be made.
+
+    Raises OptionError when the folder has stores of another origin; with `replace` they are removed.
+    """
+    folder = make_folder(folder)
+    remove_stale(folder)
+    there = [file for suffix in SUFFIXES for file in folder.glob(f"*{suffix}")]
+    before = read_origin(folder)
+    if replace:
+        for file in (*there, folder / ORIGIN):
+            remove(file, below=folder)
+        there, before = [], None
+    advice = f"Name another folder ({option}), or start anew with --replace, which removes the stores that are there."
+    if before is None and there:
+        raise OptionError(f"{folder} has {len(there)} stores, and nothing says what made them. {advice}")
+    if before is not None:
+        different = origin.differences(before)
+        if different:
+            raise OptionError(f"{folder} has stores that differ in {different}. {advice}")
+        if before.source_sha256 != origin.source_sha256:
+            raise OptionError(f"{folder} has stores that were made from another list ({before.source}). {advice}")
+        if before.form != origin.form:
+            raise OptionError(f"{folder} has stores in the form {before.form}, not {origin.form}. {advice}")
+    if before is None or before.stores is not None:
+        write_origin(folder, origin)
+    return frozenset(file.stem for file in there)
+
+
+def check_origins(gallery: Path, probes: Path, gallery_table: InputFact | None = None) -> tuple[str, ...]:
+    """Raise when two stores can't be compared; otherwise what is not known about them.
+
+    They must be of one network, complete, and the gallery must be that of `gallery_table` where it is given.
+    """
+    notes = []
+    origins: dict[str, StoreOrigin] = {}
+    for what, folder in (("gallery", gallery), ("probe", probes)):
+        origin = read_origin(folder) if folder.is_dir() else None
+        if origin is None:
+            if folder.is_dir():
+                notes.append(f"{folder} does not say what made its {what} stores; they are taken as they are.")
+            continue
+        origins[what] = origin
+        count = len(list(folder.glob(f"*.{origin.form}")))
+        if origin.stores is None:
+            raise PredictionError(f"{folder} is not finished: {count} stores. Run baseline_recognition again.")
+        if count != origin.stores:
+            raise PredictionError(
+                f"{folder} has {count} {what} stores, but {origin.stores} were made. Files were added or removed; "
+                "extract them again with --replace."
+            )
+    if len(origins) == 2:
+        different = origins["gallery"].differences(origins["probe"])
+        if different:
+            raise PredictionError(f"{gallery} and {probes} can't be compared: they differ in {different}.")
+    if "gallery" in origins and gallery_table and origins["gallery"].source_sha256 != gallery_table.sha256:
+        raise PredictionError(
+            f"{gallery} was made from another gallery.csv than {gallery_table.path}. Run baseline_recognition again."
+        )
+    return tuple(notes)
 
 
 def load_arrays(path: Path, problem: Problem = DataError) -> tuple[dict[str, Array], InputFact]:
@@ -127,7 +236,8 @@ def read_gallery_embeddings(path: Path, subjects: tuple[int, ...]) -> dict[int, 
 def _files_in(folder: Path) -> dict[str, Path]:
     """Store files by the name of their image or subject, sorted; `.npz` goes before `.pth`."""
     found: dict[str, Path] = {}
-    for suffix in SUFFIXES:
+    origin = read_origin(folder)
+    for suffix in SUFFIXES if origin is None else (f".{origin.form}",):
         for file in folder.glob(f"*{suffix}"):
             found.setdefault(file.stem, file)
     if not found:
@@ -156,6 +266,9 @@ def _probe(name: str, arrays: Mapping[str, Array], path: Path) -> ProbeEmbedding
         raise PredictionError(f"{path} lacks {', '.join(lacking)} of {name}; it has {', '.join(arrays)}.")
     scores = np.asarray(arrays["detection_scores"], dtype=np.float64).reshape(-1)
     boxes = np.asarray(arrays["bboxes"], dtype=np.float64).reshape(-1, 4)
+    if not (np.isfinite(scores).all() and np.isfinite(boxes).all()):
+        row = int(np.flatnonzero(~(np.isfinite(scores) & np.isfinite(boxes).all(axis=1)))[0])
+        raise PredictionError(f"{path}, {name}: the detection score or the box in row {row} is not finite.")
     if not len(scores) == len(boxes) == len(embeddings):
         raise PredictionError(
             f"{path}, {name}: {len(scores)} scores, {len(boxes)} boxes, {len(embeddings)} embeddings; all must agree."

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from time import monotonic
 
 from evenhand.benchmarks.uccs.data import list_images, read_gallery
 from evenhand.benchmarks.uccs.detections import read_found, write_detections
 from evenhand.compat.uccs.config import Configuration
 from evenhand.compat.uccs.extraction import (
     DetectorSetting,
+    Embedded,
+    Extraction,
     build_embedder,
     detect,
     embed_gallery,
@@ -29,59 +32,86 @@ def baseline_detection(config: Configuration, own: argparse.Namespace, say: Say)
     table = Path(config["data_directory"]) / f"{config['which_set']}.csv"
     names, _ = list_images(table, pictures)
     parallel = int(config["detection.parallel"])
-    if parallel < 0:
-        raise OptionError(f"detection.parallel is {parallel}; 0 works in this process, N in N processes.")
     setting = DetectorSetting(
         own.detector,
         tuple(config["detection.thresholds"]),
         Path(own.model_folder) if own.model_folder else None,
         device_of(config, say) if own.detector == "mtcnn" else "cpu",
     )
-    out = _ready(Path(config["detection.results"]))
-    engine = engines.parse(f"processes:{parallel}" if parallel else "serial")
-    most = int(config["detection.max_detections"])
-    found = detect(names, pictures, setting, engine, most=most, tell=_progress(say, "pictures"))
-    _name_unreadable(found.unreadable, len(names), say)
+    out = Path(config["detection.results"])
+    found, journal = detect(
+        names,
+        pictures,
+        setting,
+        engines.parse(f"processes:{parallel}") if parallel else None,
+        out,
+        most=int(config["detection.max_detections"]),
+        upright=own.upright,
+        progress=RateOfProgress(say, "pictures"),
+        note=say,
+    )
+    _say_unusable(found.unreadable, len(names), say)
+    if not found.answers:
+        reason = next(iter((found.failed or found.unreadable).values()))
+        if not found.failed:
+            journal.discard()
+        raise DataError(f"None of {len(names)} pictures could be used, so {out} is left as it is: {reason}")
     rows = write_detections(out, found.answers)
     say(f"wrote {out}: {rows} detections in {len(found.answers)} pictures ({own.detector})")
     if found.failed:
         name, cause = next(iter(found.failed.items()))
         raise PartError(
-            f"The detector failed at {len(found.failed)} of {len(names)} pictures, first at {name}: {cause}."
+            f"The detector failed at {len(found.failed)} of {len(names)} pictures, first at {name}: {cause}. "
+            f"{out} lacks them; the same command looks at these pictures only."
         )
+    journal.discard()
 
 
 def baseline_recognition(config: Configuration, own: argparse.Namespace, say: Say) -> None:
     """Embed the detected faces of the set, then the gallery."""
-    if own.network == "magface" and config["recognition.arch"] != "iresnet100":
-        raise OptionError(f"recognition.arch is {config['recognition.arch']}; MagFace's iresnet100 is what we run.")
     device = device_of(config, say) if own.network == "magface" else "cpu"
-    folder = Path(own.model_folder) if own.model_folder else None
-    checkpoint = Path(own.checkpoint) if own.checkpoint else None
-    found = read_found(Path(config["recognition.detection_file"]))
-    embedder = build_embedder(own.network, checkpoint=checkpoint, folder=folder, device=device)
+    found, source = read_found(Path(config["recognition.detection_file"]))
+    embedder = build_embedder(
+        _network(config, own),
+        checkpoint=Path(own.checkpoint) if own.checkpoint else None,
+        folder=Path(own.model_folder) if own.model_folder else None,
+        device=device,
+    )
     wanted = int(config["recognition.embedding_size"])
     if embedder.dimensions != wanted:
         if "recognition.embedding_size" in config.given:
             given = embedder.dimensions
             raise OptionError(f"recognition.embedding_size is {wanted}; {own.network} gives {given} values.")
         say(f"note: {own.network} gives {embedder.dimensions} values per face, not {wanted}.")
-    workers, out = int(config["recognition.workers"]), Path(config["recognition.result_dir"])
-    how = {"form": own.form, "workers": workers}
-    done = embed_probes(found, Path(config["image_directory"]), embedder, out, **how, tell=_progress(say, "pictures"))
-    _name_unreadable(done.unreadable, len(found), say)
-    say(f"wrote {out}: {done.faces} faces in {done.stores} stores ({own.network})")
+
+    def extraction(key: str, what: str) -> Extraction:
+        return Extraction(
+            embedder,
+            Path(config[key]),
+            key,
+            own.form,
+            int(config["recognition.workers"]),
+            own.upright,
+            own.replace,
+            RateOfProgress(say, what),
+        )
+
+    probes = extraction("recognition.result_dir", "pictures")
+    done = embed_probes(found, source, Path(config["image_directory"]), probes)
+    _say_embedded(probes.folder, done, len(found), f"{done.faces} faces in {done.stores} stores ({own.network})", say)
     if own.disable_gallery:
         return
     data = Path(config["data_directory"])
-    gallery, _ = read_gallery(data / "gallery.csv")
-    place = Path(config["scoring.gallery"])
+    gallery, source = read_gallery(data / "gallery.csv")
+    subjects = extraction("scoring.gallery", "subjects")
     batch = int(config["recognition.batch_size_perImg"])
-    done = embed_gallery(
-        gallery, data / "gallery_images", embedder, place, **how, batch=batch, tell=_progress(say, "subjects")
-    )
-    _name_unreadable(done.unreadable, len(gallery), say)
-    say(f"wrote {place}: {done.faces} faces of {done.stores} subjects")
+    done = embed_gallery(gallery, source, data / "gallery_images", subjects, batch=batch)
+    _say_embedded(subjects.folder, done, len(gallery), f"{done.faces} faces of {done.stores} subjects", say)
+
+
+def _network(config: Configuration, own: argparse.Namespace) -> str:
+    depth = config["recognition.arch"].removeprefix("iresnet")
+    return f"magface-{depth}" if own.network == "magface" and depth != "100" else str(own.network)
 
 
 def device_of(config: Configuration, say: Say) -> str:
@@ -102,25 +132,59 @@ def device_of(config: Configuration, say: Say) -> str:
     return "cpu"
 
 
-def _ready(path: Path) -> Path:
-    """The path, with its folder made before the work begins."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"{path.parent} can't be made: {error.strerror}.") from None
-    return path
+def _say_embedded(folder: Path, done: Embedded, of: int, summary: str, say: Say) -> None:
+    _say_unusable(done.unreadable, of, say)
+    if done.skipped:
+        say(f"note: {len(done.skipped)} faces were skipped:")
+        _say_first(done.skipped, say)
+    say(f"wrote {folder}: {summary}")
 
 
-def _name_unreadable(unreadable: Mapping[str, str], of: int, say: Say) -> None:
+def _say_unusable(unreadable: Mapping[str, str], of: int, say: Say) -> None:
     if unreadable:
         say(f"note: {len(unreadable)} of {of} pictures could not be used:")
-        for reason in unreadable.values():
-            say(f"  {reason}")
+        _say_first(list(unreadable.values()), say)
 
 
-def _progress(say: Say, what: str) -> Callable[[int, int], None]:
-    def tell(done: int, total: int) -> None:
-        if done % 500 == 0:
-            say(f"{done} of {total} {what}")
+def _say_first(reasons: Sequence[str], say: Say, most: int = 20) -> None:
+    for reason in reasons[:most]:
+        say(f"  {reason}")
+    if len(reasons) > most:
+        say(f"  and {len(reasons) - most} more")
 
-    return tell
+
+class RateOfProgress:
+    """Says how far the work is, from the first piece on and then every ten seconds, with rate and remaining time."""
+
+    def __init__(self, say: Say, what: str, clock: Callable[[], float] = monotonic, every: float = 10.0) -> None:
+        self._say, self._what, self._clock, self._every = say, what, clock, every
+        self._begun = self._said = clock()
+        self._first = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        now = self._clock()
+        if not self._first:
+            self._first = done
+        elif now - self._said < self._every and done < total:
+            return
+        self._said = now
+        here = done - self._first + 1
+        rate = here / max(now - self._begun, 1e-9)
+        left = f", {_duration((total - done) / rate)} left" if done < total else ""
+        self._say(f"{done} of {total} {self._what}, {_per_second(rate)}{left}")
+
+
+def _per_second(rate: float) -> str:
+    return f"{rate:.1f} per second" if rate >= 1 else f"{1 / rate:.1f} seconds each"
+
+
+def _duration(seconds: float) -> str:
+    """A time in the two units that matter.
+
+    >>> _duration(5000)
+    '1 h 23 min'
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

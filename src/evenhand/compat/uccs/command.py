@@ -77,6 +77,15 @@ def _evaluation_options(parser: argparse.ArgumentParser) -> None:
 def _detection_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--detector", choices=("mtcnn", "yunet"), default="mtcnn", help="which network looks for faces")
     parser.add_argument("--model-folder", metavar="FOLDER", help="where the networks' files are")
+    _add_upright(parser)
+
+
+def _add_upright(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--upright",
+        action="store_true",
+        help="turn pictures by their EXIF orientation; the published detector reads them as they are stored",
+    )
 
 
 def _recognition_options(parser: argparse.ArgumentParser) -> None:
@@ -89,6 +98,8 @@ def _recognition_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--checkpoint", metavar="FILE", help="the network's weights")
     parser.add_argument("--model-folder", metavar="FOLDER", help="where the networks' files are")
+    _add_upright(parser)
+    parser.add_argument("--replace", action="store_true", help="remove stores of another origin, and start anew")
     parser.add_argument(
         "--recognition.format", dest="form", choices=("npz", "pth"), default="npz", help="form of the stores"
     )

@@ -1,31 +1,36 @@
 """The two baselines: find faces in pictures, and turn found faces into embeddings.
 
-Detection as published is MTCNN with deliberately low thresholds, faces from 40 pixels on and at
-most fifty per image; YuNet is the modern second. Recognition aligns faces by five landmarks to
-112 × 112 and embeds them by MagFace's iResNet-100, from a checkpoint that the user names; dlib's
-128 numbers and SFace run out of the box. Embeddings are kept as they come, not scaled.
+Detection as published is MTCNN with deliberately low thresholds, faces from 40 pixels on and at most fifty per image;
+YuNet is the modern second. Recognition aligns faces by five landmarks to 112 × 112 and embeds them by MagFace's
+iResNet, from a checkpoint that the user names; dlib's 128 numbers and SFace run out of the box. Embeddings are
+kept as they come, not scaled.
 
-A picture that can't be read is named and counted, and the work goes on.
+Both go on where they were stopped: what was found in a picture is in a journal beside the detection file until that is
+written, and a store is whole or absent. Pictures are read ahead by threads while the network works. One that can't be
+read is named and counted, and the work goes on; so is a face that can't be cut out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from evenhand.benchmarks.uccs.data import GalleryPicture, subject_name
 from evenhand.benchmarks.uccs.detections import ImageDetections, from_corners
-from evenhand.benchmarks.uccs.stores import save_store
+from evenhand.benchmarks.uccs.stores import StoreOrigin, begin_stores, save_store, write_origin
 from evenhand.core.engine import Engine, Failed, Workplace
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.records import Array
+from evenhand.core.task import InputFact, Unanswered
+from evenhand.files import inputs
+from evenhand.files.writing import make_folder, remove, write_file
+from evenhand.store.journal import Journal, read_journal
 
 if TYPE_CHECKING:
     from evenhand.instruments.detectors import FaceDetector
@@ -33,12 +38,13 @@ if TYPE_CHECKING:
     from evenhand.instruments.faces import Face
     from evenhand.instruments.pictures import Pixels
 
-Tell = Callable[[int, int], None]  # done, of how many
+Progress = Callable[[int, int], None]  # done, of how many
 PUBLISHED_THRESHOLDS = (0.2, 0.2, 0.2)
 LEAST_FACE = 40  # pixels
 FACTOR = 0.709
 MOST = 50
 LONGEST_LOOK = 300.0  # seconds for one picture, where the engine can stop it: some damaged ones never end
+_SETTINGS = "settings"
 
 
 @dataclass(frozen=True)
@@ -77,44 +83,129 @@ class Detected(NamedTuple):
     failed: Mapping[str, str]  # pictures at which the detector itself broke
 
 
+class DetectionJournal:
+    """What was found so far, in a hidden folder beside the detection file.
+
+    It belongs to one list of images and one setting; what another left is removed.
+    """
+
+    def __init__(self, results: Path, settings: str) -> None:
+        self._parent = make_folder(results.parent)
+        self.folder = self._parent / f".{results.name}.journal"
+        note = self.folder / _SETTINGS
+        if self.folder.exists() and not (note.is_file() and note.read_text(encoding="utf-8") == settings):
+            remove(self.folder, below=self._parent)
+        self.done: dict[str, Any] = read_journal(self.folder) if self.folder.exists() else {}
+        self._journal = Journal(self.folder, most_answers=1)
+        write_file(note, settings)
+
+    def add(self, name: str, answer: ImageDetections | str) -> None:
+        """Note what was found in a picture, or why it can't be read."""
+        if isinstance(answer, str):
+            self._journal.add(name, Unanswered(answer))
+        else:
+            self._journal.add(name, {key: part for key, part in answer._asdict().items() if part is not None})
+
+    def close(self) -> None:
+        """Let go of the files; the next start goes on from here."""
+        self._journal.close()
+
+    def discard(self) -> None:
+        """Remove the journal: the detection file is written."""
+        remove(self.folder, below=self._parent)
+
+
 def detect(
     images: Sequence[str],
     pictures: Path,
     setting: DetectorSetting,
-    engine: Engine,
+    engine: Engine | None,
+    results: Path,
     *,
     most: int = MOST,
-    tell: Tell | None = None,
-) -> Detected:
-    """Look for faces in pictures; the surest `most` of each are kept, best first."""
-    answers: list[tuple[str, ImageDetections]] = []
-    unreadable: dict[str, str] = {}
+    upright: bool = False,
+    progress: Progress | None = None,
+    note: Callable[[str], None] | None = None,
+) -> tuple[Detected, DetectionJournal]:
+    """Look for faces in pictures; the surest `most` of each are kept, best first.
+
+    Without an engine the network works here, and threads read pictures ahead. The caller discards the journal when the
+    detections are written.
+    """
+    detector = setting.build()
+    names = inputs.hash_text("\n".join(images))
+    journal = DetectionJournal(results, f"{detector.fingerprint}\n{pictures}\n{most}\n{upright}\n{names}\n")
+    found: dict[str, ImageDetections | str] = {}
+    for name, answer in journal.done.items():
+        found[name] = answer.reason if isinstance(answer, Unanswered) else ImageDetections(**answer)
+    todo = [name for name in images if name not in found]
+    if note is not None and found:
+        note(f"continuing: {len(found)} of {len(images)} pictures are done")
     failed: dict[str, str] = {}
-    parts = [(str(pictures / name), most) for name in images]
-    outcomes = engine.map(_detect_one, parts, setup=setting.build, time_limit=LONGEST_LOOK)
-    for number, (name, outcome) in enumerate(zip(images, outcomes, strict=True), 1):
-        if isinstance(outcome, Failed):
-            failed[name] = outcome.cause
-        elif isinstance(outcome.value, str):
-            unreadable[name] = outcome.value
-        else:
-            answers.append((name, outcome.value))
-        if tell is not None:
-            tell(number, len(images))
-    return Detected(tuple(answers), unreadable, failed)
-
-
-def _detect_one(part: tuple[str, int], place: Workplace) -> ImageDetections | str:
-    """The detections of one picture, or why it can't be read."""
-    from evenhand.instruments.errors import PictureError
-    from evenhand.instruments.pictures import load
-
-    path, most = part
-    detector: FaceDetector = place.kept
+    parts = [(str(pictures / name), most, upright) for name in todo]
+    outcomes = _detect_here(parts, detector) if engine is None else _detect_by(engine, parts, setting)
     try:
-        pixels = load(Path(path)).pixels
+        for name, outcome in zip(todo, outcomes, strict=True):
+            if isinstance(outcome, Failed):
+                failed[name] = outcome.cause
+            else:
+                journal.add(name, outcome)
+                found[name] = outcome
+            if progress is not None:
+                progress(len(found) + len(failed), len(images))
+    finally:
+        journal.close()
+    answers = tuple((name, answer) for name in images if not isinstance(answer := found.get(name, ""), str))
+    unreadable = {name: answer for name in images if isinstance(answer := found.get(name), str)}
+    return Detected(answers, unreadable, failed), journal
+
+
+_DetectionPart = tuple[str, int, bool]  # path, most detections, whether turned upright
+
+
+def _detect_here(parts: Sequence[_DetectionPart], detector: FaceDetector) -> Iterator[ImageDetections | str | Failed]:
+    from evenhand.instruments.ahead import TIME_LIMIT, ahead
+
+    outcomes = ahead([(Path(path), upright) for path, _, upright in parts], _read, workers=2, depth=2)
+    for index, ((path, most, _), outcome) in enumerate(zip(parts, outcomes, strict=True)):
+        if outcome.done is None:
+            yield f"{path}: was not read within {TIME_LIMIT:.0f} seconds."
+        elif isinstance(outcome.done, str):
+            yield outcome.done
+        else:
+            try:
+                yield _detections(detector, outcome.done, most)
+            except Exception as error:  # the others are looked at all the same
+                yield Failed(index, f"{type(error).__name__}: {error}")
+
+
+def _detect_by(
+    engine: Engine, parts: Sequence[_DetectionPart], setting: DetectorSetting
+) -> Iterator[ImageDetections | str | Failed]:
+    for outcome in engine.map(_detect_part, parts, setup=setting.build, time_limit=LONGEST_LOOK):
+        yield outcome if isinstance(outcome, Failed) else outcome.value
+
+
+def _detect_part(part: _DetectionPart, place: Workplace) -> ImageDetections | str:
+    """The detections of one picture, or why it can't be read."""
+    path, most, upright = part
+    pixels = _read((Path(path), upright))
+    return pixels if isinstance(pixels, str) else _detections(place.kept, pixels, most)
+
+
+def _read(part: tuple[Path, bool]) -> Pixels | str:
+    """The pixels of a picture, or why it can't be read."""
+    from evenhand.instruments.errors import PictureError
+    from evenhand.instruments.pictures import AS_IT_IS, AS_STORED, load
+
+    path, upright = part
+    try:
+        return load(path, AS_IT_IS if upright else AS_STORED).pixels
     except PictureError as error:
         return str(error)
+
+
+def _detections(detector: FaceDetector, pixels: Pixels, most: int) -> ImageDetections:
     faces = detector.faces(pixels)[:most]
     marks = [face.landmarks for face in faces]
     complete = all(mark is not None for mark in marks)
@@ -129,124 +220,166 @@ def build_embedder(
     """The embedding network of that name; `checkpoint` is its file."""
     from evenhand.instruments.embedders import face_embedder
 
-    places = {"dlib": "dlib-embedding"}
-    paths = {places.get(name, name): checkpoint} if checkpoint is not None else {}
+    weights = {"dlib": "dlib-embedding"}.get(name, "magface" if name.startswith("magface") else name)
+    paths = {weights: checkpoint} if checkpoint is not None else {}
     return face_embedder(name, paths=paths, folder=folder, device=device)
 
 
 class Embedded(NamedTuple):
-    """How many stores were written, with how many faces, and what could not be used."""
+    """How many stores are there, with how many faces, and what could not be used."""
 
     stores: int
     faces: int
     unreadable: Mapping[str, str]
+    skipped: tuple[str, ...]  # faces that could not be cut out, with the reason
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """How and where stores are written."""
+
+    embedder: FaceEmbedder
+    folder: Path
+    option: str  # that names the folder
+    form: str = "npz"
+    workers: int = 4
+    upright: bool = False
+    replace: bool = False
+    progress: Progress | None = None
+
+    def origin(self, source: InputFact) -> StoreOrigin:
+        """What the stores are made by and from."""
+        pictures = "turned upright" if self.upright else "as stored"
+        return StoreOrigin(self.embedder.fingerprint, pictures, source.path, source.sha256, self.form)
 
 
 def embed_probes(
-    detections: Mapping[str, ImageDetections],
-    pictures: Path,
-    embedder: FaceEmbedder,
-    out: Path,
-    *,
-    form: str = "npz",
-    workers: int = 4,
-    tell: Tell | None = None,
+    detections: Mapping[str, ImageDetections], source: InputFact, pictures: Path, how: Extraction
 ) -> Embedded:
-    """Write one store per image with detections; `workers` threads read and cut pictures meanwhile."""
-    out.mkdir(parents=True, exist_ok=True)
-    unreadable: dict[str, str] = {}
-    stores = faces = 0
+    """Write one store per image with detections; threads read and cut pictures meanwhile."""
     names = sorted(name for name, found in detections.items() if len(found.scores))
-    jobs = [(name, pictures / name, _faces_of(detections[name])) for name in names]
-    for number, (name, crops) in enumerate(_cut_ahead(jobs, embedder, workers), 1):
+    if not names:
+        raise DataError(f"{source.path} has no detection, so there is no face to embed. Nothing was written.")
+    origin = how.origin(source)
+    there = begin_stores(how.folder, origin, how.option, replace=how.replace)
+    jobs = [_Job(n, pictures / n, _faces_of(detections[n]), how.upright) for n in names if Path(n).stem not in there]
+    unreadable: dict[str, str] = {}
+    skipped: list[str] = []
+    faces = sum(len(detections[name].scores) for name in names if Path(name).stem in there)
+    for number, (job, crops) in enumerate(_cut_ahead(jobs, how), 1):
         if isinstance(crops, str):
-            unreadable[name] = crops
+            unreadable[job.name] = crops
         else:
-            found = detections[name]
-            arrays: dict[str, Array] = {
-                "detection_scores": np.asarray(found.scores, dtype=np.float64).reshape(-1, 1),
-                "bboxes": np.asarray(found.boxes_xywh, dtype=np.float64),
-                "embeddings": embedder.embed_crops(crops),
-            }
-            if found.landmarks is not None:
-                arrays["landmarks"] = np.asarray(found.landmarks, dtype=np.float64)
-            save_store(out, Path(name).stem, arrays, form)
-            stores, faces = stores + 1, faces + len(crops)
-        if tell is not None:
-            tell(number, len(names))
-    return Embedded(stores, faces, unreadable)
+            kept = [place for place, crop in enumerate(crops) if not isinstance(crop, str)]
+            skipped += [f"{job.name}, detection {n}: {crop}" for n, crop in enumerate(crops) if isinstance(crop, str)]
+            if kept:
+                _save_probe(how, job.name, detections[job.name], kept, [crops[place] for place in kept])
+                faces += len(kept)
+        if how.progress is not None:
+            how.progress(len(names) - len(jobs) + number, len(names))
+    return _finish(how, origin, faces, unreadable, skipped)
+
+
+def _save_probe(how: Extraction, name: str, found: ImageDetections, kept: Sequence[int], crops: Sequence[Any]) -> None:
+    arrays: dict[str, Array] = {
+        "detection_scores": np.asarray(found.scores, dtype=np.float64)[list(kept)].reshape(-1, 1),
+        "bboxes": np.asarray(found.boxes_xywh, dtype=np.float64)[list(kept)],
+        "embeddings": how.embedder.embed_crops(crops),
+    }
+    if found.landmarks is not None:
+        arrays["landmarks"] = np.asarray(found.landmarks, dtype=np.float64)[list(kept)]
+    save_store(how.folder, Path(name).stem, arrays, how.form)
 
 
 def embed_gallery(
-    gallery: Sequence[GalleryPicture],
-    pictures: Path,
-    embedder: FaceEmbedder,
-    out: Path,
-    *,
-    form: str = "npz",
-    workers: int = 4,
-    batch: int = 10,
-    tell: Tell | None = None,
+    gallery: Sequence[GalleryPicture], source: InputFact, pictures: Path, how: Extraction, *, batch: int = 10
 ) -> Embedded:
     """Write one store per subject, grouped by its number, however many pictures it has."""
-    out.mkdir(parents=True, exist_ok=True)
-    embedder = replace(embedder, batch=max(10, batch // 10 * 10))
+    if not gallery:
+        raise DataError(f"{source.path} names no picture, so there is no face to embed. Nothing was written.")
+    origin = how.origin(source)
+    there = begin_stores(how.folder, origin, how.option, replace=how.replace)
+    how = replace(how, embedder=replace(how.embedder, batch=max(10, batch // 10 * 10)))
     ordered = sorted(gallery, key=lambda picture: picture.subject)
-    jobs = [(one.file, _gallery_path(pictures, one.file), [_face_of(one.landmarks)]) for one in ordered]
-    cut = zip(ordered, _cut_ahead(jobs, embedder, workers), strict=True)
+    todo = [picture for picture in ordered if subject_name(picture.subject) not in there]
+    jobs = [_Job(p.file, _gallery_path(pictures, p.file), [_face_of(p.landmarks)], how.upright) for p in todo]
+    cut = zip(todo, _cut_ahead(jobs, how), strict=True)
     unreadable: dict[str, str] = {}
-    stores = faces = 0
-    subjects = len({one.subject for one in ordered})
-    for number, (subject, members) in enumerate(groupby(cut, key=lambda pair: pair[0].subject), 1):
+    skipped: list[str] = []
+    faces = len(ordered) - len(todo)
+    subjects = len({picture.subject for picture in ordered})
+    done = subjects - len({picture.subject for picture in todo})
+    for number, (subject, members) in enumerate(groupby(cut, key=lambda pair: pair[0].subject), done + 1):
         crops, landmarks = [], []
-        for picture, (name, made) in members:
+        why = ""
+        for picture, (job, made) in members:
             if isinstance(made, str):
-                unreadable[name] = made
+                unreadable[job.name] = why = made
+            elif isinstance(made[0], str):
+                why = f"{job.name}: {made[0]}"
+                skipped.append(why)
             else:
                 crops += made
                 landmarks.append(picture.landmarks)
         if not crops:
-            raise DataError(f"No gallery picture of subject {subject_name(subject)} could be read: {unreadable[name]}")
-        arrays = {"embeddings": embedder.embed_crops(crops), "landmarks": np.array(landmarks)}
-        save_store(out, subject_name(subject), arrays, form)
-        stores, faces = stores + 1, faces + len(crops)
-        if tell is not None:
-            tell(number, subjects)
-    return Embedded(stores, faces, unreadable)
+            raise DataError(f"No gallery picture of subject {subject_name(subject)} could be used: {why}")
+        arrays = {"embeddings": how.embedder.embed_crops(crops), "landmarks": np.array(landmarks)}
+        save_store(how.folder, subject_name(subject), arrays, how.form)
+        faces += len(crops)
+        if how.progress is not None:
+            how.progress(number, subjects)
+    return _finish(how, origin, faces, unreadable, skipped)
 
 
-_Job = tuple[str, Path, "Sequence[Face]"]
+def _finish(
+    how: Extraction, origin: StoreOrigin, faces: int, unreadable: Mapping[str, str], skipped: Sequence[str]
+) -> Embedded:
+    """Note that all stores are there; raises when there is none."""
+    stores = len(list(how.folder.glob(f"*.{how.form}")))
+    if not stores:
+        reason = next(iter(unreadable.values()), "") or next(iter(skipped), "")
+        raise DataError(f"No face could be embedded, so there is no store: {reason}")
+    write_origin(how.folder, replace(origin, stores=stores))
+    return Embedded(stores, faces, unreadable, tuple(skipped))
 
 
-def _cut_ahead(jobs: Iterable[_Job], embedder: FaceEmbedder, workers: int) -> Iterator[tuple[str, list[Pixels] | str]]:
+class _Job(NamedTuple):
+    name: str
+    path: Path
+    faces: Sequence[Face]
+    upright: bool
+
+
+_Crops = list[Any]  # per face its pixels, or why it can't be cut out
+
+
+def _cut_ahead(jobs: Iterable[_Job], how: Extraction) -> Iterator[tuple[_Job, _Crops | str]]:
     """The crops of every picture, in order; a few pictures are read and cut ahead by other threads."""
-    if workers < 1:
-        yield from ((job[0], _cut(job, embedder)) for job in jobs)
+    from evenhand.instruments.ahead import TIME_LIMIT, ahead
+
+    every = list(jobs)
+    work = partial(_cut, embedder=how.embedder)
+    if how.workers < 1:
+        yield from ((job, work(job)) for job in every)
         return
-    waiting = iter(jobs)
-    with ThreadPoolExecutor(workers) as pool:
-        work = partial(_cut, embedder=embedder)
-        running = [(job[0], pool.submit(work, job)) for job in islice(waiting, 2 * workers)]
-        while running:
-            name, first = running.pop(0)
-            yield name, first.result()
-            for job in islice(waiting, 1):
-                running.append((job[0], pool.submit(work, job)))
+    outcomes = ahead(every, work, workers=how.workers, depth=2 * how.workers)
+    for job, outcome in zip(every, outcomes, strict=True):
+        late = f"{job.path}: was not read within {TIME_LIMIT:.0f} seconds."
+        yield job, late if outcome.done is None else outcome.done
 
 
-def _cut(job: _Job, embedder: FaceEmbedder) -> list[Pixels] | str:
-    from evenhand.instruments.errors import PictureError
-    from evenhand.instruments.pictures import load
+def _cut(job: _Job, embedder: FaceEmbedder) -> _Crops | str:
+    pixels = _read((job.path, job.upright))
+    return pixels if isinstance(pixels, str) else [_crop(pixels, face, embedder) for face in job.faces]
 
-    _, path, faces = job
+
+def _crop(pixels: Pixels, face: Face, embedder: FaceEmbedder) -> Pixels | str:
+    if face.landmarks is not None and np.ptp(face.landmarks, axis=0).max() < 1e-3:
+        return "all landmarks coincide."
     try:
-        pixels = load(path).pixels
-    except PictureError as error:
-        return str(error)
-    try:
-        return [embedder.cut(pixels, face) for face in faces]
+        return embedder.cut(pixels, face)
     except EvenhandError as error:
-        raise DataError(f"{path}: {error}") from None
+        return str(error)
 
 
 def _faces_of(found: ImageDetections) -> list[Face]:

@@ -12,9 +12,13 @@ from evenhand.compat.uccs.config import Configuration
 
 def scoring(config: Configuration, say: Callable[[str], None]) -> None:
     """Enrol the gallery, compare all probe faces, and write text or, for a name in `.npy`, the binary store."""
-    subjects, _ = read_subjects(Path(config["data_directory"]) / "gallery.csv")
+    subjects, table = read_subjects(Path(config["data_directory"]) / "gallery.csv")
     out = Path(config["scoring.results"])
-    enrolment, blocks = score_stores(Path(config["scoring.gallery"]), Path(config["scoring.probe"]), subjects)
+    enrolment, blocks, notes = score_stores(
+        Path(config["scoring.gallery"]), Path(config["scoring.probe"]), subjects, table
+    )
+    for note in notes:
+        say(f"note: {note}")
     write = write_binary if out.suffix == ".npy" else write_text
     rows = write(out, blocks, enrolment.subjects)
     say(f"wrote {out}: {rows} detections × {len(enrolment.subjects)} subjects")

@@ -195,7 +195,9 @@ def suppress(
     widest = float((boxes[:, 2] - boxes[:, 0]).max(initial=0)) + 1
     alive = np.ones(len(boxes), dtype=np.bool_)
     kept = []
-    for best in np.argsort(-scores, kind="stable"):
+    # Among equal scores the published last stage takes the later box first, the stages before it the earlier one.
+    order = np.argsort(scores, kind="stable")[::-1] if by_smaller else np.argsort(-scores, kind="stable")
+    for best in order:
         if not alive[best]:
             continue
         alive[best] = False
