@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from evenhand.files.writing import write_file
+
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    write_file(path, data)

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.core.errors import OptionError, StorageError
+from evenhand.core.errors import OptionError
 from evenhand.core.metric import Undefined
 from evenhand.core.optional import vl_convert
 from evenhand.core.page import Figure, Lines, Table
 from evenhand.core.records import Array
+from evenhand.files.writing import write_file
 from evenhand.metrics.free_response import FreeResponseCurve
 
 # The ten colours that figures of the challenge have been drawn in, in their order.
@@ -160,16 +161,12 @@ def draw(figure: CurveFigure, path: Path) -> None:
     """Write the figure; the format is told by the name."""
     check_format(path)
     spec = vega(figure)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix.lower() == ".svg":
-            path.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
-        elif path.suffix.lower() == ".png":
-            path.write_bytes(vl_convert.vegalite_to_png(spec, scale=2.0))
-        else:
-            path.write_bytes(vl_convert.vegalite_to_pdf(spec))
-    except OSError as error:
-        raise StorageError(f"{path} can't be written: {error.strerror}.") from error
+    if path.suffix.lower() == ".svg":
+        write_file(path, vl_convert.vegalite_to_svg(spec))
+    elif path.suffix.lower() == ".png":
+        write_file(path, vl_convert.vegalite_to_png(spec, scale=2.0))
+    else:
+        write_file(path, vl_convert.vegalite_to_pdf(spec))
 
 
 def _log_labels(limits: tuple[float, float]) -> dict[str, Any]:
