@@ -61,7 +61,7 @@ def test_a_forest_plot_says_what_its_points_are_and_marks_the_disadvantaged():
     table = Table("t", ("group", "n", "accuracy"), rows)
     chart = Forest(2, count=1, reference=0.825, tones=("worse", ""), percent=True, swatches=("#664e41", ""))
     drawn = drawing.svg(Figure("t", chart, table))
-    assert "<title>Latino/Hispanic  n = 184: 65.0 % [58.0, 71.0]</title>" in drawn
+    assert "<title>Latino/Hispanic n = 184: 65.0 % [58.0, 71.0]</title>" in drawn
     assert 'class="worse"' in drawn
     assert 'fill="#664e41"' in drawn
     assert "80 %" in drawn
@@ -165,3 +165,11 @@ def test_a_curve_with_one_point_or_none_is_not_drawn():
 
 def test_a_section_without_figures_has_none():
     assert figures([Section("s")]) == []
+
+
+def test_brackets_that_share_rows_lie_side_by_side_with_their_marks():
+    rows = tuple((name, Interval(0.5, 0.4, 0.6)) for name in "abc")
+    chart = Forest(1, brackets=((0, 1, "*"), (1, 2, "***"), (2, 0, "**")))
+    drawn = drawing.svg(Figure("t", chart, Table("t", ("group", "value"), rows)))
+    assert drawn.count('class="bracket"') == 3
+    assert ">***</text>" in drawn

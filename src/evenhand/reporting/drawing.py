@@ -107,7 +107,7 @@ def _forest_rows(chart: Forest, table: Table, series: list[str]) -> list[_Forest
         line = lines.setdefault(name, len(lines)) if series else place
         point = _interval(row[chart.value])
         text = cell_text(replace(point, unit=point.unit or ("%" if chart.percent else "")))
-        count = "" if chart.count is None else f"  n = {cell_text(row[chart.count])}"
+        count = "" if chart.count is None else f"n = {cell_text(row[chart.count])}"
         of = series.index(cell_text(row[chart.series])) if chart.series is not None else None
         tone = chart.tones[place] if place < len(chart.tones) else ""
         swatch = chart.swatches[place] if place < len(chart.swatches) else ""
@@ -124,9 +124,9 @@ def _forest(chart: Forest, table: Table, width: int) -> _Canvas:
     many, narrow = count > MOST_LABELLED, width < 500
     step = max(460 / max(count, 1), 2.0) if many else 26.0
     space = 20.0 if any(chart.swatches) else 0.0
-    longest = max((_wide(row.name + row.count) for row in rows), default=0.0)
+    longest = 1.08 * max((_wide(f"{row.name}  {row.count}") for row in rows), default=0.0)  # fonts differ in width
     left = 8.0 if many else min(longest + space + 14, width * (0.46 if narrow else 0.44))
-    right = 14.0 if many or narrow or series else max((_wide(row.text) for row in rows), default=0.0) + 18
+    right = 14.0 if many or narrow or series else 1.08 * max((_wide(row.text) for row in rows), default=0.0) + 18
     lanes = [] if many else _bracket_lanes(chart.brackets)
     right += max((lane + 1 for lane in lanes), default=0) * _LANE
     top, bottom = 6.0, 6.0 + count * step
@@ -206,7 +206,7 @@ def _interval_mark(
     if point.value is None:
         return
     name = row.name if row.series is None else f"{row.name}, {series[row.series]}"
-    about = f"{name}{row.count}: {row.text}"
+    about = f"{name} {row.count}: {row.text}" if row.count else f"{name}: {row.text}"
     if point.low is not None and point.high is not None:
         ends: dict[str, object] = {"x1": axis.clamped(point.low), "x2": axis.clamped(point.high), "y1": y, "y2": y}
         canvas.add("line", row.css, about, **ends, stroke=row.colour, stroke_width=1.0 if many else 2.5)
@@ -507,12 +507,12 @@ def _point(canvas: _Canvas, row: _ForestRow, x: float, y: float, size: float, ab
 
 
 def _row_label(canvas: _Canvas, row: _ForestRow, x: float, y: float, space: float) -> None:
-    shown = _cut(row.name, space - _wide(row.count))
+    shown = _cut(row.name, space - _wide(f"  {row.count}") if row.count else space)
     look: dict[str, object] = {"class": "label muted" if row.muted else "label", "fill": _SOFT if row.muted else _INK}
     canvas.open("text", x=x, y=y, text_anchor="end", font_weight="600" if row.tone == "worse" else None, **look)
     canvas.parts.append(escape(shown))
     if row.count:
-        canvas.open("tspan", **{"class": "count"}, fill=_SOFT, font_weight="400")
+        canvas.open("tspan", **{"class": "count"}, dx=7, fill=_SOFT, font_weight="400")
         canvas.parts.append(f"{escape(row.count)}</tspan>")
     if shown != row.name:
         canvas.parts.append(f"<title>{escape(row.name)}</title>")

@@ -17,7 +17,7 @@ from evenhand.core.records import Group
 from evenhand.core.results import Contrast, Estimate, Status, Verdict
 from evenhand.reporting.rounding import cell as cell_text
 
-MOST_PAIRS = 50
+MOST_PAIRS = 30
 _LONGEST_TABLE = 55  # rows; longer ones go on in another
 _WORST_FIRST = {Verdict.LARGE: 0, Verdict.DIFFERENT: 1, Verdict.UNDECIDED: 2, Verdict.EQUIVALENT: 3}
 PART_METRICS = ("AR_DET", "ACC_DET")
@@ -91,10 +91,9 @@ def sections(content: ReportContent) -> list[Section]:
     first += [Text(note, "caution") for note in content.notes]
     shown = [
         Section("Summary", [*first, *_summary(content)]),
-        Section("Task and data", _task(content)),
+        Section("Task and data", [*_task(content), *_attributes(content)]),
     ]
-    shown += [_metric(number, page, content) for number, page in enumerate(content.pages, start=1)]
-    return [*shown, Section("Attributes", _attributes(content))]
+    return [*shown, *(_metric(number, page, content) for number, page in enumerate(content.pages, start=1))]
 
 
 def judged_by(metric: str) -> str:
@@ -147,7 +146,16 @@ def pair_table(statistics: ReportStatistics, metric: str) -> Table | None:
         difference = Interval(one.difference, one.low, one.high)
         by = ", ".join(names.display_name(name) for name in one.first.by)
         rows.append((by, _pair(one), difference, Interval(delta, low, high), p, verdict))
-    columns = ("Attribute", "Groups", "Difference, 95 % interval", "Cliff's delta", "Adjusted p", "Verdict")
+    columns: tuple[str, ...] = (
+        "Attribute",
+        "Groups",
+        "Difference, 95 % interval",
+        "Cliff's delta",
+        "Adjusted p",
+        "Verdict",
+    )
+    if not any("cliffs_delta" in one.effects for one in pairs):
+        columns, rows = (*columns[:3], *columns[4:]), [(*row[:3], *row[4:]) for row in rows]
     more = (
         "" if len(pairs) <= MOST_PAIRS else f" The first {MOST_PAIRS} of {len(pairs)}; `evenhand evaluate` lists all."
     )
@@ -247,7 +255,8 @@ def _plain(cell: str) -> str:
     >>> _plain("&#8226; Apparent Skin Color<br/>&#8226; Age")
     'Apparent Skin Color, Age'
     """
-    return html.unescape(cell.replace("<br/>", ", ")).replace("• ", "")
+    text = html.unescape(cell.replace("<br/>", ", ")).replace("• ", "")
+    return names.display_name(text) if text in vocabulary.ATTRIBUTES else text
 
 
 def _value(estimate: Estimate) -> Interval:

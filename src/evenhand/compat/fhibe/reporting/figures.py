@@ -19,9 +19,8 @@ from evenhand.reporting import drawing
 Limits = Mapping[str, tuple[float, float]]  # group → interval
 MOST_BRACKETS = 12
 _RESAMPLES = 1000
-_WIDTH, _HEIGHT = 640, 400
-_CURVES = {"iou": "Fraction of images with IoU ≥ threshold", "oks": "Fraction of images with OKS ≥ threshold",
-           "pck": "Percentage correct keypoints (PCK)"}  # fmt: skip
+_WIDTH, _HEIGHT = 640, 240
+_CURVES = {"iou": "Share with IoU ≥ threshold", "oks": "Share with OKS ≥ threshold", "pck": "Mean PCK"}
 _SKIN_WORDS = {"I": "lightest", "II": "light", "III": "medium light", "IV": "medium dark", "V": "dark", "VI": "darkest"}
 _AGES = {"[18, 30)": "18–29", "[30, 40)": "30–39", "[40, 50)": "40–49", "[50, 60)": "50–59", "[60, +]": "60 and older"}
 
@@ -54,7 +53,7 @@ def group_name(attribute: str, value: str) -> str:
 
 def curve_figure(kind: str, curve: tuple[Sequence[float], Sequence[float]]) -> Figure:
     """Accepted share against threshold, over all rows."""
-    rows: list[tuple[Cell, ...]] = [("all", x, y) for x, y in zip(*curve, strict=True)]
+    rows: list[tuple[Cell, ...]] = [("all images", x, y) for x, y in zip(*curve, strict=True)]
     table = Table(_CURVES[kind], ("Line", "Threshold", _CURVES[kind]), tuple(rows))
     chart = Lines(x_domain=None, y_domain=(-0.05, 1.05), size=(_WIDTH, _HEIGHT))
     return Figure(f"{kind.upper()} by threshold, over all images", chart, table)
