@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evenhand.api import compare, demo, evaluate, load, predict, report
+    from evenhand.api import compare, demo, evaluate, evaluate_table, load, predict, report
     from evenhand.core.errors import (
         DataError,
         EvenhandError,
@@ -69,6 +69,7 @@ _HOMES = {
         "compare",
         "demo",
         "evaluate",
+        "evaluate_table",
         "load",
         "predict",
         "report",
@@ -147,7 +148,7 @@ _HOMES = {
     "evenhand.store.runs": ("Run",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_FAMILIES = ("fairface", "fhibe", "ijb", "synthesis", "uccs")  # `evenhand.fhibe.write_outputs`, …
+_FAMILIES = ("fairface", "fhibe", "ijb", "synthesis", "table", "uccs")  # `evenhand.fhibe.write_outputs`, …
 
 __all__ = [
     "About",
@@ -206,6 +207,7 @@ __all__ = [
     "compare",
     "demo",
     "evaluate",
+    "evaluate_table",
     "load",
     "option",
     "predict",

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from evenhand import registry
 from evenhand.core.engine import Engine
 from evenhand.core.errors import OptionError
+from evenhand.core.options import as_plain
 from evenhand.core.results import Results
 from evenhand.core.task import Demo, Model, Question, Task, ignore, no_progress
 from evenhand.store.runs import Run
 
 if TYPE_CHECKING:
+    from evenhand.benchmarks.table.entry import MetricLike
     from evenhand.stats.comparison import Comparison
     from evenhand.stats.settings import Settings
 
@@ -33,7 +35,7 @@ def evaluate(
     task: str | Task[Any, Any],
     predictions: PathLike,
     *,
-    data: PathLike,
+    data: PathLike | None = None,
     model: str = "",
     options: Mapping[str, Any] | None = None,
     by: Sequence[str] | None = None,
@@ -60,7 +62,7 @@ def evaluate(
     return run.evaluate(
         found,
         Path(predictions),
-        Path(data),
+        None if data is None else Path(data),
         model=model,
         options=dict(options or {}),
         by=by,
@@ -74,6 +76,82 @@ def evaluate(
         device=device,
         progress=progress,
         warn=warn,
+    )
+
+
+def evaluate_table(
+    frame: Any,
+    *,
+    truth: str | None = None,
+    prediction: str | None = None,
+    score: str | None = None,
+    value: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
+    unit: str | tuple[str, str] | None = None,
+    weight: str | None = None,
+    key: str | None = None,
+    kind: Literal["labels", "scores", "numbers", "pairs", "values"] | None = None,
+    metrics: Sequence[MetricLike] | None = None,
+    model: str = "model",
+    depth: int = 2,
+    settings: Settings | Mapping[str, Any] | PathLike | None = None,
+    options: Mapping[str, Any] | None = None,
+    runs: PathLike | None = None,
+    rows: Literal["auto", "none", "all"] = "auto",
+    force: bool = False,
+    progress: Callable[[int, int | None, str], None] = no_progress,
+    warn: Callable[[str], None] | None = None,
+    **changes: Any,
+) -> Run:
+    """Evaluate a table of predictions: a pandas, Polars or Arrow frame, or a mapping of names to arrays.
+
+    The columns that are named decide the question, unless `kind` says it: `truth` and `prediction` are classes or
+    numbers, `truth` and `score` scores, two `unit`s beside them verification pairs, `value` columns to be averaged.
+    `by` names columns to group by; `unit` the column of what was sampled independently, such as the subject: rows of
+    one subject are not independent evidence. `metrics` keeps some of the usual ones by name, or adds `Metric` objects
+    and functions `f(truth, prediction)`. `options` are those of `evenhand describe table/labels`, settings can be
+    given by name. Without `runs` nothing is stored.
+
+    >>> table = {"y": [1, 0, 1, 0] * 20, "p": [1, 0, 0, 0] * 20, "tone": ["light", "dark"] * 40}
+    >>> run = evaluate_table(table, truth="y", prediction="p", by="tone")
+    >>> run.results.get("accuracy").value
+    0.75
+    """
+    import math
+    import warnings
+    from itertools import combinations
+
+    from evenhand import run
+    from evenhand.benchmarks.table.entry import cost_of_functions, prepare
+
+    names = (by,) if isinstance(by, str) else tuple(by)
+    averaged = (value,) if isinstance(value, str) else value
+    columns = {
+        "truth": truth, "prediction": prediction, "score": score, "value": averaged, "unit": unit, "weight": weight,
+        "key": key,
+    }  # fmt: skip
+    chosen = settings_of(settings, **changes)
+    prepared = prepare(frame, columns, names, kind, metrics, dict(options or {}))
+    say = warn or (lambda message: warnings.warn(message, stacklevel=3))
+    counts = [len(levels) for levels in prepared.dataset.levels.values()]
+    groups = 1 + sum(math.prod(some) for k in range(1, depth + 1) for some in combinations(counts, k))
+    if cost := cost_of_functions(prepared, groups, min(chosen.draws, chosen.costly_draws)):
+        say(cost)
+    return run.evaluate(
+        prepared.task,
+        Path("table"),
+        Path("table"),
+        model=model,
+        options=as_plain(prepared.options),
+        by=names,
+        depth=depth,
+        settings=chosen,
+        runs=None if runs is None else Path(runs),
+        rows=rows,
+        force=force,
+        loaded=(prepared.dataset, prepared.predictions),
+        progress=progress,
+        warn=warn or ignore,
     )
 
 

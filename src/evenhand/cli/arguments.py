@@ -22,6 +22,21 @@ def system(text: str) -> tuple[str, Path]:
     return "", Path(text)
 
 
+def with_options(systems: Sequence[str], options: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Systems, and what stands among them but is an option: `--set truth=y prediction=p` sets both.
+
+    >>> with_options(["v1=a.csv", "prediction=p"], ["truth", "prediction"])
+    (['v1=a.csv'], ['prediction=p'])
+    """
+    kept: list[str] = []
+    further: list[str] = []
+    for text in systems:
+        name, equals, value = text.partition("=")
+        is_option = bool(equals) and name in options and not Path(text).exists() and not Path(value).is_file()
+        (further if is_option else kept).append(text)
+    return kept, further
+
+
 def assignments(given: Iterable[str]) -> dict[str, str]:
     """Options from `key=value` texts.
 

@@ -11,13 +11,13 @@ import typer
 from rich.console import Console
 
 from evenhand import api, registry
-from evenhand.cli.arguments import assignments, group, names, system
+from evenhand.cli.arguments import assignments, group, names, system, with_options
 from evenhand.cli.catalogue import Json, Set
 from evenhand.cli.console import err, escape, out, print_json, progress, warn
 from evenhand.cli.draw import draw, draw_table
 from evenhand.cli.settings_options import with_settings
 from evenhand.core.errors import OptionError
-from evenhand.core.options import parse
+from evenhand.core.options import facts, parse
 from evenhand.core.page import Table
 from evenhand.reporting import sections
 from evenhand.stats.settings import Settings
@@ -41,7 +41,9 @@ def evaluate(
     task: Annotated[str, typer.Argument(help="family/task")],
     systems: Annotated[list[str], typer.Argument(metavar="[NAME=]FILE…", help="predictions of one or several systems")],
     settings: Settings,
-    data: Data = Path(),
+    data: Annotated[
+        Path | None, typer.Option("--data", help="the data folder; of a table, the file with the truth")
+    ] = None,
     by: Annotated[str | None, typer.Option(help="attributes to group by, separated by commas")] = None,
     depth: Annotated[int, typer.Option(help="how many attributes an intersection may have")] = 2,
     options: Set = None,
@@ -62,13 +64,19 @@ def evaluate(
     if depth < 0:
         raise OptionError("--depth can't be negative.")
     entry = registry.task(task)
-    given = assignments(options or [])
+    systems, further = with_options(systems, [fact.name for fact in facts(entry.options)] if options else [])
+    given = assignments([*(options or []), *further])
     found = [system(text) for text in systems]
+    if not found:
+        raise OptionError("No predictions were named: write [NAME=]FILE after the task.")
     called = [name or path.stem or path.name for name, path in found]
     if len(set(called)) < len(called):
         raise OptionError(f"Two systems have the same name: {', '.join(called)}. Write NAME=FILE.")
     if dry_run:
-        _dry_run(entry, found, data, given, names(by), depth, settings.draws, runs, engine, as_json)
+        if entry.attributes_option and by is not None:
+            given[entry.attributes_option] = by
+        source = data or (found[0][1] if entry.data_optional else Path())
+        _dry_run(entry, found, source, given, names(by), depth, settings.draws, runs, engine, as_json)
         return
     done: list[Run] = []
     for name, path in found:
@@ -76,7 +84,7 @@ def evaluate(
             run = api.evaluate(
                 entry,
                 path,
-                data=data,
+                data=data if data is not None or entry.data_optional else Path(),
                 model=name,
                 options=given,
                 by=names(by),

@@ -147,6 +147,7 @@ def _converted(value: Any, kind: Any) -> Any:
     if origin is tuple:
         inner = get_args(kind)[0]
         parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        parts = (parts,) if isinstance(parts, (int, float)) else parts  # one number for a list of one
         return tuple(_converted(part, inner) for part in parts)
     if kind is type(None):
         if value is None or value in ("none", "None", ""):

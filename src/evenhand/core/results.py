@@ -146,6 +146,7 @@ class MetricFact:
     definition: str
     outputs: Mapping[str, str]
     parameters: Mapping[str, Any]
+    kind: str = ""  # module:class, so that a stored run can be compared without its task
 
 
 @dataclass(frozen=True)
@@ -193,8 +194,15 @@ class Results:
     version: str = ""  # of the package
 
     def get(self, metric: str, output: str | None = None, group: Group = EVERYONE) -> Estimate:
-        """The estimate of a metric's output for a group; the first output by default."""
+        """The estimate of a metric's output for a group; the first output by default.
+
+        The name of an output alone will do, where one metric has it; the terms of a group may be in any order.
+        """
         names = list(dict.fromkeys(estimate.metric for estimate in self.estimates))
+        if metric not in names and output is None:
+            owners = {estimate.metric for estimate in self.estimates if estimate.output == metric}
+            if len(owners) == 1:
+                metric, output = owners.pop(), metric
         if metric not in names:
             raise UnknownNameError("metric", metric, names)
         outputs = list(dict.fromkeys(e.output for e in self.estimates if e.metric == metric))
@@ -202,7 +210,7 @@ class Results:
         if output not in outputs:
             raise UnknownNameError(f"output of {metric}", output, outputs)
         for estimate in self.of(metric, output):
-            if estimate.group == group:
+            if set(estimate.group.terms) == set(group.terms):
                 return estimate
         raise UnknownNameError("group", str(group), [str(e.group) for e in self.of(metric, output)])
 

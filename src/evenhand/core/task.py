@@ -56,6 +56,7 @@ class Dataset(Generic[T]):
     inputs: tuple[InputFact, ...] = ()
     warnings: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)  # counts and conventions to print
+    media: bool = True  # whether samples have pictures or videos to be looked at
 
 
 class Predictions(Protocol[P_co]):
@@ -75,9 +76,6 @@ class Predictions(Protocol[P_co]):
     def get(self, sample: str) -> P_co | None:
         """The answer to a sample; None when there is none."""
 
-    def stream(self) -> Iterator[Sequence[tuple[str, P_co]]]:
-        """The answers in file order, in blocks; a file larger than memory is read as it goes."""
-
 
 @dataclass(frozen=True)
 class Answers(Generic[P]):
@@ -95,11 +93,6 @@ class Answers(Generic[P]):
 
     def get(self, sample: str) -> P | None:
         return self.by_id.get(sample)
-
-    def stream(self) -> Iterator[Sequence[tuple[str, P]]]:
-        pairs = list(self.by_id.items())
-        for start in range(0, len(pairs), 4096):
-            yield pairs[start : start + 4096]
 
 
 class Codec(ABC, Generic[P]):
@@ -266,6 +259,10 @@ class Task(Question[T, P]):
     check: Callable[[Path | None, Path, Any], CheckReport] | None = None  # predictions, data, options
     # Multiply-adds of recording (dataset, predictions, options), for `--dry-run`; None: too few to count.
     cost: Callable[[Dataset[T], Path, Any], int] | None = None
+    # The options with what only the data tell, such as the classes of a table: (data, predictions, options).
+    resolve: Callable[[Dataset[T], Any, Any], Any] | None = None
+    attributes_option: str = ""  # the option that takes the attributes to group by, where the data do not declare them
+    data_optional: bool = False  # the file of predictions holds the truth too, so that no data need to be named
     store_rows: bool = True  # comparisons by the million are stored only when asked (`--rows all`)
     # What only the rows can tell: verification differentials, published pair tests. Called with all rows.
     extras: Callable[[Records, Any], Mapping[str, Any]] | None = None

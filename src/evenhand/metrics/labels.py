@@ -7,9 +7,9 @@ is a column of the matrix and not a class.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import ClassVar, overload
 
 import numpy as np
 
@@ -51,6 +51,7 @@ class Confusion(Metric[Counts]):
     labels: tuple[str, ...]
     truth: str = "truth"
     answer: str = "answer"
+    weight: str | None = None
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -71,7 +72,7 @@ class Confusion(Metric[Counts]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (self.truth, self.answer)
+        return (self.truth, self.answer) if self.weight is None else (self.truth, self.answer, self.weight)
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Counts:
         classes = len(self.labels)
@@ -90,7 +91,8 @@ class Confusion(Metric[Counts]):
             wide = cells * np.intp(classes * columns)
             wide += code.astype(np.intp)
             code = wide
-        counts = np.bincount(code, minlength=size * classes * columns)
+        weights = None if self.weight is None else np.asarray(rows[self.weight], dtype=np.float64)
+        counts = np.bincount(code, weights, minlength=size * classes * columns)
         return Counts(counts.reshape(size, classes, columns))
 
     def result(self, part: Counts, whole: Counts) -> Mapping[str, Column]:
@@ -136,11 +138,70 @@ class Confusion(Metric[Counts]):
             found[f"recall:{label}"] = Ratio(right[:, index], counts[:, index].sum(axis=1), Kind.PROPORTION)
         return found
 
-    def tallied(self, state: Counts) -> Array:
-        return np.asarray(state.counts.sum(axis=(1, 2)))
+    @property
+    def keeps(self) -> Hashable:
+        return Confusion, self.labels, self.truth, self.answer, self.weight
+
+    def tallied(self, state: Counts) -> Array | None:
+        return np.asarray(state.counts.sum(axis=(1, 2))) if self.weight is None else None
 
     def row_scores(self, rows: Records) -> Array:
         return np.asarray(rows[self.truth] == rows[self.answer], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class ClassRates(Confusion):
+    """How often each class is predicted, and both kinds of error: selection rate, TPR, FPR, FNR, TNR.
+
+    With a `positive` class the outputs are about that class alone; without one there is an output of every class.
+    An unknown answer is no prediction of any class.
+    """
+
+    positive: str | None = None
+
+    _RATES: ClassVar[Mapping[str, Direction]] = {
+        "selection_rate": Direction.NEITHER,
+        "true_positive_rate": Direction.HIGHER,
+        "false_positive_rate": Direction.LOWER,
+        "false_negative_rate": Direction.LOWER,
+        "true_negative_rate": Direction.HIGHER,
+    }
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        return {self._named(rate, label): way for rate, way in self._RATES.items() for label in self._about}
+
+    @property
+    def _about(self) -> tuple[str, ...]:
+        return self.labels if self.positive is None else (self.positive,)
+
+    def _named(self, rate: str, label: str) -> str:
+        return rate if self.positive is not None else f"{rate}:{label}"
+
+    def result(self, part: Counts, whole: Counts) -> Mapping[str, Column]:
+        found: dict[str, Column] = {}
+        for output, sums in self.ratios(part).items():
+            reason = "the group has no rows that count here"
+            found[output] = ratio(sums.top, sums.bottom, reason)
+        return {output: found[output] for output in self.outputs}
+
+    def ratios(self, state: Counts) -> Mapping[str, Ratio]:
+        counts = np.asarray(state.counts, dtype=np.float64)
+        rows = counts.sum(axis=(1, 2))
+        found = {}
+        for label in self._about:
+            at = self.labels.index(label)
+            hits, named, true = counts[:, at, at], counts[:, :, at].sum(axis=1), counts[:, at].sum(axis=1)
+            false = rows - true
+            for rate, top, bottom in (
+                ("selection_rate", named, rows),
+                ("true_positive_rate", hits, true),
+                ("false_positive_rate", named - hits, false),
+                ("false_negative_rate", true - hits, true),
+                ("true_negative_rate", false - named + hits, false),
+            ):
+                found[self._named(rate, label)] = Ratio(top, bottom, Kind.PROPORTION)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

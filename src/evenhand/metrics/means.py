@@ -1,18 +1,21 @@
 """Means and rates of rows.
 
 A row that could not be measured holds NaN (a mean) or is not in the rate's column. What
-becomes of it is said by the metric: left out and counted, or put in as a value.
+becomes of it is said by the metric: left out and counted, or put in as a value. Rows may have weights.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
 import numpy as np
 
 from evenhand.core.metric import (
+    POSITIVE,
     UNBOUNDED,
     UNIT_SCALE,
     Column,
@@ -20,6 +23,7 @@ from evenhand.core.metric import (
     Kind,
     Linear,
     Metric,
+    Numbers,
     Ratio,
     Scale,
     count_rows,
@@ -38,27 +42,32 @@ class Missing(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Sums(Linear):
-    """Sum and number of the values that there are; number of those that are missing."""
+    """Sum and number (or weight) of the values that there are; number of those that are missing."""
 
     top: Array  # (cells,)
     count: Array  # (cells,)
     absent: Array  # (cells,)
 
 
-@dataclass(frozen=True)
-class Mean(Metric[Sums]):
-    """The mean of a column; rows without a value are left out and counted, unless the policy says otherwise.
+class RatioMetric(Metric[Sums]):
+    """A metric with one output that is a sum over rows divided by a sum over rows.
 
-    `missing` is a policy, or the number to put in the place of a missing value.
+    A subclass says what a row's value is (`values`, NaN where it has none) and how much it counts (`counts`).
     """
 
-    name: str
-    column: str
-    direction: Direction = Direction.HIGHER
-    missing_policy: Missing | float = Missing.SKIP
-    output: str = "mean"
-    nothing: str = "no row has a value"
-    scale: Scale = UNBOUNDED  # that the values can't leave
+    kind: ClassVar[Kind] = Kind.MEAN
+    direction: Direction
+    output: str
+    nothing: str
+    scale: Scale
+
+    @abstractmethod
+    def values(self, rows: Records) -> Array:
+        """(rows,): the value of each row; true or false for rates."""
+
+    def counts(self, rows: Records) -> Array | None:
+        """(rows,): how much each row counts, true or false or a weight; None: once."""
+        return None
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -68,66 +77,90 @@ class Mean(Metric[Sums]):
     def scales(self) -> Mapping[str, Scale]:
         return {self.output: self.scale}
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
-
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Sums:
-        values = np.asarray(rows[self.column], dtype=np.float64)
+        values, counts = self.values(rows), self.counts(rows)
+        if counts is not None:
+            absent = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(rows), dtype=np.bool_)
+            counted = np.where(absent, 0, counts) if absent.any() else counts
+            plain = np.where(absent, 0.0, values) if absent.any() else values
+            both = plain & counted if plain.dtype == counted.dtype == np.bool_ else plain * counted
+            return Sums(tally(both, cells, size), tally(counted, cells, size), tally(absent, cells, size))
         top = tally(values, cells, size)
         if not np.isnan(top).any():  # then no value is NaN, and that took no pass of its own
             counted = count_rows(rows, cells, size)
             return Sums(top, counted, np.zeros_like(counted))
         absent = np.isnan(values)
-        if isinstance(self.missing_policy, Missing):
-            filled, count = np.where(absent, 0.0, values), tally(~absent, cells, size)
-        else:
-            filled, count = np.where(absent, self.missing_policy, values), count_rows(rows, cells, size)
-        return Sums(tally(filled, cells, size), count, tally(absent, cells, size))
+        return Sums(
+            tally(np.where(absent, 0.0, values), cells, size), tally(~absent, cells, size), tally(absent, cells, size)
+        )
+
+    def result(self, part: Sums, whole: Sums) -> Mapping[str, Column]:
+        return {self.output: ratio(part.top, part.count, self.nothing)}
+
+    def ratios(self, state: Sums) -> Mapping[str, Ratio]:
+        return {self.output: Ratio(state.top.astype(np.float64), state.count.astype(np.float64), self.kind)}
+
+    def missing(self, state: Sums) -> Array | None:
+        return state.absent
+
+    def row_scores(self, rows: Records) -> Array:
+        values, counts = self.values(rows).astype(np.float64), self.counts(rows)
+        return values if counts is None else np.where(counts > 0, values, np.nan)
+
+
+@dataclass(frozen=True)
+class Mean(RatioMetric):
+    """The mean of a column; rows without a value are left out and counted, unless the policy says otherwise.
+
+    `missing_policy` is a policy, or the number to put in the place of a missing value. `weight` names a column of
+    weights; `absolute` takes the values without their sign.
+    """
+
+    name: str
+    column: str
+    direction: Direction = Direction.HIGHER
+    missing_policy: Missing | float = Missing.SKIP
+    output: str = "mean"
+    nothing: str = "no row has a value"
+    scale: Scale = UNBOUNDED  # that the values can't leave
+    weight: str | None = None
+    absolute: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,) if self.weight is None else (self.column, self.weight)
+
+    def values(self, rows: Records) -> Array:
+        values = np.asarray(rows[self.column], dtype=np.float64)
+        if not isinstance(self.missing_policy, Missing):  # counted as measured
+            values = np.where(np.isnan(values), self.missing_policy, values)
+        return np.abs(values) if self.absolute else values
+
+    def counts(self, rows: Records) -> Array | None:
+        return None if self.weight is None else np.asarray(rows[self.weight], dtype=np.float64)
 
     def result(self, part: Sums, whole: Sums) -> Mapping[str, Column]:
         if self.missing_policy is not Missing.FAIL:
-            return {self.output: ratio(part.top, part.count, self.nothing)}
+            return super().result(part, whole)
         count = np.where(part.absent > 0, 0, part.count)
         reasons = [f"{int(absent)} rows could not be measured" if absent else self.nothing for absent in part.absent]
         return {self.output: ratio(part.top, count, reasons)}
 
     def ratios(self, state: Sums) -> Mapping[str, Ratio]:
-        if self.missing_policy is Missing.FAIL:
-            return {}
-        return {self.output: Ratio(state.top.astype(np.float64), state.count.astype(np.float64), Kind.MEAN)}
+        return {} if self.missing_policy is Missing.FAIL else super().ratios(state)
 
-    def missing(self, state: Sums) -> Array | None:
-        # A value put in the place of a missing one is counted as measured.
-        return state.absent if isinstance(self.missing_policy, Missing) else None
-
-    def tallied(self, state: Sums) -> Array:
-        return state.count + state.absent if isinstance(self.missing_policy, Missing) else state.count
-
-    def row_scores(self, rows: Records) -> Array:
-        values = np.asarray(rows[self.column], dtype=np.float64)
-        return (
-            values
-            if isinstance(self.missing_policy, Missing)
-            else np.where(np.isnan(values), self.missing_policy, values)
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Share(Linear):
-    """How many rows, and how many of them did."""
-
-    count: Array  # (cells,)
-    of: Array  # (cells,)
+    def tallied(self, state: Sums) -> Array | None:
+        return state.count + state.absent if self.weight is None else None
 
 
 @dataclass(frozen=True)
-class Rate(Metric[Share]):
+class Rate(RatioMetric):
     """The share of rows of which a column is true, or equal to a value.
 
-    With `among`, only rows of which that column is true are counted at all.
+    With `among`, only rows of which that column is true are counted at all. `weight` names a column of weights.
     """
 
+    kind: ClassVar[Kind] = Kind.PROPORTION
     name: str
     column: str
     equals: int | bool = True
@@ -135,36 +168,44 @@ class Rate(Metric[Share]):
     among: str | None = None
     output: str = "rate"
     nothing: str = "no row counts"
-
-    @property
-    def outputs(self) -> Mapping[str, Direction]:
-        return {self.output: self.direction}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
+    weight: str | None = None
+    scale: ClassVar[Scale] = UNIT_SCALE  # type: ignore[misc]  # not a parameter: a share has no other
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (self.column,) if self.among is None else (self.column, self.among)
+        return tuple(name for name in (self.column, self.among, self.weight) if name is not None)
 
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Share:
-        hits = np.asarray(rows[self.column] == self.equals)
-        if self.among is None:
-            return Share(tally(hits, cells, size), count_rows(rows, cells, size))
-        counted = np.asarray(rows[self.among], dtype=np.bool_)
-        return Share(tally(hits & counted, cells, size), tally(counted, cells, size))
+    def values(self, rows: Records) -> Array:
+        return np.asarray(rows[self.column] == self.equals)
 
-    def result(self, part: Share, whole: Share) -> Mapping[str, Column]:
-        return {self.output: ratio(part.count, part.of, self.nothing)}
+    def counts(self, rows: Records) -> Array | None:
+        among = None if self.among is None else np.asarray(rows[self.among], dtype=np.bool_)
+        if self.weight is None:
+            return among
+        weight = np.asarray(rows[self.weight], dtype=np.float64)
+        return weight if among is None else np.where(among, weight, 0.0)
 
-    def ratios(self, state: Share) -> Mapping[str, Ratio]:
-        top, bottom = state.count.astype(np.float64), state.of.astype(np.float64)
-        return {self.output: Ratio(top, bottom, Kind.PROPORTION)}
+    def missing(self, state: Sums) -> Array | None:
+        return None
 
-    def tallied(self, state: Share) -> Array | None:
-        return state.of if self.among is None else None
+    def tallied(self, state: Sums) -> Array | None:
+        return state.count if self.among is None and self.weight is None else None
 
-    def row_scores(self, rows: Records) -> Array:
-        hits = np.asarray(rows[self.column] == self.equals, dtype=np.float64)
-        return hits if self.among is None else np.where(np.asarray(rows[self.among], dtype=np.bool_), hits, np.nan)
+
+@dataclass(frozen=True)
+class RootMeanSquare(Mean):
+    """The square root of the mean of the squares of a column, such as the root mean squared error."""
+
+    output: str = "rms"
+    direction: Direction = Direction.LOWER
+    scale: Scale = POSITIVE
+
+    def values(self, rows: Records) -> Array:
+        return np.square(super().values(rows))
+
+    def result(self, part: Sums, whole: Sums) -> Mapping[str, Column]:
+        mean = ratio(part.top, part.count, self.nothing)
+        return {self.output: Numbers(np.sqrt(mean.values), self.nothing)}
+
+    def ratios(self, state: Sums) -> Mapping[str, Ratio]:
+        return {}

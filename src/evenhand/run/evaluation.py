@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evenhand import engines
 from evenhand.core.blas import OneThread
 from evenhand.core.engine import Done, Engine, Failed
-from evenhand.core.errors import DataError, PartError, UnknownNameError
+from evenhand.core.errors import DataError, OptionError, PartError, UnknownNameError
 from evenhand.core.metric import Metric
 from evenhand.core.options import as_plain
 from evenhand.core.options import parse as parse_options
@@ -70,7 +70,7 @@ Progress = Callable[[int, int | None, str], None]
 def evaluate(
     task: Task[Any, Any],
     predictions: Path,
-    data: Path,
+    data: Path | None = None,
     *,
     model: str = "",
     options: Mapping[str, Any] | None = None,
@@ -84,6 +84,7 @@ def evaluate(
     hash_media: bool = False,
     device: str = "cpu",
     instruments: Mapping[str, Any] | None = None,
+    loaded: tuple[Dataset[Any], Predictions[Any]] | None = None,
     progress: Progress = no_progress,
     warn: Warn = ignore,
     **changes: Any,
@@ -92,18 +93,27 @@ def evaluate(
 
     A run that is there with the same fingerprint is opened, not computed again, unless `force`.
     Groups are those of `by`, by default the task's attributes, with intersections up to `depth`.
-    `instruments` replaces what is registered, by name; `changes` are settings by name.
+    `instruments` replaces what is registered, by name; `loaded` are data and predictions that are in memory, and then
+    `predictions` and `data` are only names; `changes` are settings by name.
     """
-    predictions, data = Path(predictions), Path(data)
+    predictions = Path(predictions)
+    data = data_for(task, predictions, data)
     clock = _Stopwatch()
     engine = engine if engine is not None else engines.parse("serial")
+    if task.attributes_option and by is not None:
+        options = {**(options or {}), task.attributes_option: tuple(by)}
     chosen = parse_options(task.options, options or {})
     cache = None if runs is None else Path(runs) / CACHE
-    with clock.time("load"):
-        dataset = task.open(data, chosen, cache)
+    if loaded is None:
+        with clock.time("load"):
+            dataset = task.open(data, chosen, cache)
+        with clock.time("read"):
+            answers = task.codec.read(predictions, dataset, chosen)
+    else:
+        dataset, answers = loaded
+    if task.resolve is not None:
+        chosen = task.resolve(dataset, answers, chosen)
     groups = _groups(task, dataset, by)
-    with clock.time("read"):
-        answers = task.codec.read(predictions, dataset, chosen)
     tools = Tools(
         engine=told(engine, _counted(progress)),
         instruments=LazyInstruments(task.instruments(chosen), instruments or {}, device),
@@ -135,6 +145,15 @@ def evaluate(
     return _stored(job, manifest, Path(runs), force=force)
 
 
+def data_for(task: Task[Any, Any], predictions: Path, data: Path | None) -> Path:
+    """The data that were named; for a task whose predictions hold the truth, the predictions."""
+    if data is not None:
+        return Path(data)
+    if not task.data_optional:
+        raise OptionError(f"{task.name} needs data: name the folder with --data (in Python, data=…).")
+    return predictions
+
+
 def _counted(progress: Progress) -> Callable[[Done[Any] | Failed], None]:
     """Tells of parts that the workers of a cluster have finished, whatever their turn."""
     count = 0
@@ -148,6 +167,8 @@ def _counted(progress: Progress) -> Callable[[Done[Any] | Failed], None]:
 
 
 def _groups(task: Task[Any, Any], dataset: Dataset[Any], by: Sequence[str] | None) -> tuple[str, ...]:
+    if by is None and task.attributes_option:
+        return tuple(dataset.levels)
     if by is None:
         return tuple(name for name in task.attributes if not dataset.levels or name in dataset.levels)
     if dataset.levels:
@@ -216,9 +237,8 @@ class _Job:
     def manifest(self, *, hash_media: bool) -> Manifest:
         """What the run is made of, before it is computed."""
         files = (*input_facts(self.dataset.inputs, "data", self.data), *self._submission(), *self._named_by_options())
-        media = media_facts(
-            (path for sample in self.dataset.samples for path in sample.media), self.data, content=hash_media
-        )
+        samples = self.dataset.samples if self.dataset.media else ()
+        media = media_facts((path for sample in samples for path in sample.media), self.data, content=hash_media)
         instruments = {name: self.tools.instrument(name).fingerprint for name in self.task.instruments(self.options)}
         code = code_facts([self.task.load, self.task.record, type(self.task.codec), *map(type, self.metrics)])
         installed = versions()
@@ -385,6 +405,7 @@ def metric_facts(metrics: Sequence[Metric[Any]]) -> tuple[MetricFact, ...]:
             metric.definition,
             {name: direction.value for name, direction in metric.outputs.items()},
             to_plain(metric.parameters),
+            f"{type(metric).__module__}:{type(metric).__qualname__}",
         )
         for metric in metrics
     )

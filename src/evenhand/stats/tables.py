@@ -373,7 +373,7 @@ def unit_table(places: Layout, ratio: Ratio, entries: Entries | None = None) -> 
         at = np.cumsum(begins) - 1
         group, unit = group[begins], unit[begins]
         top, bottom = summed(at, top, len(group)), summed(at, bottom, len(group))
-    alone = bool(np.all(places.rows_per_unit <= 1)) and bool(np.all(bottom <= 1))
+    alone = bool(np.all(places.rows_per_unit <= 1)) and bool(np.all(bottom == 1))
     scale = UNIT_SCALE if ratio.kind is Kind.PROPORTION else ratio.scale
     return UnitTable(group, unit, top, bottom, found.groups, places.units, ratio.kind, alone, scale)
 

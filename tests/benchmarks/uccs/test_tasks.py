@@ -102,7 +102,7 @@ def test_answers_are_written_and_read_back(data: Path, tmp_path: Path) -> None:
     assert back is not None
     assert back.boxes_xywh.tolist() == [[0, 0, 10, 10]]
     assert found.get("c.jpg") is None
-    assert [name for block in found.stream() for name, _ in block] == ["a.jpg", "b.jpg"]
+    assert list(found.ids) == ["a.jpg", "b.jpg"]
 
 
 def test_a_model_may_answer_with_a_plain_mapping(data: Path, tmp_path: Path) -> None:

@@ -103,10 +103,6 @@ class StoredOutputs(Generic[P]):
     def get(self, sample: str) -> P | None:
         return self.by_id[sample] if sample in self.by_id.raw else None
 
-    def stream(self) -> Iterator[Sequence[tuple[str, P]]]:
-        for sample in self.by_id:
-            yield [(sample, self.by_id[sample])]
-
 
 class OutputsCodec(Codec[P]):
     """The published file: image path → answer. Derive one class per task."""

@@ -16,7 +16,7 @@ rows = "row_to_face_index.csv"     # FACE_INDEX of each row of the list files
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -62,9 +62,6 @@ class Submitted(Generic[C]):
 
     def get(self, sample: str) -> None:
         return None
-
-    def stream(self) -> Iterator[Sequence[tuple[str, Any]]]:
-        return iter(())
 
 
 @dataclass(frozen=True)

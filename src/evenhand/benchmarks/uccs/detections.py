@@ -7,7 +7,7 @@ meaning. Rows on images that are not annotated take no part, and are counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -120,17 +120,6 @@ class Detections:
         image = self.faces.images.index(sample)
         rows = np.flatnonzero(self.image == image)
         return ImageDetections(self.scores[rows], self.boxes_xywh[rows]) if len(rows) else None
-
-    def stream(self) -> Iterator[Sequence[tuple[str, ImageDetections]]]:
-        offsets = self.offsets
-        for start in range(0, len(self.faces.images), 1024):
-            block = []
-            for image in range(start, min(start + 1024, len(self.faces.images))):
-                rows = slice(offsets[image], offsets[image + 1])
-                if offsets[image + 1] > offsets[image]:
-                    found = ImageDetections(self.scores[rows], self.boxes_xywh[rows])
-                    block.append((self.faces.images[image], found))
-            yield block
 
 
 class NameIndex:

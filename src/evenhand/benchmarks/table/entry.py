@@ -1,0 +1,198 @@
+"""A table in memory, made ready for evaluation: which question it asks, its data, its predictions, its metrics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from evenhand.benchmarks.table.data import (
+    TablePredictions,
+    Truth,
+    dataset_of,
+    record,
+    resolve,
+    same_table,
+    user_columns,
+)
+from evenhand.benchmarks.table.frame import Table, content_fact, from_frame
+from evenhand.benchmarks.table.options import TableOptions
+from evenhand.benchmarks.table.tasks import TASKS
+from evenhand.core.errors import OptionError, UnknownNameError
+from evenhand.core.metric import Metric
+from evenhand.core.options import parse
+from evenhand.core.records import Array, Records
+from evenhand.core.task import Dataset, Task, Tools
+from evenhand.metrics.custom import FunctionMetric
+
+MetricLike = str | Metric[Any] | Callable[[Array, Array], float]
+MOST_CLASSES = 20  # whole numbers with more different values are numbers, not classes
+_TRUTH, _PREDICTION = "true_value", "predicted_value"  # what a function gets
+_ROLES = ("truth", "prediction", "score", "unit", "key", "weight")
+
+
+@dataclass(frozen=True)
+class PreparedTable:
+    """A table with its task, its options as texts or values, and both of its sides."""
+
+    task: Task[Truth, Any]
+    dataset: Dataset[Truth]
+    predictions: TablePredictions
+    options: TableOptions
+    functions: tuple[FunctionMetric, ...]
+
+
+def prepare(
+    frame: Any,
+    columns: Mapping[str, Any],
+    by: Sequence[str],
+    kind: str | None,
+    metrics: Sequence[MetricLike] | None,
+    options: Mapping[str, Any],
+) -> PreparedTable:
+    """The table with what the named columns ask of it; `columns` are the roles that were given."""
+    table = from_frame(frame)
+    given = {role: column for role, column in columns.items() if column}
+    unit = given.get("unit")
+    if unit is not None and not isinstance(unit, str):
+        if len(unit) != 2:
+            raise OptionError(f"unit={unit!r}: name one column, or two for pairs.")
+        given |= {"unit": unit[0], "unit_b": unit[1]}
+    asked = kind or kind_of(table, given)
+    if asked not in TASKS:
+        raise UnknownNameError("kind of table", asked, TASKS)
+    task = TASKS[asked]
+    names = [metric for metric in metrics or () if isinstance(metric, str)]
+    own = [metric for metric in metrics or () if isinstance(metric, Metric)]
+    functions = tuple(
+        FunctionMetric(getattr(metric, "__name__", type(metric).__name__), metric, _TRUTH, _PREDICTION)
+        for metric in metrics or ()
+        if not isinstance(metric, (str, Metric))
+    )
+    chosen = parse(
+        cast(type[TableOptions], task.options), {**given, **options, "by": tuple(by), "metrics": tuple(names)}
+    )
+    _check_roles(table, chosen)
+    dataset = dataset_of(table, chosen)
+    further = sorted({column for metric in own for column in metric.columns} & set(table.columns))
+    fact = content_fact(_used(table, chosen, further))
+    dataset = replace(dataset, inputs=(fact,))
+    added = (*own, *functions)
+    if added:
+        task = replace(
+            task,
+            record=partial(_record_more, columns=tuple(further), functions=bool(functions)),
+            metrics=partial(_metrics, task.metrics, added, bool(names)),
+            headline=task.headline if names or not metrics else (added[0].name, next(iter(added[0].outputs))),
+        )
+    predictions = same_table(table)
+    return PreparedTable(task, dataset, predictions, resolve(dataset, predictions, chosen), functions)
+
+
+def kind_of(table: Table, given: Mapping[str, Any]) -> str:
+    """Which question the named columns ask."""
+    if "value" in given:
+        return "values"
+    if "score" in given:
+        if "truth" not in given:
+            raise OptionError("A score needs a truth=…; a column that only is to be averaged is a value=….")
+        return "pairs" if "unit_b" in given else "scores"
+    if "truth" not in given or "prediction" not in given:
+        raise OptionError(
+            "Name the columns: truth=… and prediction=… (labels or numbers), truth=… and score=…, or value=…. "
+            f"The table has {', '.join(table.columns)}."
+        )
+    true, predicted = (table.series(given[role], role) for role in ("truth", "prediction"))
+    numeric = true.dtype.is_numeric() and predicted.dtype.is_numeric()
+    many = len(table.labels(given["truth"], "truth").levels) > MOST_CLASSES if numeric else False
+    fractions = numeric and true.dtype.is_float() and bool((true.drop_nans() % 1 != 0).any())
+    return "numbers" if many or fractions else "labels"
+
+
+def cost_of_functions(prepared: PreparedTable, groups: int, draws: int) -> str:
+    """How long the functions of a user will take, measured by one call of each; empty where that is soon."""
+    if not prepared.functions:
+        return ""
+    rows = next(iter(prepared.task.record(prepared.dataset, prepared.predictions, prepared.options, Tools())))
+    begin = time.perf_counter()
+    for metric in prepared.functions:
+        metric.result(metric.measure(rows), metric.measure(rows))
+    seconds = (time.perf_counter() - begin) * (draws + 1) * 2  # everyone, and groups that together are everyone again
+    calls = len(prepared.functions) * groups * (draws + 1)
+    if seconds < 20:
+        return ""
+    names = ", ".join(metric.name for metric in prepared.functions)
+    return (
+        f"{names}: a function is called again for every group and resample, {calls:,} times, about {seconds:,.0f} s. "
+        "Fewer resamples (costly_draws=50) or groups take less."
+    )
+
+
+def _metrics(task_metrics: Any, added: tuple[Metric[Any], ...], named: bool, options: TableOptions) -> Any:
+    mine = task_metrics(options) if named else ()
+    return (*mine, *added)
+
+
+def _record_more(
+    dataset: Dataset[Truth],
+    predictions: TablePredictions,
+    options: TableOptions,
+    tools: Tools,
+    *,
+    columns: tuple[str, ...],
+    functions: bool,
+) -> Iterator[Records]:
+    """The rows of the task with further columns beside, for metrics of the user."""
+    more = user_columns(dataset, predictions, columns)
+    if functions:
+        for name, role in ((_TRUTH, "truth"), (_PREDICTION, "prediction")):
+            column = getattr(options, role, None) or getattr(options, "score", None)
+            if not column:
+                raise OptionError("A function f(truth, prediction) needs a truth and a prediction or score.")
+            more[name] = _plain_values(predictions.table, column, role)
+    for rows in record(dataset, predictions, options, tools):
+        kept = np.arange(dataset.truth.table.rows)
+        if len(rows) < len(kept):
+            kept = np.flatnonzero(np.isin(dataset.truth.item, rows["item"]))
+        yield Records({**{name: values[kept] for name, values in more.items()}, **rows.columns}, rows.attributes)
+
+
+def _plain_values(table: Table, name: str, role: str) -> Array:
+    """A column as the array that a function expects: numbers as numbers, everything else as text."""
+    series = table.series(name, role)
+    if series.dtype.is_numeric() and series.null_count() == 0:
+        return series.to_numpy()
+    if series.dtype.is_numeric():
+        return table.numbers(name, role)
+    coded = table.labels(name, role)
+    return np.array([*coded.levels, ""])[coded.codes]
+
+
+def _check_roles(table: Table, options: TableOptions) -> None:
+    """Every column that was named is there, before anything is paid for."""
+    for role in (*_ROLES, "unit_b"):
+        name = getattr(options, role, "")
+        if name:
+            table.series(name, role)
+
+
+def _used(table: Table, options: TableOptions, further: Sequence[str]) -> dict[str, Any]:
+    """The columns that the results rest on, as arrays that are the same whatever frame they came in."""
+    names = [getattr(options, role, "") for role in (*_ROLES, "unit_b")]
+    names += [*options.by, *getattr(options, "value", ()), *further]
+    for name in options.by:
+        names += [side for side in (f"{name}_a", f"{name}_b", f"{name}_1", f"{name}_2") if side in table.columns]
+    found: dict[str, Any] = {}
+    for name in dict.fromkeys(name for name in names if name and name in table.columns):
+        series = table.series(name, "column")
+        if series.dtype.is_numeric():
+            found[name] = table.numbers(name, "column")
+        else:
+            coded = table.labels(name, "column")
+            found[name] = coded.codes
+            found[f"{name} levels"] = np.array(coded.levels or ("",))
+    return found

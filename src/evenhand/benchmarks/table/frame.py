@@ -1,0 +1,279 @@
+"""A table of a user: pandas, Polars, Arrow, a mapping of arrays, or a file; its columns by name.
+
+Whatever the table is, a column becomes the same NumPy arrays: labels as codes into an ordered list of texts, numbers
+in double precision, identifiers as whole numbers or texts. So the same values give the same results to the bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from evenhand.core.errors import DataError, InputError, OptionError, UnknownNameError
+from evenhand.core.records import Array
+from evenhand.core.task import InputFact
+from evenhand.files import inputs
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Problem = type[InputError]
+TEXT_ENDINGS = (".csv", ".tsv", ".txt")
+ENDINGS = (*TEXT_ENDINGS, ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".ipc")
+_TRUE, _FALSE = ("true", "yes", "1", "1.0", "t", "y"), ("false", "no", "0", "0.0", "f", "n")
+
+
+class Coded(NamedTuple):
+    """A column of labels: the index of each row's level, −1 where the value is missing."""
+
+    codes: Array  # (rows,)
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns of equal length, from wherever they come."""
+
+    columns: Mapping[str, Any]  # Polars series, or what `narwhals` reads
+    rows: int
+    where: str  # for messages: a path, or "the table"
+    fact: InputFact | None = None  # of the file
+    problem: Problem = DataError
+
+    def series(self, name: str, role: str) -> pl.Series:
+        """A column as a Polars series; raises with the nearest names."""
+        if name not in self.columns:
+            raise UnknownNameError("column", name, self.columns, f"It was named as {role} of {self.where}.")
+        return _series(name, self.columns[name])
+
+    def labels(self, name: str, role: str, most: int | None = None) -> Coded:
+        """A column of classes or groups. Numbers keep their order, declared categories theirs, texts are sorted."""
+        import polars as pl
+
+        series = self.series(name, role)
+        declared: list[str] | None = None
+        if series.dtype == pl.Enum:
+            declared = series.dtype.categories.to_list()  # type: ignore[attr-defined]  # an Enum has them
+        texts = _texts(series)
+        if declared is None:
+            levels = texts.drop_nulls().unique()
+            order = levels.cast(pl.Float64, strict=False)
+            numeric = len(levels) > 0 and order.null_count() == 0
+            declared = levels.gather((order if numeric else levels).arg_sort()).to_list()
+        if most is not None and len(declared) > most:
+            pairs = len(declared) * (len(declared) - 1) // 2
+            raise OptionError(
+                f"The column {name!r} of {self.where} has {len(declared):,} different values, which would be "
+                f"{len(declared):,} groups and {pairs:,} pairs of them ({', '.join(declared[:3])}, …). "
+                f"Group by a coarser column, or allow it with most_levels={len(declared)}."
+            )
+        if not declared:
+            return Coded(np.full(self.rows, -1, dtype=np.int64), ())
+        codes = texts.cast(pl.Enum(declared)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        return Coded(np.ascontiguousarray(codes), tuple(declared))
+
+    def numbers(self, name: str, role: str) -> Array:
+        """A column of numbers, not a number where it is missing; refuses texts and infinities."""
+        import polars as pl
+
+        series = self.series(name, role)
+        if series.dtype == pl.Boolean:
+            series = series.cast(pl.Int8)
+        if not series.dtype.is_numeric():
+            values = series.cast(pl.Float64, strict=False)
+            wrong = values.is_null() & series.is_not_null()
+            if wrong.any():
+                row = int(wrong.arg_max() or 0)
+                raise self.problem(
+                    f"{self.where}, row {row + 1}: {name!r} was named as {role}, but holds {str(series[row])!r} where "
+                    f"a number was expected ({int(wrong.sum()):,} rows). Name another column, or mend it."
+                )
+            series = values
+        numbers = series.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        endless = np.flatnonzero(np.isinf(numbers))
+        if len(endless):
+            raise self.problem(
+                f"{self.where}, row {endless[0] + 1}: {name!r}, named as {role}, is infinite ({len(endless):,} rows). "
+                "Leave such values empty, or replace them."
+            )
+        return np.ascontiguousarray(numbers, dtype=np.float64)
+
+    def truths(self, name: str, role: str) -> Array:
+        """A column of yes and no as 1 and 0, −1 where it is missing."""
+        coded = self.labels(name, role)
+        known = {**dict.fromkeys(_TRUE, 1), **dict.fromkeys(_FALSE, 0)}
+        unknown = [level for level in coded.levels if level.casefold() not in known]
+        if unknown:
+            raise self.problem(
+                f"{self.where}: {name!r}, named as {role}, holds {unknown[0]!r}; true or false, 1 or 0 was expected."
+            )
+        values = np.array([known[level.casefold()] for level in coded.levels] + [-1])
+        return np.asarray(values[coded.codes])
+
+    def identifiers(self, name: str, role: str) -> tuple[Array, Array]:
+        """A column of ids as whole numbers or texts, and which rows have none (they get `(row N)`)."""
+        import polars as pl
+
+        series = self.series(name, role)
+        if series.dtype.is_float() and series.drop_nulls().drop_nans().cast(pl.Int64, strict=False).null_count() == 0:
+            whole = series.fill_nan(None).cast(pl.Int64, strict=False)
+            series = whole if bool((whole.cast(pl.Float64) == series.fill_nan(None)).all()) else series
+        missing = np.asarray(series.is_null().to_numpy())
+        if series.dtype.is_integer() and not missing.any():
+            return np.ascontiguousarray(series.cast(pl.Int64).to_numpy()), missing
+        texts = _texts(series)
+        names = np.array([f"(row {row + 1})" if text is None else text for row, text in enumerate(texts.to_list())])
+        return names, missing
+
+
+def from_frame(frame: Any) -> Table:
+    """The table in a pandas, Polars or Arrow frame, or in a mapping of names to arrays."""
+    if isinstance(frame, Mapping):
+        lengths = {str(name): len(column) for name, column in frame.items()}
+        if len(set(lengths.values())) > 1:
+            raise OptionError(f"The columns of the table have different lengths: {lengths}.")
+        return _checked({str(name): column for name, column in frame.items()}, max(lengths.values(), default=0))
+    import narwhals as nw
+
+    try:
+        native: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise OptionError(
+            f"A {type(frame).__name__} is no table: expected a pandas, Polars or Arrow frame, or a mapping of column "
+            "names to arrays. A lazy frame must be collected first."
+        ) from None
+    names = list(native.columns)
+    if len(set(map(str, names))) < len(names):
+        raise OptionError("Two columns of the table have the same name. Rename one of them.")
+    return _checked({str(name): native[name] for name in names}, len(native))
+
+
+def read_table(path: Path, problem: Problem = DataError) -> Table:
+    """The table in a file: CSV, TSV (also compressed), JSON lines, Parquet or Arrow."""
+    name = path.name.lower()
+    plain = name.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")
+    if not plain.endswith(ENDINGS):
+        raise problem(f"{path}: the name tells no kind of table. Expected one of {', '.join(ENDINGS)}.")
+    if plain.endswith(TEXT_ENDINGS):
+        from evenhand.files.delimited import read_table as read_delimited
+
+        delimited = read_delimited(path, problem=problem, separator=None)
+        frame, fact = delimited.frame, delimited.fact
+        columns = {column: _inferred(frame[column]) for column in frame.columns}
+    else:
+        source = inputs.read(path, problem)
+        frame, fact = _parsed(source.data, plain, path, problem), source.fact
+        columns = {column: frame[column] for column in frame.columns}
+    if not len(frame):
+        raise problem(f"{path} has no rows.")
+    return Table(columns, len(frame), str(path), fact, problem)
+
+
+def content_fact(arrays: Mapping[str, Any]) -> InputFact:
+    """What identifies a table that is in no file: a hash of the columns that are used."""
+    digest = hashlib.sha256()
+    size = 0
+    for name, values in sorted(arrays.items()):
+        array = np.asarray(values)
+        digest.update(f"{name}\x00{array.dtype.str}\x00{array.shape}\x00".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+        size += array.nbytes
+    return InputFact("table", size, digest.hexdigest())
+
+
+def _checked(columns: Mapping[str, Any], rows: int) -> Table:
+    if not columns or not rows:
+        raise OptionError(f"The table is empty: {rows} rows, {len(columns)} columns.")
+    return Table(columns, rows, "the table", problem=OptionError)
+
+
+def _series(name: str, column: Any) -> pl.Series:
+    import polars as pl
+
+    if isinstance(column, pl.Series):
+        return column
+    native = getattr(column, "to_native", lambda: column)()
+    if isinstance(native, pl.Series):
+        return native
+    categories: list[str] | None = None
+    if hasattr(native, "to_native") or type(native).__module__.partition(".")[0] not in ("builtins", "numpy"):
+        import narwhals as nw
+
+        if isinstance(column, nw.Series):
+            if column.dtype in (nw.Categorical, nw.Enum):
+                ordered = getattr(getattr(native, "cat", None), "ordered", False)
+                categories = [str(value) for value in column.cat.get_categories().to_list()] if ordered else None
+                column = column.cast(nw.String)
+            values: Any = column.to_list() if not column.dtype.is_numeric() else column.to_numpy()
+        else:
+            values = list(native)
+    else:
+        values = native
+    array = values if isinstance(values, np.ndarray) and values.dtype.kind in "biuf" else None
+    if array is None:
+        listed = [
+            None if _is_missing(value) else value
+            for value in (values.tolist() if isinstance(values, np.ndarray) else values)
+        ]
+        series = pl.Series(name, listed, strict=False)
+    else:
+        series = pl.Series(name, np.ascontiguousarray(array))
+    return series.cast(pl.Enum(categories)) if categories is not None else series
+
+
+def _is_missing(value: Any) -> bool:
+    return (
+        value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
+    )
+
+
+def _texts(series: pl.Series) -> pl.Series:
+    """The values as texts: whole numbers without a fraction, an empty text as missing."""
+    import polars as pl
+
+    if series.dtype.is_float():
+        series = series.fill_nan(None)
+        whole = series.cast(pl.Int64, strict=False)
+        if bool((whole.cast(pl.Float64) == series).drop_nulls().all()) and whole.null_count() == series.null_count():
+            series = whole
+    if series.dtype == pl.Boolean:
+        series = series.cast(pl.Int8)
+    texts = series.cast(pl.String)
+    return texts.set(texts == "", None) if bool((texts == "").any()) else texts
+
+
+def _inferred(texts: pl.Series) -> pl.Series:
+    """A column of texts as numbers, where all of them are; empty cells are missing."""
+    import polars as pl
+
+    texts = texts.cast(pl.String).str.strip_chars()
+    texts = texts.set(texts == "", None)
+    for kind in (pl.Int64, pl.Float64):
+        numbers = texts.cast(kind, strict=False)
+        if numbers.null_count() == texts.null_count() and numbers.null_count() < len(texts):
+            return numbers
+    return texts
+
+
+def _parsed(data: bytes, name: str, path: Path, problem: Problem) -> pl.DataFrame:
+    import polars as pl
+
+    readers: dict[str, Any] = {".parquet": pl.read_parquet, ".jsonl": pl.read_ndjson, ".ndjson": pl.read_ndjson}
+    reader = next((read for ending, read in readers.items() if name.endswith(ending)), pl.read_ipc)
+    try:
+        frame: pl.DataFrame = reader(io.BytesIO(data))
+        return frame
+    except Exception as error:  # Polars has many kinds, and panics are none of them
+        raise problem(f"{path} can't be read as {name.rpartition('.')[2]}: {error}".splitlines()[0]) from None
+
+
+def names_in(*columns: str | Sequence[str] | None) -> list[str]:
+    """All names that were given, without those left out."""
+    listed = [(column,) if isinstance(column, str) else column or () for column in columns]
+    return [name for names in listed for name in names if name]

@@ -1,0 +1,76 @@
+"""What a user says about a table: which column is what, and what counts as right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from evenhand.core.options import Options, option
+
+MOST_LEVELS = 200  # different values of a column to group by; more must be allowed
+
+
+@dataclass(frozen=True)
+class TableOptions(Options):
+    """What every kind of table has."""
+
+    unit: str = option("", "the column of what was sampled independently, such as the subject; none: every row is one")
+    key: str = option("", "the column that names a row; joins predictions to the truth, where they are in two files")
+    weight: str = option("", "a column of sample weights")
+    by: tuple[str, ...] = option((), "columns to group by; --by sets it")
+    metrics: tuple[str, ...] = option((), "metrics or outputs to keep; none: all")
+    most_levels: int = option(MOST_LEVELS, "most different values that a column to group by may have")
+
+
+@dataclass(frozen=True)
+class LabelOptions(TableOptions):
+    """Classes: a true and a predicted label."""
+
+    truth: str = option("truth", "the column of true labels")
+    prediction: str = option("prediction", "the column of predicted labels")
+    labels: tuple[str, ...] = option((), "the classes, in the order of display; none: those of the truth")
+    positive: str = option("", "the class that rates are about; none: the second of two classes, else each class")
+
+
+@dataclass(frozen=True)
+class ScoreOptions(TableOptions):
+    """Scores with a truth that is yes or no."""
+
+    truth: str = option("truth", "the column of the truth: two labels, or 0 and 1")
+    score: str = option("score", "the column of scores; higher means more likely")
+    positive: str = option("", "the label that scores are for; none: the second of the two")
+    fpr: tuple[float, ...] = option((0.01, 0.1), "false positive rates at which thresholds are set, on everyone")
+    tpr: tuple[float, ...] = option((0.9,), "true positive rates at which thresholds are set, on everyone")
+    thresholds: tuple[float, ...] = option((), "further thresholds, as scores")
+    probabilities: bool | None = option(None, "are scores probabilities? none: yes if all lie between 0 and 1")
+
+
+@dataclass(frozen=True)
+class NumberOptions(TableOptions):
+    """Numbers: a true and a predicted one."""
+
+    truth: str = option("truth", "the column of true numbers")
+    prediction: str = option("prediction", "the column of predicted numbers")
+    tolerance: tuple[float, ...] = option((), "absolute errors up to so much are within tolerance")
+
+
+@dataclass(frozen=True)
+class PairOptions(TableOptions):
+    """Verification: pairs of people with a score."""
+
+    truth: str = option("same", "the column that says whether both are the same person: 0 or 1, true or false")
+    score: str = option("score", "the column of similarities; higher means more alike")
+    unit: str = option("subject_a", "the column of the first person of each pair")
+    unit_b: str = option("subject_b", "the column of the second person")
+    far: tuple[float, ...] = option((1e-3, 1e-2, 1e-1), "false accept rates at which thresholds are set")
+
+
+@dataclass(frozen=True)
+class ValueOptions(TableOptions):
+    """Any column that is a number per row, such as an overlap or a similarity."""
+
+    value: tuple[str, ...] = option(("value",), "the columns to average")
+    scale: tuple[float, ...] = option(
+        (), "LOW,HIGH: the ends that values can't leave; none: 0,1 if all lie between them"
+    )
+    direction: Literal["higher", "lower", "neither"] = option("higher", "which way is better")

@@ -1,0 +1,114 @@
+"""What a report of a table adds: differences of rates under their usual names, and verification by group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evenhand.benchmarks.table.options import PairOptions
+from evenhand.core.page import Section, Table, Text
+from evenhand.core.records import Records
+from evenhand.core.results import Results
+
+_ODDS = ("true_positive_rate", "false_positive_rate")
+
+
+def fairness_numbers(results: Results) -> Mapping[str, Mapping[str, float]]:
+    """By attribute: demographic parity and equalised odds, as difference and as ratio between groups.
+
+    Demographic parity compares selection rates, equalised odds the worse of true and false positive rates. Only groups
+    that are large enough count; a number that is undefined is left out.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for summary in results.summaries:
+        if summary.metric == "rates" and summary.output in ("selection_rate", *_ODDS):
+            mine = found.setdefault(" × ".join(summary.by), {})
+            for kind, name in (("difference", "max_gap"), ("ratio", "min_over_max_ratio")):
+                value = summary.values.get(name)
+                if isinstance(value, float):
+                    mine[f"{summary.output} {kind}"] = value
+    return {by: _named(values) for by, values in found.items()}
+
+
+def fairness_differences(results: Results) -> Section | None:
+    """Demographic parity and equalised odds by attribute; nothing without rates of a positive class."""
+    numbers = {by: values for by, values in fairness_numbers(results).items() if values}
+    if not numbers:
+        return None
+    columns = tuple(dict.fromkeys(name for values in numbers.values() for name in values))
+    rows = tuple((by, *(values.get(name) for name in columns)) for by, values in numbers.items())
+    return Section(
+        "Parity",
+        [
+            Text(
+                "Demographic parity compares how often the positive class is predicted, equalised odds the "
+                "worse of true "
+                "and false positive rates. Whether a difference is more than chance is said under the gaps of "
+                "these rates."
+            ),
+            Table("Differences and ratios between groups", ("by", *columns), rows),
+        ],
+    )
+
+
+def verification_extras(rows: Records, options: PairOptions) -> Mapping[str, Any]:
+    """The verification sheet of every attribute, at the strictest rate that was asked for."""
+    from evenhand.stats.verification import verification_sheet
+
+    target = min(options.far)
+    sheets = {}
+    for name in options.by:
+        sides = (f"{name} (first)", f"{name} (second)")
+        named = sides if sides[0] in rows.attributes else (name, None)
+        sheets[name] = verification_sheet(rows, *named, target=target, targets=tuple(sorted(options.far, reverse=True)))
+    return {"verification": sheets} if sheets else {}
+
+
+def verification_section(results: Results) -> Section | None:
+    """Error rates of every group at one threshold for all, and the published numbers of unevenness."""
+    sheets: Mapping[str, Any] = results.facts.get("verification", {})
+    if not sheets:
+        return None
+    blocks: list[Any] = [
+        Text(
+            "One threshold for everyone. FMR: impostor pairs of two people of the group that are accepted; "
+            "FNMR: genuine "
+            "pairs of the group that are not. Limits come from resampling people."
+        )
+    ]
+    for name, sheet in sheets.items():
+        shown = {
+            "group": name,
+            "subjects": "people",
+            "impostor_pairs": "impostor pairs",
+            "false_matches": "false matches",
+            "fmr": "FMR",
+            "fmr_high": "FMR at most",
+            "genuine_pairs": "genuine pairs",
+            "false_non_matches": "false non-matches",
+            "fnmr": "FNMR",
+            "fnmr_high": "FNMR at most",
+        }
+        columns = tuple(shown.values())
+        rows = tuple(tuple(_number(group[key]) for key in shown) for group in sheet["groups"])
+        title = f"By {name}, at an FMR of {sheet['target']:g} (threshold {sheet['threshold']:.4g})"
+        blocks.append(Table(title, columns, rows))
+        numbers = tuple((key, _number(value)) for key, value in sheet["numbers"].items() if not isinstance(value, dict))
+        blocks.append(Table(f"How uneven it is, by {name}", ("number", "value"), numbers))
+    return Section("Verification by group", blocks)
+
+
+def _number(value: Any) -> Any:
+    """A number, or why there is none."""
+    return value.get("undefined", "undefined") if isinstance(value, dict) else value
+
+
+def _named(values: Mapping[str, float]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for kind, worst in (("difference", max), ("ratio", min)):
+        if f"selection_rate {kind}" in values:
+            found[f"demographic parity {kind}"] = values[f"selection_rate {kind}"]
+        odds = [values[f"{rate} {kind}"] for rate in _ODDS if f"{rate} {kind}" in values]
+        if len(odds) == len(_ODDS):
+            found[f"equalized odds {kind}"] = worst(odds)
+    return found

@@ -1,0 +1,160 @@
+"""Your own table: labels, scores, numbers, verification pairs, or a value per row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evenhand.benchmarks.table import demo
+from evenhand.benchmarks.table.data import TableCodec, Truth, load, record, resolve
+from evenhand.benchmarks.table.options import (
+    LabelOptions,
+    NumberOptions,
+    PairOptions,
+    ScoreOptions,
+    TableOptions,
+    ValueOptions,
+)
+from evenhand.benchmarks.table.sections import fairness_differences, verification_extras, verification_section
+from evenhand.core.errors import OptionError, UnknownNameError
+from evenhand.core.metric import POSITIVE, UNIT_SCALE, Direction, Metric, Scale
+from evenhand.core.task import About, Benchmark, Task
+from evenhand.metrics.custom import Selected
+from evenhand.metrics.labels import ClassRates, Confusion
+from evenhand.metrics.means import Mean, Rate, RootMeanSquare
+from evenhand.metrics.reliability import Reliability
+from evenhand.metrics.scores import ScoreRates
+from evenhand.metrics.verification import Separation, Verification
+
+Metrics = tuple[Metric[Any], ...]
+_FILE = (
+    "One table (CSV, TSV, also .gz; JSON lines; Parquet; Arrow) with truth, predictions and groups, one row "
+    "per sample. "
+    "Or two, joined by key=…: the truth with --data, the predictions as FILE."
+)
+
+
+def _label_metrics(options: LabelOptions) -> Metrics:
+    weight = (options.weight and "weight") or None
+    return _chosen(
+        (
+            Confusion("labels", options.labels, weight=weight),
+            ClassRates("rates", options.labels, weight=weight, positive=options.positive or None),
+        ),
+        options,
+    )
+
+
+def _score_metrics(options: ScoreOptions) -> Metrics:
+    weight = (options.weight and "weight") or None
+    found: list[Metric[Any]] = []
+    if weight is None:  # curves count rows, not weights
+        found.append(Separation("ranking"))
+    found.append(ScoreRates("rates", options.fpr, options.tpr, options.thresholds, weight=weight))
+    if options.probabilities:
+        found.append(Mean("brier", "squared_error", Direction.LOWER, output="score", scale=UNIT_SCALE, weight=weight))
+        if weight is None:
+            found.append(Reliability("calibration", column="score", right="same"))
+    return _chosen(tuple(found), options)
+
+
+def _number_metrics(options: NumberOptions) -> Metrics:
+    weight = (options.weight and "weight") or None
+    within = [
+        Rate(f"within_{limit:g}", f"within_{limit:g}", weight=weight, nothing="no row has both numbers")
+        for limit in options.tolerance
+    ]
+    lower = Direction.LOWER
+    return _chosen(
+        (
+            Mean("mae", "error", lower, output="error", scale=POSITIVE, weight=weight, absolute=True),
+            RootMeanSquare("rmse", "error", output="error", weight=weight),
+            Mean("bias", "error", Direction.NEITHER, output="error", weight=weight),
+            *within,
+        ),
+        options,
+    )
+
+
+def _pair_metrics(options: PairOptions) -> Metrics:
+    if options.weight:
+        raise OptionError("Pairs have no sample weights: a pair counts as often as both its people.")
+    return _chosen((Verification("verification", options.far), Separation("ranking")), options)
+
+
+def _value_metrics(options: ValueOptions) -> Metrics:
+    scale = Scale(*options.scale) if options.scale else Scale()
+    way, weight = Direction(options.direction), (options.weight and "weight") or None
+    return _chosen(
+        tuple(Mean(name, f"value:{name}", way, scale=scale, weight=weight) for name in options.value), options
+    )
+
+
+def _chosen(metrics: Metrics, options: TableOptions) -> Metrics:
+    """The metrics that were asked for, by the name of a metric or of an output; all when none was."""
+    if not options.metrics:
+        return metrics
+    known = [name for metric in metrics for name in (metric.name, *metric.outputs)]
+    for name in options.metrics:
+        if name not in known:
+            raise UnknownNameError("metric", name, dict.fromkeys(known))
+    found: list[Metric[Any]] = []
+    for metric in metrics:
+        only = tuple(output for output in metric.outputs if output in options.metrics)
+        if metric.name in options.metrics:
+            found.append(metric)
+        elif only:
+            found.append(Selected(metric.name, metric, only))
+    return tuple(found)
+
+
+def _task(
+    name: str, summary: str, options: type[TableOptions], metrics: Any, rows: str, **more: Any
+) -> Task[Truth, Any]:
+    return Task(
+        name=f"table/{name}",
+        summary=summary,
+        load=load,
+        codec=TableCodec(),
+        options=options,
+        record=record,
+        resolve=resolve,
+        metrics=metrics,
+        attributes_option="by",
+        data_optional=True,
+        about=About(data=_FILE, predictions=_FILE, rows=rows, unit="unit of the table", conventions=_CONVENTIONS),
+        **more,
+    )
+
+
+_CONVENTIONS = (
+    "Empty cells and NaN are missing: a missing prediction is wrong, a missing number is left out; both are counted.",
+    "Numbers that are whole are shown without a fraction: labels 1, 1.0 and '1' are the same class.",
+    "A row whose unit is empty, and every row where no unit is named, is a unit of its own.",
+)
+
+labels = _task(
+    "labels", "Classes: a true and a predicted label per row.", LabelOptions, _label_metrics, "a row of the table",
+    headline=("labels", "accuracy"), sections=(fairness_differences,),
+)  # fmt: skip
+scores = _task(
+    "scores", "Scores: a number per row, and a truth that is yes or no.", ScoreOptions, _score_metrics,
+    "a row of the table",
+)  # fmt: skip
+numbers = _task(
+    "numbers", "Numbers: a true and a predicted one per row.", NumberOptions, _number_metrics, "a row of the table",
+    headline=("mae", "error"),
+)  # fmt: skip
+pairs = _task(
+    "pairs", "Verification: pairs of people with a score.", PairOptions, _pair_metrics, "a pair of people",
+    extras=verification_extras, sections=(verification_section,),
+)  # fmt: skip
+values = _task(
+    "values", "Any column with a number per row, such as an overlap: its mean.", ValueOptions, _value_metrics,
+    "a row of the table",
+)  # fmt: skip
+
+benchmark = Benchmark(
+    "table", "Your own table of predictions.", (labels, scores, numbers, pairs, values), demo=demo.write
+)
+TASKS: Mapping[str, Task[Truth, Any]] = {task.name.partition("/")[2]: task for task in benchmark.tasks}

@@ -1,0 +1,145 @@
+"""Scores against a binary truth: both error rates of every group at thresholds that are set once, on everyone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from evenhand.core.metric import (
+    UNIT_SCALE,
+    Collected,
+    Column,
+    Direction,
+    Kind,
+    Metric,
+    OperatingPoint,
+    Ratio,
+    Scale,
+    ratio,
+)
+from evenhand.core.records import Array, Records
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows(Collected):
+    """Scores, what is true of them, and how much they count."""
+
+    score: Array  # (rows,)
+    true: Array  # (rows,)
+    weight: Array  # (rows,)
+
+
+@dataclass(frozen=True)
+class ScoreRates(Metric[ScoredRows]):
+    """True and false positive rates of every group at thresholds set on everyone; accepted is a score at or above.
+
+    A threshold is named by what everyone together reaches there: `FPR=0.1` is the lowest threshold at which at most
+    10 % of all negatives are accepted, `TPR=0.9` the highest at which at least 90 % of all positives are. The
+    threshold is held fixed in intervals. Rows without a score are left out and counted.
+    """
+
+    name: str
+    fpr: tuple[float, ...] = (0.01, 0.1)
+    tpr: tuple[float, ...] = (0.9,)
+    thresholds: tuple[float, ...] = ()
+    score: str = "score"
+    truth: str = "same"
+    weight: str | None = None
+    collects: ClassVar[bool] = True
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        found: dict[str, Direction] = {}
+        for point in self._points:
+            found |= {f"TPR@{point}": Direction.HIGHER, f"FPR@{point}": Direction.LOWER}
+        return found
+
+    @property
+    def _points(self) -> tuple[str, ...]:
+        named = [f"FPR={rate:g}" for rate in self.fpr] + [f"TPR={rate:g}" for rate in self.tpr]
+        return (*named, *(f"score={threshold:g}" for threshold in self.thresholds))
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name in (self.score, self.truth, self.weight) if name is not None)
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> ScoredRows:
+        score = np.asarray(rows[self.score], dtype=np.float64)
+        weight = np.ones(len(rows)) if self.weight is None else np.asarray(rows[self.weight], dtype=np.float64)
+        codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
+        return ScoredRows(codes, size, None, score, np.asarray(rows[self.truth], dtype=np.bool_), weight)
+
+    def result(self, part: ScoredRows, whole: ScoredRows) -> Mapping[str, Column]:
+        found: dict[str, Column] = {}
+        for output, sums in self._sums(part, self._thresholds(whole)).items():
+            side = "positives" if output.startswith("TPR") else "negatives"
+            found[output] = ratio(sums.top, sums.bottom, f"the group has no {side} with a score")
+        return found
+
+    def ratios(self, state: ScoredRows) -> Mapping[str, Ratio]:
+        return self._sums(state, self._thresholds(state)) if state.mixture is None else {}
+
+    def missing(self, state: ScoredRows) -> Array:
+        return _per_cell(state, np.isnan(state.score), np.ones(len(state.score))).astype(np.int64)
+
+    def points(self, part: ScoredRows, whole: ScoredRows) -> Mapping[str, Sequence[OperatingPoint | None]]:
+        found: dict[str, list[OperatingPoint | None]] = {}
+        asked = (*self.fpr, *self.tpr, *self.thresholds)
+        for point, threshold, rate in zip(self._points, self._thresholds(whole), asked, strict=True):
+            kind = point.partition("=")[0]
+            true = whole.true if kind == "TPR" else ~whole.true
+            known = true & ~np.isnan(whole.score)
+            weight = whole.weight[known].sum()
+            realised = float(whole.weight[known & (whole.score >= threshold)].sum() / weight) if weight else None
+            at = OperatingPoint(f"threshold set on everyone, {point}", rate, realised, float(threshold))
+            found |= {f"TPR@{point}": [at] * part.size, f"FPR@{point}": [at] * part.size}
+        return found
+
+    def _sums(self, state: ScoredRows, thresholds: Sequence[float]) -> dict[str, Ratio]:
+        known = ~np.isnan(state.score)
+        of = [_per_cell(state, known & side, state.weight) for side in (state.true, ~state.true)]
+        found = {}
+        for point, threshold in zip(self._points, thresholds, strict=True):
+            accepted = known & (state.score >= threshold)
+            for rate, side, bottom in (("TPR", state.true, of[0]), ("FPR", ~state.true, of[1])):
+                top = _per_cell(state, accepted & side, state.weight)
+                found[f"{rate}@{point}"] = Ratio(top, bottom, Kind.PROPORTION)
+        return found
+
+    def _thresholds(self, whole: ScoredRows) -> list[float]:
+        """The threshold of each point, from all rows; infinite where there is nobody to set it on."""
+        found = []
+        scores, share = _accepted_share(whole, ~whole.true)
+        for rate in self.fpr:  # just above the first score that would accept too many
+            many = int(np.searchsorted(share, rate + 1e-12, side="right"))
+            first = scores[many] if many < len(scores) else -np.inf
+            found.append(float(np.nextafter(first, np.inf)) if len(scores) else np.inf)
+        scores, share = _accepted_share(whole, whole.true)
+        for rate in self.tpr:
+            at = int(np.searchsorted(share, rate - 1e-12))
+            found.append(float(scores[at]) if at < len(scores) else np.inf)
+        return [*found, *self.thresholds]
+
+
+def _accepted_share(state: ScoredRows, side: Array) -> tuple[Array, Array]:
+    """The different scores of some rows from high to low, and the share of their weight that is at or above each."""
+    rows = np.flatnonzero(side & ~np.isnan(state.score))
+    rows = rows[np.argsort(-state.score[rows], kind="stable")]
+    scores, weight = state.score[rows], np.cumsum(state.weight[rows])
+    last = np.append(scores[1:] != scores[:-1], True)[: len(scores)]  # of equal scores all are accepted
+    return scores[last], weight[last] / max(float(weight[-1]) if len(weight) else 0.0, np.finfo(float).tiny)
+
+
+def _per_cell(state: ScoredRows, rows: Array, weight: Array) -> Array:
+    """The weight of some rows in every cell."""
+    basis = np.bincount(state.codes[rows], weight[rows], minlength=state.basis)
+    if state.mixture is None:
+        return basis
+    return np.asarray(state.mixture @ basis, dtype=np.float64)

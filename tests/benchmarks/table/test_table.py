@@ -1,0 +1,319 @@
+"""A table of a user, from a frame or a file to results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evenhand as eh
+from evenhand.benchmarks.table import demo
+from evenhand.benchmarks.table.sections import fairness_numbers
+from evenhand.cli.main import main
+
+RACES, AGES = ("A", "B", "C"), ("18-29", "30+")
+
+
+def columns(rows: int = 1500, seed: int = 1) -> dict[str, np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(seed)
+    subject = rng.integers(0, 200, rows)
+    truth = rng.integers(0, 2, rows)
+    race = np.array(RACES)[subject % 3]
+    right = rng.random(rows) < np.where(race == "C", 0.6, 0.9)
+    score = np.clip(0.25 + 0.5 * truth + rng.normal(0, 0.25, rows), 0, 1)
+    return {
+        "y": truth, "p": np.where(right, truth, 1 - truth), "s": score, "w": rng.random(rows) + 0.1,
+        "race": race, "age": np.array(AGES)[subject % 2], "subject": subject,
+    }  # fmt: skip
+
+
+QUICK: dict[str, Any] = {"draws": 50, "permutations": 50}
+LABELS: dict[str, Any] = {"truth": "y", "prediction": "p", "by": ["race", "age"], "unit": "subject", **QUICK}
+
+
+def test_the_three_line_example() -> None:
+    run = eh.evaluate_table(
+        columns(), truth="y", prediction="p", by=["race", "age"], unit="subject", model="v2", **QUICK
+    )
+    accuracy = run.results.get("accuracy")
+    assert accuracy.value == pytest.approx(float((columns()["y"] == columns()["p"]).mean()))
+    assert (accuracy.rows, accuracy.units) == (1500, 200)
+    assert run.results.get("accuracy", group=eh.Group.of(race="C")).number < 0.7  # type: ignore[operator]
+    crossed = eh.Group((("age", "30+"), ("race", "C")))  # whatever the order of terms
+    assert run.results.get("accuracy", group=crossed).rows > 0
+
+
+def test_a_frame_of_polars_gives_the_same_results_to_the_bit() -> None:
+    plain = eh.evaluate_table(columns(), **LABELS)
+    frame = eh.evaluate_table(pl.DataFrame(columns()), **LABELS)
+    assert frame.results == plain.results
+    assert frame.manifest.fingerprint == plain.manifest.fingerprint
+    lists = {name: values.tolist() for name, values in columns().items()}
+    assert eh.evaluate_table(lists, **LABELS).results == plain.results
+
+
+def test_frames_of_pandas_and_arrow_give_the_same_results_to_the_bit() -> None:
+    pandas, arrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    plain = eh.evaluate_table(columns(), **LABELS)
+    for frame in (pandas.DataFrame(columns()), arrow.table(columns())):
+        run = eh.evaluate_table(frame, **LABELS)
+        assert run.results == plain.results
+        assert run.manifest.fingerprint == plain.manifest.fingerprint
+
+
+def test_no_frame_library_but_polars_is_imported() -> None:
+    eh.evaluate_table(columns(60), truth="y", prediction="p", **QUICK)
+    if "pandas" not in sys.modules:
+        assert "pyarrow" not in sys.modules
+
+
+def test_declared_categories_keep_their_order_and_numbers_theirs() -> None:
+    table = pl.DataFrame({"y": [1, 0] * 30, "p": [1, 1] * 30, "n": [10, 9, 2] * 20, "size": ["small", "large"] * 30})
+    table = table.with_columns(pl.col("size").cast(pl.Enum(["small", "large"])))
+    run = eh.evaluate_table(table, truth="y", prediction="p", by=["n", "size"], **QUICK)
+    assert run.results.levels == {"n": ("2", "9", "10"), "size": ("small", "large")}
+
+
+def test_the_columns_that_are_named_decide_the_question() -> None:
+    table = {
+        **columns(),
+        "t": columns()["s"] * 3,
+        "a": columns()["subject"],
+        "b": columns()["subject"] ^ columns()["y"],
+    }
+    table["same"] = table["a"] == table["b"]
+    for named, task in (
+        ({"truth": "y", "prediction": "p"}, "table/labels"),
+        ({"truth": "y", "score": "s"}, "table/scores"),
+        ({"truth": "t", "prediction": "s"}, "table/numbers"),
+        ({"truth": "same", "score": "s", "unit": ("a", "b")}, "table/pairs"),
+        ({"value": ["s", "t"]}, "table/values"),
+    ):
+        assert eh.evaluate_table(table, **named, **QUICK).results.task == task
+    forced = eh.evaluate_table(table, truth="y", prediction="p", kind="numbers", options={"tolerance": 0.5}, **QUICK)
+    assert forced.results.get("within_0.5").value == eh.evaluate_table(table, **LABELS).results.get("accuracy").value
+
+
+def test_rates_and_parity_are_what_people_mean_by_them() -> None:
+    table = columns()
+    run = eh.evaluate_table(table, **LABELS)
+    chosen = {race: table["p"][table["race"] == race].mean() for race in RACES}
+    for race in RACES:
+        inside = (table["race"] == race) & (table["y"] == 1)
+        group = eh.Group.of(race=race)
+        assert run.results.get("selection_rate", group=group).value == pytest.approx(chosen[race])
+        assert run.results.get("true_positive_rate", group=group).value == pytest.approx(table["p"][inside].mean())
+    parity = fairness_numbers(run.results)["race"]
+    assert parity["demographic parity difference"] == pytest.approx(max(chosen.values()) - min(chosen.values()))
+    assert parity["equalized odds difference"] > 0.2
+
+
+def test_sample_weights_weigh() -> None:
+    table = columns()
+    run = eh.evaluate_table(table, weight="w", **LABELS)
+    right = table["y"] == table["p"]
+    assert run.results.get("accuracy").value == pytest.approx(float(np.average(right, weights=table["w"])))
+    whole = eh.evaluate_table({**table, "w": np.ones(1500)}, weight="w", **LABELS)
+    assert whole.results.get("accuracy").value == eh.evaluate_table(table, **LABELS).results.get("accuracy").value
+    mean = eh.evaluate_table(table, value="s", weight="w", **QUICK).results.get("s")
+    assert mean.value == pytest.approx(float(np.average(table["s"], weights=table["w"])))
+    assert 0 < mean.low < mean.high < 1  # type: ignore[operator]
+
+
+def test_scores_are_read_at_a_threshold_set_on_everyone() -> None:
+    table = columns()
+    run = eh.evaluate_table(table, truth="y", score="s", by="race", unit="subject", **QUICK)
+    results = run.results
+    overall = results.get("FPR@FPR=0.1")
+    assert overall.at is not None
+    threshold = overall.at.threshold
+    negatives = table["s"][table["y"] == 0]
+    assert (negatives >= threshold).mean() <= 0.1 < (negatives >= np.nextafter(threshold, -1)).mean()
+    inside = (table["race"] == "A") & (table["y"] == 1)
+    got = results.get("TPR@FPR=0.1", group=eh.Group.of(race="A"))
+    assert got.value == pytest.approx((table["s"][inside] >= threshold).mean())
+    assert results.get("brier").value == pytest.approx(float(((table["s"] - table["y"]) ** 2).mean()))
+    above = table["s"][table["y"] == 1][:, None] > table["s"][table["y"] == 0]
+    ties = table["s"][table["y"] == 1][:, None] == table["s"][table["y"] == 0]
+    assert results.get("AUC").value == pytest.approx(float(above.mean() + ties.mean() / 2))
+
+
+def test_metrics_by_name_as_objects_and_as_functions() -> None:
+    def agreement(truth: np.ndarray[Any, Any], prediction: np.ndarray[Any, Any]) -> float:
+        return float((truth == prediction).mean())
+
+    table = {**columns(), "hit": columns()["y"] == columns()["p"]}
+    own = eh.Rate("hits", "hit", equals=1)
+    run = eh.evaluate_table(table, metrics=["accuracy", own, agreement], costly_draws=20, **LABELS)
+    assert {(e.metric, e.output) for e in run.results.estimates} == {
+        ("labels", "accuracy"), ("hits", "rate"), ("agreement", "value"),
+    }  # fmt: skip
+    values = {run.results.get(name).value for name in ("accuracy", "hits", "agreement")}
+    assert len({round(float(value), 12) for value in values}) == 1  # type: ignore[arg-type]
+    assert run.results.get("agreement").low is not None
+    assert "cluster_bootstrap" in run.results.get("agreement").method
+    with pytest.raises(eh.UnknownNameError, match="Did you mean 'accuracy'"):
+        eh.evaluate_table(table, metrics=["acuracy"], **LABELS)
+
+
+def test_missing_values_are_counted_and_never_dropped_in_silence() -> None:
+    table: dict[str, Any] = {name: values.tolist() for name, values in columns(300).items()}
+    table["y"][0] = table["y"][1] = None
+    table["p"][2] = None
+    table["race"][3] = None
+    table["s"][4] = float("nan")
+    run = eh.evaluate_table(table, **LABELS)
+    assert run.results.rows == 298
+    assert any("2 of 300 rows are left out: the truth is missing" in text for text in run.results.warnings)
+    assert any("1 rows have no prediction" in text for text in run.results.warnings)
+    assert run.results.get("unknown_rate").value == pytest.approx(1 / 298)
+    assert run.results.missing_attributes == {"race": 1}
+    mean = eh.evaluate_table(table, value="s", **QUICK).results.get("s")
+    assert (mean.rows, mean.missing) == (299, 1)
+
+
+def test_a_table_run_is_stored_reused_compared_gated_and_reported(tmp_path: Path) -> None:
+    run = eh.evaluate_table(columns(), model="v1", runs=tmp_path / "runs", **LABELS)
+    assert eh.load(run.folder).results == run.results  # type: ignore[arg-type]
+    assert eh.evaluate_table(columns(), model="v1", runs=tmp_path / "runs", **LABELS).reused
+    other = eh.evaluate_table(columns(seed=1) | {"p": columns()["y"]}, model="v2", runs=tmp_path / "runs", **LABELS)
+    compared = eh.compare(run, other, draws=50)[0]
+    overall = next(c for c in compared.contrasts if c.output == "accuracy" and not c.group.terms)
+    assert overall.difference == pytest.approx(run.results.get("accuracy").number - 1)  # type: ignore[operator]
+    assert eh.report(run, path=tmp_path / "r.html").stat().st_size > 10_000
+    assert "demographic parity difference" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    frame = pl.DataFrame(columns())
+    frame.write_csv(tmp_path / "a.csv")
+    frame.write_csv(tmp_path / "a.tsv", separator="\t")
+    frame.write_parquet(tmp_path / "a.parquet")
+    frame.write_ndjson(tmp_path / "a.jsonl")
+    frame.write_ipc(tmp_path / "a.arrow")
+    keyed = frame.with_row_index("image")
+    keyed.drop("p").write_csv(tmp_path / "truth.csv")
+    keyed.select("image", "p").reverse().write_csv(tmp_path / "predictions.csv")
+    return tmp_path
+
+
+SET = ("--set", "truth=y", "prediction=p", "unit=subject", "--by", "race,age", "--draws", "50", "--permutations", "50")
+
+
+def command(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as ended:
+        sys.exit(main([str(argument) for argument in arguments]))
+    return int(ended.value.code or 0)
+
+
+def test_files_of_every_kind_give_what_the_frame_gives(files: Path) -> None:
+    plain = eh.evaluate_table(columns(), model="a", **LABELS).results
+    for name in ("a.csv", "a.tsv", "a.parquet", "a.jsonl", "a.arrow"):
+        options = {"truth": "y", "prediction": "p", "unit": "subject"}
+        run = eh.evaluate("table/labels", files / name, options=options, by=["race", "age"], **QUICK)
+        assert run.results.estimates == plain.estimates, name
+        assert run.results.options == plain.options
+
+
+def test_the_command_evaluates_several_files_and_a_second_file_by_key(files: Path, capsys: Any) -> None:
+    runs = ("--runs", files / "runs")
+    assert command("evaluate", "table/labels", f"v1={files / 'a.csv'}", f"v2={files / 'a.parquet'}", *SET, *runs) == 0
+    joined = ("--data", files / "truth.csv", "--set", "key=image", *SET, *runs)
+    assert command("evaluate", "table/labels", f"v3={files / 'predictions.csv'}", *joined) == 0
+    accuracies = {run.results.model: run.results.get("accuracy").value for run in _runs(files / "runs")}
+    assert len(set(accuracies.values())) == 1
+    assert set(accuracies) == {"v1", "v2", "v3"}
+    v1, v2 = (run.folder for run in _runs(files / "runs") if run.results.model in ("v1", "v2"))
+    assert command("compare", v1, v2, "--draws", "50") == 0
+    assert command("rows", v1, "--worst", "3") == 0
+    capsys.readouterr()
+
+
+def _runs(folder: Path) -> list[eh.Run]:
+    return [eh.load(path.parent) for path in sorted(folder.rglob("run.json"))]
+
+
+def _bad(change: Callable[[dict[str, Any]], Any], **named: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    table: dict[str, Any] = dict(columns(200))
+    change(table)
+    return table, {**LABELS, **named}
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        (_bad(lambda t: None, truth="yy"), "There is no column 'yy'. Did you mean 'y'"),
+        (_bad(lambda t: t.update(p=np.array(["cat", "dog"])[t["p"]])), "no prediction in 'p' .cat, dog."),
+        (_bad(lambda t: None, prediction="s"), "given as predicted label, but holds 1.. different numbers"),
+        (_bad(lambda t: t.update(y=np.ones(200, int))), "has one class only .1."),
+        (_bad(lambda t: t.update(w=t["w"] - 5), weight="w"), "row 1: the weight 'w' is negative"),
+        (_bad(lambda t: t.update(w=t["w"] * 0), weight="w"), "every weight in 'w' is 0"),
+        (_bad(lambda t: t.update(k=t["subject"]), key="k"), "occur more than once"),
+        (_bad(lambda t: t.update(z=np.arange(200) * 7), by="z", options={"most_levels": 50}), "200 groups and 19,9"),
+        (_bad(lambda t: t.clear()), "The table is empty"),
+        (_bad(lambda t: t.update(y=t["y"][:5])), "different lengths"),
+        (_bad(lambda t: t["s"].__setitem__(7, np.inf), truth="y", prediction=None, score="s"), "row 8: 's'.*infinite"),
+        (_bad(lambda t: None, truth=None, prediction=None), "Name the columns: truth="),
+        (_bad(lambda t: None, positive="1", draws=-1), "draws=-1|no setting 'positive'"),
+        (_bad(lambda t: None, kind="label"), "no kind of table 'label'"),
+        (_bad(lambda t: t.update(y=np.array(["x"] * 200)), kind="numbers"), "where a number was expected"),
+    ],
+)  # fmt: skip
+def test_bad_tables_are_refused_in_words(
+    case: tuple[dict[str, Any], dict[str, Any]], message: str, tmp_path: Path
+) -> None:
+    table, named = case
+    with pytest.raises(eh.InputError, match=message):
+        eh.evaluate_table(table, runs=tmp_path / "runs", **named)
+    assert not list(tmp_path.rglob("run.json"))
+
+
+def test_what_is_no_frame_is_refused() -> None:
+    with pytest.raises(eh.OptionError, match="A list is no table"):
+        eh.evaluate_table([1, 2], truth="y", prediction="p")
+
+
+def test_units_that_cross_groups_are_told() -> None:
+    table = columns(300)
+    run = eh.evaluate_table(
+        {**table, "light": np.array(["day", "night"])[np.arange(300) % 2]}, **{**LABELS, "by": "light"}
+    )
+    assert any("are in several groups of 'light'" in text for text in run.results.warnings)
+
+
+def test_verification_pairs_have_a_sheet_by_group() -> None:
+    rng = np.random.default_rng(3)
+    first = rng.integers(0, 60, 2000)
+    second = np.where(rng.random(2000) < 0.4, first, rng.integers(0, 60, 2000))
+    table = {
+        "a": first, "b": second, "same": first == second,
+        "score": np.where(first == second, 0.7, 0.3) + rng.normal(0, 0.15, 2000),
+        "sex_a": np.where(first % 2, "f", "m"), "sex_b": np.where(second % 2, "f", "m"),
+    }  # fmt: skip
+    run = eh.evaluate_table(
+        table, truth="same", score="score", unit=("a", "b"), by="sex", options={"far": "0.1"}, **QUICK
+    )
+    sheet = run.results.facts["verification"]["sex"]
+    assert [group["group"] for group in sheet["groups"]] == ["f", "m"]
+    assert {"fairness", "garbe", "inequity"} <= {name.partition("_")[0] for name in sheet["numbers"]}
+    assert "dyadic_bootstrap" in run.results.get("verification").method
+    table["same"] = ~table["same"]
+    with pytest.raises(eh.DataError, match="but the pair is of"):
+        eh.evaluate_table(table, truth="same", score="score", unit=("a", "b"), **QUICK)
+
+
+def test_the_demo_plants_a_candidate_that_is_better_on_average_and_worse_for_one_group(tmp_path: Path) -> None:
+    (shown,) = demo.write(tmp_path)
+    runs = {
+        name: eh.evaluate(shown.task, tmp_path / f"{name}.csv", options=shown.options, **QUICK).results
+        for name in ("production", "candidate")
+    }
+    assert runs["candidate"].get("accuracy").number > runs["production"].get("accuracy").number  # type: ignore[operator]
+    c = eh.Group.of(group="C")
+    assert runs["candidate"].get("accuracy", group=c).number < runs["production"].get("accuracy", group=c).number  # type: ignore[operator]
