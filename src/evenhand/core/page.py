@@ -74,6 +74,10 @@ class Lines:
     x: int = 1
     y: int = 2
     threshold: int | None = None  # a column that is read out beside x and y
+    low: int | None = None  # the columns of a band around each line; its rows may have no y
+    high: int | None = None
+    points: tuple[tuple[str, float, float], ...] = ()  # (line, x, y) that are marked
+    framed: bool = False  # a frame around the axes, and the title above it: for papers
     log_x: bool = False
     log_y: bool = False
     x_domain: tuple[float, float] | None = None

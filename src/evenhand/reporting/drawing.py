@@ -8,6 +8,8 @@ eighth differ by dashes as well.
 
 from __future__ import annotations
 
+import importlib.util
+import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +27,7 @@ DARK_LINE_COLOURS = ("#2a9df9", "#e29366", "#49d4b6", "#d829a3", "#8156e1", "#ea
 DASHES = ("", "6 3", "2 2", "8 3 2 3")
 _LANE = 18.0  # pixels of a lane of brackets
 MOST_LABELLED = 60  # rows beyond which a forest plot has no labels
-FILE_FORMATS = (".svg", ".png", ".pdf")
+FILE_FORMATS = (".pdf", ".svg", ".png", ".eps", ".jpg", ".jpeg")
 FONT = "ui-sans-serif, system-ui, 'Segoe UI', Roboto, 'Liberation Sans', 'DejaVu Sans', Arial, sans-serif"
 
 _INK, _SOFT, _RULE = "#1d2429", "#55616a", "#dfe4e8"
@@ -38,26 +40,40 @@ def svg(figure: Figure, width: int = WIDE, *, alone: bool = False) -> str:
     if isinstance(chart, Forest):
         canvas = _forest(chart, table, width)
     elif isinstance(chart, Lines):
-        canvas = _lines(chart, table, width, alone=alone)
+        canvas = _lines(chart, table, width, alone=alone, heading=figure.title)
     else:
         canvas = _matrix(chart, table, width)
     return canvas.text(figure.title, alone=alone)
 
 
 def write_figure(figure: Figure, path: Path, width: int = WIDE) -> None:
-    """Write the figure as SVG, PNG or PDF, by the name of the file; PNG and PDF need typst."""
+    """Write the figure in the format that the name of the file tells; PNG, JPEG and PDF need typst."""
     from evenhand.reporting.output import write_bytes
 
+    check_format(path)
+    form = path.suffix.lower().removeprefix(".")
+    write_bytes(path, picture(svg(figure, width, alone=True), form))
+
+
+def check_format(path: Path) -> None:
+    """Raise when the name of a figure tells no format, or one that can't be written here."""
     kind = path.suffix.lower()
     if kind not in FILE_FORMATS:
         raise OptionError(f"A figure can be written as {', '.join(FILE_FORMATS)}; {path} is none of them.")
-    write_bytes(path, picture(svg(figure, width, alone=True), kind.removeprefix(".")))
+    if kind not in (".svg", ".eps") and importlib.util.find_spec("typst") is None:
+        raise MissingExtraError(f"A figure as {kind.removeprefix('.').upper()} needs typst", "pdf")
 
 
 def picture(drawn: str, form: str) -> bytes:
-    """An SVG as the bytes of an SVG, PNG or PDF file."""
+    """An SVG of ours as the bytes of an SVG, EPS, PNG, JPEG or PDF file."""
     if form == "svg":
         return drawn.encode("utf-8")
+    if form == "eps":
+        from evenhand.reporting.postscript import eps
+
+        return eps(drawn)
+    if form in ("jpg", "jpeg"):
+        return _jpeg(picture(drawn, "png"))
     try:
         import typst
     except ImportError:
@@ -67,6 +83,14 @@ def picture(drawn: str, form: str) -> bytes:
     data = source.encode("utf-8")
     made = typst.compile(data, format="png", ppi=192.0) if form == "png" else typst.compile(data)
     return bytes(made)
+
+
+def _jpeg(png: bytes) -> bytes:
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.open(io.BytesIO(png)).convert("RGB").save(stream, "jpeg", quality=95)
+    return stream.getvalue()
 
 
 # Charts
@@ -213,18 +237,23 @@ def _interval_mark(
     _point(canvas, row, axis.clamped(point.value), y, 2.0 if many else 5.0, about)
 
 
-def _lines(chart: Lines, table: Table, width: int, *, alone: bool) -> _Canvas:
+def _lines(chart: Lines, table: Table, width: int, *, alone: bool, heading: str = "") -> _Canvas:
     """Curves with their axes; points that a logarithmic axis has no place for are left out."""
     wide, tall = chart.size or (float(width), 360.0 if width > 500 else 300.0)
-    left, right, top, bottom = 56.0, 14.0, 10.0, 44.0
+    left, right, top, bottom = 56.0, 14.0, 34.0 if chart.framed and heading else 10.0, 44.0
     lines = points_of(chart, table)
     x_low, x_high, y_low, y_high = domains(chart, table)
     x_axis = _Axis(x_low, x_high, left, wide - right, log=chart.log_x)
     y_axis = _Axis(y_low, y_high, tall - bottom, top, log=chart.log_y)
     canvas = _Canvas(wide, tall)
-    _bottom_axis(canvas, x_axis, top, tall - bottom, table.columns[chart.x])
+    _bottom_axis(canvas, x_axis, top, tall - bottom, table.columns[chart.x], decades_only=chart.framed)
     _left_axis(canvas, y_axis, left, wide - right, table.columns[chart.y])
+    if chart.framed:
+        canvas.words((left + wide - right) / 2, 18, heading, "label", anchor="middle", fill=_INK, font_size=14)
+        box: dict[str, object] = {"x": left, "y": top, "width": wide - right - left, "height": tall - bottom - top}
+        canvas.add("rect", "frame", "", **box, fill="none", stroke=_SOFT)
     canvas.open("svg", x=left, y=top, width=wide - left - right, height=tall - top - bottom, overflow="hidden")
+    _bands(canvas, chart, table, list(lines), x_axis, y_axis, (left, top))
     for place, (name, line) in enumerate(lines.items()):
         steps: list[tuple[float, float]] = []
         for x, y in line:
@@ -238,19 +267,56 @@ def _lines(chart: Lines, table: Table, width: int, *, alone: bool) -> _Canvas:
             steps.append(at)
         if steps:
             path = "M" + "L".join(f"{_short(x)} {_short(y)}" for x, y in steps)
-            css, colour = f"line{place % len(LINE_COLOURS)}", _line_colour(chart, place)
-            pen: dict[str, object] = {
-                "fill": "none",
-                "stroke": colour,
-                "stroke_width": 2,
-                "stroke_dasharray": _dash(place),
-            }
+            css, dash = f"line{place % len(LINE_COLOURS)}", _dash(place)
+            pen = {"fill": "none", **_pen(chart, place), "stroke_dasharray": dash}
             canvas.add("path", css, name, d=path, stroke_linejoin="round", data_line=place, **pen)
     canvas.close("svg")
+    for name, x, y in chart.points:
+        if name in lines and (x > 0 or not chart.log_x) and (y > 0 or not chart.log_y):
+            place = list(lines).index(name)
+            middle: dict[str, object] = {"cx": x_axis.place(x), "cy": y_axis.place(y), "r": 4.0}
+            css, about = f"line{place % len(LINE_COLOURS)} hollow", f"{name}: {number(y)} at {number(x)}"
+            canvas.add("circle", css, about, **middle, fill="#ffffff", **_pen(chart, place))
     if len(lines) > 1 and chart.legend in ("upper left", "lower right"):
         _legend_inside(canvas, chart, list(lines), (left, top, wide - right, tall - bottom))
         return canvas
     return _with_legend(canvas, list(lines), chart.colours, left) if len(lines) > 1 or alone else canvas
+
+
+def _pen(chart: Lines, place: int) -> dict[str, object]:
+    return {"stroke": _line_colour(chart, place), "stroke_width": 2}
+
+
+def _bands(
+    canvas: _Canvas,
+    chart: Lines,
+    table: Table,
+    names: Sequence[str],
+    x_axis: _Axis,
+    y_axis: _Axis,
+    corner: tuple[float, float],
+) -> None:
+    """The intervals of each line as an area behind it."""
+    if chart.low is None or chart.high is None:
+        return
+    for place, name in enumerate(names):
+        ends = [
+            (float(x), float(low), float(high))
+            for row in table.rows
+            if cell_text(row[chart.line]) == name
+            and isinstance(x := row[chart.x], int | float)
+            and isinstance(low := row[chart.low], int | float)
+            and isinstance(high := row[chart.high], int | float)
+            and (x > 0 or not chart.log_x)
+        ]
+        if len(ends) < 2:
+            continue
+        ends.sort()
+        outline = [(x, high) for x, _, high in ends] + [(x, low) for x, low, _ in reversed(ends)]
+        at = [(x_axis.place(x) - corner[0], y_axis.clamped(y) - corner[1]) for x, y in outline]
+        path = "M" + "L".join(f"{_short(x)} {_short(y)}" for x, y in at) + "Z"
+        css, colour = f"line{place % len(LINE_COLOURS)} area", _line_colour(chart, place)
+        canvas.add("path", css, f"{name}: interval", d=path, fill=colour, fill_opacity=0.15)
 
 
 def points_of(chart: Lines, table: Table) -> dict[str, list[tuple[float, float]]]:
@@ -411,10 +477,13 @@ def tick_text(value: float) -> str:
     return f"{value:.6g}".replace("-", "−")
 
 
-def _bottom_axis(canvas: _Canvas, axis: _Axis, top: float, bottom: float, title: str) -> None:
+def _bottom_axis(
+    canvas: _Canvas, axis: _Axis, top: float, bottom: float, title: str, *, decades_only: bool = False
+) -> None:
     for value, text in axis.ticks():
         x = axis.place(value)
-        canvas.add("line", "grid", x1=x, x2=x, y1=top, y2=bottom, stroke=_RULE)
+        if not (decades_only and axis.log) or math.isclose(math.log10(value) % 1, 0, abs_tol=1e-9):
+            canvas.add("line", "grid", x1=x, x2=x, y1=top, y2=bottom, stroke=_RULE)
         anchor = "end" if x > axis.end - 12 else "middle"
         canvas.words(x, bottom + 17, text, "tick", anchor=anchor, fill=_SOFT)
     if title:

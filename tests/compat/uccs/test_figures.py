@@ -7,33 +7,39 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evenhand.compat.uccs.figures import draw, froc_figure, oroc_figure, page_figure, vega
+from evenhand.compat.uccs.figures import Band, System, draw, froc_figure, oroc_figure, page_figure
 from evenhand.core.errors import OptionError
-from evenhand.metrics.free_response import free_response
+from evenhand.metrics.free_response import FreeResponseCurve, free_response, read_at
+from evenhand.reporting import drawing
 
 
-def curve(seed: int, count: int = 50):
+def curve(seed: int, count: int = 50) -> FreeResponseCurve:
     rng = np.random.default_rng(seed)
     return free_response(rng.random(30), rng.random(count), faces=40, images=10)
 
 
-EMPTY = free_response(np.ones(3), np.zeros(0), faces=4, images=2)
+def system(seed: int, count: int = 50) -> System:
+    return System(curve(seed, count), read_at(curve(seed, count)))
+
+
+EMPTY = System(free_response(np.ones(3), np.zeros(0), faces=4, images=2))
 
 
 def test_limits_run_from_the_smallest_last_to_the_largest_first_value() -> None:
-    figure = froc_figure({"a": curve(1), "b": curve(2, 80)}, faces=40)
+    figure = froc_figure({"a": system(1), "b": system(2, 80)}, faces=40)
     assert figure.x_limits == (0.1, 8.0)
     assert figure.legend_location == "upper left"
-    assert froc_figure({"a": curve(1)}, faces=40, linear=True).x_limits[0] == 0.0
+    assert froc_figure({"a": system(1)}, faces=40, linear=True).x_limits[0] == 0.0
 
 
 def test_numbers_instead_of_rates_reach_to_the_number_of_faces() -> None:
-    figure = oroc_figure({"a": curve(1)}, rank=3, known=40, numbers=True)
+    figure = oroc_figure({"a": system(1)}, rank=3, known=40, numbers=True)
     assert (figure.title, figure.y_label, figure.y_limits) == ("Rank 3 O-ROC curve", "TPI", (0.0, 40.0))
+    assert all(y == int(y) for _, y in figure.lines[0].points)
 
 
 def test_a_curve_without_points_is_left_out_and_said() -> None:
-    figure = froc_figure({"a": curve(1), "none": EMPTY}, faces=40)
+    figure = froc_figure({"a": system(1), "none": EMPTY}, faces=40)
     assert [line.label for line in figure.lines] == ["a"]
     assert figure.left_out == ("none",)
 
@@ -41,27 +47,52 @@ def test_a_curve_without_points_is_left_out_and_said() -> None:
 def test_a_line_of_many_points_is_thinned_only_where_nobody_sees_it() -> None:
     rng = np.random.default_rng(0)
     large = free_response(rng.random(5000), rng.random(100_000), faces=6000, images=1000)
-    figure = froc_figure({"a": large}, faces=6000)
-    drawn = vega(figure)["data"]["values"]
+    figure = froc_figure({"a": System(large)}, faces=6000)
+    drawn = page_figure(figure).data.rows
     assert len(figure.lines[0].x) == 100_000
-    assert len(drawn) < 3000
-    assert drawn[0]["x"] == large.per_image[0]
-    assert drawn[-1]["x"] == large.per_image[-1]
+    assert len(drawn) < 5000
+    assert drawn[0][1] == large.per_image[0]
+    assert drawn[-1][1] == large.per_image[-1]
 
 
-@pytest.mark.parametrize("suffix", [".pdf", ".svg", ".png"])
-def test_figures_are_written_in_the_form_of_their_name(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / "deep" / f"figure{suffix}"
-    draw(froc_figure({"a": curve(1)}, faces=40), path)
-    assert path.read_bytes()[:4] in (b"%PDF", b"<svg", b"\x89PNG")
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("f.pdf", b"%PDF"),
+        ("f.svg", b"<svg"),
+        ("f.eps", b"%!PS"),
+        ("f.png", b"\x89PNG"),
+        ("f.JPG", b"\xff\xd8"),
+        ("f", b"\x89PNG"),
+    ],
+)
+def test_figures_are_written_in_the_form_of_their_name(tmp_path: Path, name: str, begins: bytes) -> None:
+    draw(froc_figure({"a": system(1)}, faces=40), tmp_path / "deep" / name)
+    path = tmp_path / "deep" / (name if "." in name else f"{name}.png")
+    assert path.read_bytes().startswith(begins)
 
 
 def test_other_forms_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"\.pdf, \.svg, \.png"):
-        draw(froc_figure({"a": curve(1)}, faces=40), tmp_path / "figure.gif")
+        draw(froc_figure({"a": system(1)}, faces=40), tmp_path / "figure.gif")
 
 
-def test_a_figure_for_a_report_comes_with_a_table() -> None:
-    figure = page_figure(froc_figure({"a": curve(1)}, faces=40), "froc")
-    assert figure.chart.log_x
-    assert len(figure.data.rows) == 50
+def test_a_figure_for_a_paper_has_a_frame_points_bands_dashes_and_a_legend_below() -> None:
+    band = Band(np.array([0.1, 1.0]), np.array([0.2, 0.3]), np.array([0.4, 0.5]))
+    systems = {f"system {n}": system(n)._replace(band=band) for n in range(9)}
+    figure = page_figure(froc_figure(systems, faces=40))
+    assert figure.chart.legend == "below"
+    drawn = drawing.svg(figure, alone=True)
+    assert drawn.count("<circle") == len(figure.chart.points)
+    assert drawn.count(": interval</title>") == 9
+    assert 'class="frame"' in drawn
+    assert "stroke-dasharray" in drawn  # of the ninth
+    assert ">system 8</text>" in drawn
+
+
+def test_an_eps_closes_every_text_and_state() -> None:
+    figure = page_figure(oroc_figure({"a (b) \\ −": system(1)}, rank=1, known=40))
+    text = drawing.picture(drawing.svg(figure, alone=True), "eps").decode("latin-1")
+    assert text.count("gsave") == text.count("grestore")
+    assert r"(a \(b\) \\ -)" in text
+    assert text.endswith("showpage\n%%EOF\n")

@@ -23,7 +23,7 @@ from evenhand.benchmarks.uccs.scoring import score_stores
 from evenhand.benchmarks.uccs.stores import load_arrays
 from evenhand.compat.uccs.command import command, resolved_tree, understand
 from evenhand.compat.uccs.config import UsageError
-from evenhand.compat.uccs.figures import CurveFigure, froc_figure, oroc_figure, vega
+from evenhand.compat.uccs.figures import CurveFigure, System, froc_figure, oroc_figure, page_figure
 from evenhand.compat.uccs.outcomes import detection_outcome, identification_outcome
 from evenhand.geometry.boxes import corners, overlap_matrix
 from evenhand.instruments.faces import align, blue_green_red, similarity
@@ -360,10 +360,10 @@ def _plots(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
             sibling = here.parent / case
             if plot["curve"] == "FROC":
                 run = _run(sibling, _score_file(sibling), "detection")
-                curves[case] = detection_outcome(run).curves[0].curve
+                curves[case] = System(detection_outcome(run).curves[0].curve)
             else:
                 run = _run(sibling, _score_file(sibling), "identification", ranks=(plot["rank"],))
-                curves[case] = identification_outcome(run).curves[plot["rank"]].curve
+                curves[case] = System(identification_outcome(run).curves[plot["rank"]].curve)
         if plot["curve"] == "FROC":
             figure = froc_figure(curves, faces=plot["face_count"], **how)
         else:
@@ -372,10 +372,11 @@ def _plots(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
         for key, value in plot["axes"].items():
             checks.true(f"{name}.{key} is known", key in got, "nothing of ours answers to this key")
             checks.equal(f"{name}.{key}", got.get(key), value)
-        spec = vega(figure)
+        chart = page_figure(figure).chart
         drawn = {
-            "figure_size_inches": [spec["width"] / 72, spec["height"] / 72],
-            "x_limits": spec["encoding"]["x"]["scale"]["domain"],
+            "figure_size_inches": [chart.size[0] / 96, chart.size[1] / 96],
+            "x_limits": list(chart.x_domain),
+            "y_limits": list(chart.y_domain),
         }
         for key in drawn.keys() & plot["axes"].keys():
             checks.equal(f"{name} drawn {key}", drawn[key], plot["axes"][key])

@@ -14,9 +14,10 @@ from typing import Any
 from evenhand import api
 from evenhand.benchmarks.uccs.tasks import detection, identification
 from evenhand.compat.uccs.config import Configuration, labels_of
-from evenhand.compat.uccs.figures import CurveFigure, draw, froc_figure, oroc_figure
+from evenhand.compat.uccs.figures import CurveFigure, System, draw, figure_path, froc_figure, oroc_figure
 from evenhand.compat.uccs.outcomes import (
     Outcome,
+    band,
     curves_csv,
     detection_outcome,
     groups,
@@ -58,7 +59,7 @@ def outputs_of(config: Configuration, own: argparse.Namespace) -> list[tuple[Pat
         figure = Path(config[f"eval.{task}.{key}"])
         ranks = ranks_of(config, own) if task == "recognition" else (0,)
         if not own.no_figure:
-            found += [(path, f"eval.{task}.{key}") for path in map(_figure_path(figure, ranks), ranks)]
+            found += [(figure_path(path), f"eval.{task}.{key}") for path in map(_figure_path(figure, ranks), ranks)]
         found += [(_beside(figure, suffix), f"the {suffix} of eval.{task}.{key}") for suffix in (".json", ".csv")]
     return found
 
@@ -75,7 +76,7 @@ def _detection(config: Configuration, own: argparse.Namespace, options: Mapping[
     extra = _further(outcomes, 0, "froc", own, say)
     path = Path(config["eval.detection.froc"])
     figure = froc_figure(
-        {label: outcome.curves[0].curve for label, outcome in outcomes.items()},
+        _systems(outcomes, 0, "froc", own),
         faces=max(next(iter(outcomes.values())).counts["faces_evaluated"], 0),
         linear=config["eval.linear"],
         numbers=config["eval.detection.plot_numbers"],
@@ -101,13 +102,25 @@ def _recognition(config: Configuration, own: argparse.Namespace, options: Mappin
     _write(path, outcomes, extra, say)
     for rank in ranks:
         figure = oroc_figure(
-            {label: outcome.curves[rank].curve for label, outcome in outcomes.items()},
+            _systems(outcomes, rank, f"oroc_rank{rank}", own),
             rank=rank,
             known=max(next(iter(outcomes.values())).counts["known_faces_evaluated"], 0),
             linear=config["eval.linear"],
             numbers=config["eval.recognition.plot_numbers"],
         )
         _draw(figure, _figure_path(path, ranks)(rank), own, say)
+
+
+def _systems(outcomes: Mapping[str, Outcome], rank: int, metric: str, own: argparse.Namespace) -> dict[str, System]:
+    """What is drawn of each system: its curve, operating points, and intervals unless they are switched off."""
+    return {
+        label: System(
+            outcome.curves[rank].curve,
+            outcome.curves[rank].readings,
+            band(outcome, rank, metric, own.draws) if own.draws and not own.no_figure else None,
+        )
+        for label, outcome in outcomes.items()
+    }
 
 
 def _evaluate(
@@ -197,7 +210,7 @@ def _draw(figure: CurveFigure, path: Path, own: argparse.Namespace, say: Say) ->
         say(f"note: no curve has points, so {path} is not drawn.")
         return
     draw(figure, path)
-    say(f"wrote {path}")
+    say(f"wrote {figure_path(path)}")
 
 
 def _beside(figure: Path, suffix: str) -> Path:

@@ -15,10 +15,11 @@ import numpy as np
 import polars as pl
 
 from evenhand import api
+from evenhand.compat.uccs.figures import Band
 from evenhand.core.metric import Undefined
 from evenhand.core.records import EVERYONE, Array
 from evenhand.core.results import Results
-from evenhand.metrics.curves import Event
+from evenhand.metrics.curves import Event, FreeResponse, OpenSet
 from evenhand.metrics.free_response import FreeResponseCurve, Reading, free_response, read_at, sum_of
 from evenhand.store.runs import Run
 
@@ -163,6 +164,30 @@ def intervals(outcomes: Mapping[str, Outcome], metric: str, draws: int) -> dict[
         if contrast.metric == metric and contrast.group == EVERYONE and _is_of_the_challenge(contrast.output)
     ]
     return found
+
+
+BAND_DRAWS, BAND_PLACES = 400, 32
+
+
+def band(outcome: Outcome, rank: int, metric: str, draws: int) -> Band | None:
+    """95 % limits of a curve's rate at places along its axis, images redrawn; None when there is no curve.
+
+    Each place is an operating point of its own, read in every resample as the challenge reads its four.
+    """
+    from evenhand.core.measure import tally
+    from evenhand.stats import Settings, analyse
+
+    x = outcome.curves[rank].curve.per_image
+    if len(x) < 2 or isinstance(outcome.curves[rank].curve.rate, Undefined):
+        return None
+    places = tuple(np.geomspace(x[-1], x[0], BAND_PLACES).tolist())
+    name = f"{metric} band"
+    chosen = OpenSet(name, rank, places) if rank else FreeResponse(name, places)
+    settings = Settings(draws=min(draws, BAND_DRAWS), permutations=0, scope=("uccs", name))
+    estimates = analyse(tally(outcome.run.records(), [chosen], ()), settings=settings).estimates
+    limits = [(e.at.asked, e.low, e.high) for e in estimates if e.at is not None]
+    known = [(at, low, high) for at, low, high in limits if low is not None and high is not None]
+    return Band(*(np.array(side, dtype=np.float64) for side in zip(*known, strict=True))) if known else None
 
 
 def groups(outcome: Outcome, metric: str) -> list[dict[str, Any]]:

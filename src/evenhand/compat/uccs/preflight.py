@@ -14,9 +14,10 @@ from pathlib import Path
 from evenhand.benchmarks.uccs.options import check_ranks
 from evenhand.benchmarks.uccs.scores import ids_path
 from evenhand.compat.uccs.config import Configuration, labels_of
-from evenhand.compat.uccs.figures import check_format
+from evenhand.compat.uccs.figures import figure_path
 from evenhand.core.errors import DataError, OptionError, StorageError
 from evenhand.files.writing import PathPolicy
+from evenhand.reporting.drawing import check_format
 
 ARCHITECTURES = ("iresnet18", "iresnet34", "iresnet50", "iresnet100")
 
@@ -130,7 +131,7 @@ def _evaluation_values(config: Configuration, own: argparse.Namespace) -> None:
     if not own.no_figure:
         for task, key in (("detection", "froc"), ("recognition", "oroc")):
             if task in own.tasks:
-                check_format(Path(config[f"eval.{task}.{key}"]))
+                check_format(figure_path(Path(config[f"eval.{task}.{key}"])))
 
 
 def _detection_values(config: Configuration, own: argparse.Namespace) -> None:
