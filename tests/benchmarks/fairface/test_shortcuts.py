@@ -96,7 +96,7 @@ def test_words_taken_out_leave_the_marks_that_the_others_would_get(tokens, data)
 
 
 def test_no_number_bounds_a_negation():
-    taken_out = age_numbers._NUMERIC | age_numbers._AFTER_DIGITS | {"something", "decade", "-"}
+    taken_out = age_numbers._NUMERIC | age_numbers._AFTER_DIGITS | {"something", "-", *age_numbers.DECADE_WORDS}
     assert taken_out.isdisjoint(negation._SPECIAL)
     assert taken_out.isdisjoint(word for pair in negation.CLAUSE_PAIRS | negation.NO_CUES for word in pair)
     assert taken_out.isdisjoint(negation.BEFORE_SENTENCE_NOT | {"a", "doubt"})

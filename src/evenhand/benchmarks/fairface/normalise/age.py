@@ -46,7 +46,7 @@ def read_age(text: str, mode: Mode, tokenized: TokenizedText | None = None, *, a
     'several classes'
     """
     if len(text) <= _LONGEST_PLAIN and (plain_age := _PLAIN.fullmatch(text)):
-        return _read_plain(int(plain_age[1]), plain_age[2])
+        return _read_plain(int(plain_age[1]), plain_age[2])._replace(words=(text,))
     tokenized = tokenized or TokenizedText(text)
     tokens = tokenized.tokens
     if not tokens:
@@ -146,7 +146,7 @@ def _decide(candidates: list[Candidate], tokens: Sequence[str]) -> AgeReading:
         only = candidates[0]
         if not _possible(only):
             return no_age(Reason.RANGE, only.rule, "A11")
-        return AgeReading(AgeInterval(only.low, only.high, only.kind), (only.rule,))
+        return AgeReading(AgeInterval(only.low, only.high, only.kind), (only.rule,), None, _words(candidates, tokens))
     joined = _join(candidates, tokens)
     rules = tuple(dict.fromkeys(candidate.rule for candidate in candidates))
     if len(joined) < len(candidates):
@@ -158,11 +158,15 @@ def _decide(candidates: list[Candidate], tokens: Sequence[str]) -> AgeReading:
         if not (
             wide.low <= narrow.low and (wide.high is None or (narrow.high is not None and narrow.high <= wide.high))
         ):
-            return no_age(Reason.SEVERAL, *rules, "A10")
+            return no_age(Reason.SEVERAL, *rules, "A10")._replace(words=_words(candidates, tokens))
     chosen = joined[0]
     if len(joined) > 1 and "A10" not in rules:
         rules = (*rules, "A10")
-    return AgeReading(AgeInterval(chosen.low, chosen.high, chosen.kind), rules)
+    return AgeReading(AgeInterval(chosen.low, chosen.high, chosen.kind), rules, None, _words(candidates, tokens))
+
+
+def _words(candidates: Sequence[Candidate], tokens: Sequence[str]) -> tuple[str, ...]:
+    return tuple(" ".join(tokens[candidate.start : candidate.end]) for candidate in candidates)
 
 
 def _join(candidates: list[Candidate], tokens: Sequence[str]) -> list[Candidate]:

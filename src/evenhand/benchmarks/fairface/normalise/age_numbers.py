@@ -70,6 +70,7 @@ _BEFORE_MINUS: Final = frozenset("\n([{,:;=<>")
 _MINUS: Final = "\u00ac"
 _NUMERIC: Final = NUMBER_WORDS | {"teens", _MINUS}
 _FAR_OUTSIDE: Final = 1e9
+DECADE_WORDS: Final = frozenset(f"{decade}s" for decade in range(10, 130, 10))  # as they stand in `words`
 TEENS: Final = 13  # the "decade" from 13 to 19
 
 
@@ -197,7 +198,7 @@ def _take_digits(tokens: list[str], position: int, mode: Mode, out: Numbered, ne
     at = len(out.words)
     if decade and value % 10 == 0 and 10 <= value <= 120:
         out.decades[at] = int(value)
-        out.words.append("decade")
+        out.words.append(f"{int(value)}s")
     else:
         out.numbers[at] = -value if negative else value
         out.words.append(token)
@@ -219,7 +220,7 @@ def _take_words(tokens: list[str], position: int, out: Numbered) -> int:
     at = len(out.words)
     if token in _DECADES or token in _SOMETHINGS:
         out.decades[at] = _DECADES.get(token) or _SOMETHINGS[token]
-        out.words.append("decade")
+        out.words.append(f"{out.decades[at]}s")
         return position + 1
     if token == "one" and _is_pronoun(tokens, position):
         out.words.append(token)
@@ -233,7 +234,7 @@ def _take_words(tokens: list[str], position: int, out: Numbered) -> int:
             value, after = value + _UNITS[joined], step + 1
         elif joined == "something":
             out.decades[at] = value
-            out.words.append("decade")
+            out.words.append(f"{value}s")
             return step + 1
     elif token == "hundred":
         value = 100

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from evenhand.benchmarks.fairface.normalise.age_numbers import TEENS, Numbered
+from evenhand.benchmarks.fairface.normalise.age_numbers import DECADE_WORDS, TEENS, Numbered
 from evenhand.benchmarks.fairface.normalise.gender import CATEGORY_WORDS
 from evenhand.benchmarks.fairface.normalise.lexicon import table, words
 from evenhand.benchmarks.fairface.normalise.race_lexicon import ALONE, MIXED, NEUTRAL
@@ -441,7 +441,7 @@ _IN_ORDER: Final = (
     _Pattern(_more_than_seventy, frozenset({"more"}), 1),
     _Pattern(_months, _MONTHS | _WEEKS_AND_DAYS, 1),
     _Pattern(_plus_minus, frozenset({"±", "+", "plus"}), 2),
-    _Pattern(_decade_ranges, frozenset({"decade", "teens"}), 2),
+    _Pattern(_decade_ranges, DECADE_WORDS | {"teens"}, 2),
     _Pattern(_one_sided, _MORE | _LESS | _LIMITS | {"+", "plus", "than", "least", "most", "=", ">", "<"}, 1),
     _Pattern(_ranges, _RANGE_JOINTS | {"and", ","}, 2),
 )

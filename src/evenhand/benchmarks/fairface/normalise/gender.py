@@ -47,7 +47,7 @@ def read_gender(text: str, tokenized: TokenizedText | None = None) -> GenderRead
     if not tokens:
         return no_gender(Reason.EMPTY)
     if letter := _single_letter(tokens):
-        return GenderReading(LETTERS[letter], ("G1",))
+        return GenderReading(LETTERS[letter], ("G1",), None, (letter,))
     known = [at for at, token in enumerate(tokens) if token in _KNOWN]
     if not known:
         return _by_pronouns(tokenized)
@@ -55,6 +55,7 @@ def read_gender(text: str, tokenized: TokenizedText | None = None) -> GenderRead
     compares = "than" in tokens
     echoed = _echoes(tokens, known)
     classes: set[str] = set()
+    asserted: list[str] = []
     negated = category_seen = False
     for position in known:
         token = tokens[position]
@@ -65,6 +66,7 @@ def read_gender(text: str, tokenized: TokenizedText | None = None) -> GenderRead
             category_seen = True
             if marks[position] == ASSERTED and not (compares and is_lesser(tokens, position)):
                 classes.add(label)
+                asserted.append(token)
             else:
                 negated = True
         elif token in THIRD_WORDS or (token in _THIRD_FIRST and _third_pair(tokens, position)):
@@ -78,7 +80,7 @@ def read_gender(text: str, tokenized: TokenizedText | None = None) -> GenderRead
     if not category_seen and not echoed:  # only words of the third class: pronouns may contradict them
         classes.update(PRONOUNS[token] for token in tokens if token in PRONOUNS)
         rules += ("G5",) if classes - {THIRD} else ()
-    return _decide(classes, negated, rules)
+    return _decide(classes, negated, rules)._replace(words=tuple(asserted))
 
 
 def _decide(classes: set[str], negated: bool, rules: tuple[str, ...]) -> GenderReading:
@@ -96,9 +98,10 @@ def _decide(classes: set[str], negated: bool, rules: tuple[str, ...]) -> GenderR
 
 def _by_pronouns(tokenized: TokenizedText) -> GenderReading:
     """Rule G5: pronouns and kinship, which no negation reaches ("I can't tell his age")."""
-    classes = {PRONOUNS[token] for token in tokenized.tokens if token in PRONOUNS}
+    words = tuple(token for token in tokenized.tokens if token in PRONOUNS)
+    classes = {PRONOUNS[word] for word in words}
     if len(classes) == 1:
-        return GenderReading(classes.pop(), ("G5",))
+        return GenderReading(classes.pop(), ("G5",), None, words)
     return no_gender(Reason.SEVERAL, "G5", "G6") if classes else no_gender(tokenized.why_nothing)
 
 

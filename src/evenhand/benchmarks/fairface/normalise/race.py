@@ -117,10 +117,10 @@ def _term_at(tokens: Sequence[str], position: int) -> Term | None:
 
 def _decide(asserted: list[Term], tokens: Sequence[str], rules: tuple[str, ...], first_of_several: bool) -> RaceReading:
     if len(asserted) == 1 and (only := asserted[0].label) in COARSE_OF:
-        return RaceReading(COARSE_OF[only], only, (*rules, "R1"))
+        return RaceReading(COARSE_OF[only], only, (*rules, "R1"), None, False, _words(asserted, tokens))
     labels = {term.label for term in asserted}
     if MIXED in labels or OUTSIDE in labels:
-        return no_race(Reason.OUTSIDE, *rules, "R3")
+        return no_race(Reason.OUTSIDE, *rules, "R3")._replace(words=_words(asserted, tokens))
     if ASIAN in labels and labels & _SPECIFIC_ASIAN and not _offers_asian_or_indian(asserted, tokens):
         labels.discard(ASIAN)
         asserted = [term for term in asserted if term.label != ASIAN]
@@ -133,12 +133,16 @@ def _decide(asserted: list[Term], tokens: Sequence[str], rules: tuple[str, ...],
         labels = {label for label in labels if _coarse(label) in coarse}
         rules = (*rules, "R7 first")
     else:
-        return no_race(Reason.SEVERAL, *rules, "R7")
+        return no_race(Reason.SEVERAL, *rules, "R7")._replace(words=_words(asserted, tokens))
     label = coarse.pop()
     fine = labels.pop() if len(labels) == 1 else UNKNOWN
     if fine == ASIAN:
-        return RaceReading(label, UNKNOWN, (*rules, "R8"), None, unspecified=True)
-    return RaceReading(label, fine, rules)
+        return RaceReading(label, UNKNOWN, (*rules, "R8"), None, True, _words(asserted, tokens))
+    return RaceReading(label, fine, rules, None, False, _words(asserted, tokens))
+
+
+def _words(asserted: Sequence[Term], tokens: Sequence[str]) -> tuple[str, ...]:
+    return tuple(" ".join(tokens[start : start + length]) for start, length, _ in asserted)
 
 
 def _coarse(label: str) -> str:

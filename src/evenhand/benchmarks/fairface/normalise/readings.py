@@ -39,6 +39,7 @@ class GenderReading(NamedTuple):
     label: str
     rules: tuple[str, ...]
     reason: Reason | None = None
+    words: tuple[str, ...] = ()  # that the rules fired on
 
 
 class RaceReading(NamedTuple):
@@ -52,6 +53,7 @@ class RaceReading(NamedTuple):
     rules: tuple[str, ...]
     reason: Reason | None = None
     unspecified: bool = False
+    words: tuple[str, ...] = ()
 
 
 class AgeReading(NamedTuple):
@@ -60,6 +62,7 @@ class AgeReading(NamedTuple):
     interval: AgeInterval | None
     rules: tuple[str, ...]
     reason: Reason | None = None
+    words: tuple[str, ...] = ()
 
 
 class Answer(NamedTuple):
