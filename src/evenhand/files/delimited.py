@@ -342,10 +342,10 @@ def _text_file(path: Path, problem: Problem) -> Iterator[_TextFile]:
         start = file.read(6)
         file.seek(0)
         raw = HashingFile(file, path)
-        yield _TextFile(path, problem, raw, stored, _expanding(raw, start))
+        yield _TextFile(path, problem, raw, stored, expanding(raw, start))
 
 
-def _expanding(raw: HashingFile, start: bytes) -> _Stream | None:
+def expanding(raw: HashingFile, start: bytes) -> _Stream | None:
     """What expands a compressed file, told by its first bytes; None for plain text."""
     buffered = io.BufferedReader(raw, 1 << 20)  # type: ignore[type-var]  # a raw file that reads into bytes
     if start.startswith(b"\x1f\x8b"):

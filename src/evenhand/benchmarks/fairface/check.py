@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from evenhand.benchmarks.fairface.answer_files import ImageAnswer
 from evenhand.benchmarks.fairface.codec import FaceCodec
 from evenhand.benchmarks.fairface.data import Faces, balance, load
 from evenhand.benchmarks.fairface.normalise import Answer, Reason
 from evenhand.benchmarks.fairface.options import FaceOptions
-from evenhand.benchmarks.fairface.replies import Reply
 from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, FINE_RACES, GENDERS
 from evenhand.core.errors import InputError
 from evenhand.core.task import CheckReport, Dataset, Finding
@@ -48,7 +48,7 @@ def check(predictions: Path | None, data: Path, options: FaceOptions) -> CheckRe
         return CheckReport((Finding("error", str(predictions or data), str(error)),))
 
 
-def understood(replies: Mapping[str, Reply]) -> tuple[tuple[Any, ...], ...]:
+def understood(replies: Mapping[str, ImageAnswer]) -> tuple[tuple[Any, ...], ...]:
     """How many answers were understood, and why the others were not; the first row is the header."""
     counts = {
         attribute: Counter(getattr(reply.answer, attribute).reason for reply in replies.values())
@@ -62,7 +62,7 @@ def understood(replies: Mapping[str, Reply]) -> tuple[tuple[Any, ...], ...]:
     return tuple(table)
 
 
-def not_understood(replies: Mapping[str, Reply], attribute: str) -> tuple[tuple[Any, ...], ...]:
+def not_understood(replies: Mapping[str, ImageAnswer], attribute: str) -> tuple[tuple[Any, ...], ...]:
     """The most frequent answers that gave no label, how often, and why; the first row is the header."""
     counts: Counter[tuple[str, str]] = Counter()
     for reply in replies.values():

@@ -8,34 +8,45 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from evenhand.benchmarks.fairface.answer_files import FileSummary, ImageAnswer, records
 from evenhand.benchmarks.fairface.data import REPAIRED, Faces
 from evenhand.benchmarks.fairface.keys import KeyIndex
 from evenhand.benchmarks.fairface.normalise import NORMALISER_VERSION, Answer, Reason, nothing
 from evenhand.benchmarks.fairface.normalise.readings import no_age, no_gender, no_race
 from evenhand.benchmarks.fairface.options import FaceOptions
-from evenhand.benchmarks.fairface.replies import Reading, Reply, records
+from evenhand.benchmarks.fairface.provenance import provenance
+from evenhand.benchmarks.fairface.shapes import without_attribute
 from evenhand.benchmarks.fairface.taxonomy import UNKNOWN
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset
+from evenhand.files.writing import open_file
 from evenhand.models.replies import ChatReply
 
 _SHOWN = 5  # examples per reason
+_MOST_UNREAD = 0.2  # share of the answers
+_UNREAD = frozenset(
+    reason.value for reason in (Reason.EMPTY, Reason.NOT_UNDERSTOOD, Reason.LANGUAGE, Reason.CUT_OFF, Reason.RANGE)
+)
 
 
 @dataclass
 class _Collected:
-    """What a file says about the labelled images, while it is read."""
+    """What a file has about the labelled images, while it is read."""
 
-    replies: dict[int, list[Reply]] = field(default_factory=dict)  # label row → its usable replies, in file order
-    errors: dict[int, Reply] = field(default_factory=dict)
+    answers: dict[int, ImageAnswer] = field(default_factory=dict)  # label row → its first usable answer
+    repeated: dict[int, list[ImageAnswer]] = field(default_factory=dict)  # all answers of rows that have several
+    errors: dict[int, ImageAnswer] = field(default_factory=dict)
     extra: list[str] = field(default_factory=list)
-    faces: dict[int, int] = field(default_factory=dict)  # label row → faces in the picture
+    faces: dict[int, int] = field(default_factory=dict)  # label row → faces in the picture, where there are several
+
+    def all_of(self, row: int) -> list[ImageAnswer]:
+        return self.repeated.get(row) or [self.answers[row]]
 
 
 class FaceCodec(Codec[Any]):
@@ -50,47 +61,43 @@ class FaceCodec(Codec[Any]):
         '"raw_output": "{\\"gender\\": \\"Female\\", \\"race\\": \\"East Asian\\", \\"age\\": \\"20-29\\"}"}'
     )
 
-    def read(self, path: Path, dataset: Dataset[Faces], options: FaceOptions) -> Answers[Reply]:
+    def __init__(self, attribute: str = "") -> None:
+        self.attribute = attribute  # the one that is evaluated; of the others, unread answers are not warned of
+
+    def read(self, path: Path, dataset: Dataset[Faces], options: FaceOptions) -> Answers[ImageAnswer]:
         """The answers of a file, matched to the images by key and normalised."""
-        faces = dataset.truth
-        reading = Reading()
-        collected = _collect(Path(path), faces, options, reading)
-        _refuse_strangers(Path(path), collected, faces, options)
-        found, counts = _merge(Path(path), collected, faces, options)
-        chosen = [int(row) for row in faces.chosen]
-        by_id = {faces.files[row]: found[row] for row in chosen if row in found}
-        warnings = []
-        if reading.repaired:
-            warnings.append(REPAIRED)
-        if collected.extra:
-            warnings.append(
-                f"{len(collected.extra)} answers are about images that are not labelled, and were ignored "
-                f"(such as {', '.join(collected.extra[:_SHOWN])})"
-            )
-        if options.race_column == "race4" and "fairface_csv" in reading.families:
-            warnings.append("race4 knows four races: Latino_Hispanic and Middle_Eastern can never be right")
+        faces, path = dataset.truth, Path(path)
+        summary = FileSummary()
+        collected = _collect(path, faces, options, summary)
+        _refuse_strangers(path, collected, faces, options)
+        merged, counts = _merge(path, collected, faces, options)
+        chosen = faces.chosen.tolist()
+        by_id = {faces.files[row]: merged[row] for row in chosen if row in merged}
+        coverage = _coverage(by_id, chosen, faces, collected)
+        reasons = _reasons(by_id, len(chosen))
         return Answers(
             by_id,
-            coverage=_coverage(by_id, chosen, faces, collected),
-            inputs=(reading.fact,) if reading.fact else (),
-            warnings=tuple(warnings),
+            coverage=coverage,
+            inputs=tuple(summary.facts),
+            warnings=tuple(_warnings(self.attribute, coverage, reasons, collected, summary, options)),
             facts={
-                "families": dict(sorted(reading.families.items())),
+                "families": dict(sorted(summary.families.items())),
                 "normaliser_version": NORMALISER_VERSION,
-                "missing_predictions": sum(_is_missing(by_id.get(faces.files[row])) for row in chosen),
-                "error_records": sum(1 for row in chosen if row in collected.errors and row not in collected.replies),
+                "missing_predictions": coverage.missing + coverage.unusable,
+                "error_records": coverage.unusable,
                 "extra_predictions_ignored": len(collected.extra),
-                "multi_face_images": sum(collected.faces.get(row, 1) > 1 for row in chosen),
-                "zero_face_confidence": sum(reply.nothing_found for reply in by_id.values()),
-                "unknown_reasons": _reasons(by_id, len(chosen)),
+                "multi_face_images": sum(1 for row in chosen if collected.faces.get(row, 1) > 1),
+                "zero_face_confidence": sum(answer.nothing_found for answer in by_id.values()),
+                "unknown_reasons": reasons,
                 **counts,
-                **({"requests": spent} if (spent := reading.spending()) else {}),
+                **({"requests": spent} if (spent := summary.spending()) else {}),
+                "provenance": provenance(path, summary),
             },
         )
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
         """JSON lines in the order of the images."""
-        with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+        with open_file(path) as file:
             for image, answer in answers:
                 record = {"image_path": image, "status": "ok", **self.to_plain(answer)}
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
@@ -99,7 +106,7 @@ class FaceCodec(Codec[Any]):
         """The answer under `raw_output`, with what a chat endpoint told about it."""
         if isinstance(answer, ChatReply):
             return {"raw_output": answer.text, **answer.facts()}
-        if isinstance(answer, Reply):
+        if isinstance(answer, ImageAnswer):
             return {"raw_output": answer.raw}
         return answer if isinstance(answer, Mapping) and "raw_output" in answer else {"raw_output": _plain(answer)}
 
@@ -108,30 +115,61 @@ class FaceCodec(Codec[Any]):
         return plain
 
 
-def _collect(path: Path, faces: Faces, options: FaceOptions, reading: Reading) -> _Collected:
+def _collect(path: Path, faces: Faces, options: FaceOptions, summary: FileSummary) -> _Collected:
     index = KeyIndex(faces.files)
     collected = _Collected()
-    lowest: dict[int, int] = {}  # of the FairFace script's faces
-    numbers: dict[int, set[int]] = {}
-    for key, reply in records(path, options, reading):
+    answers = collected.answers
+    for key, answer in records(path, options, summary):
         row = index.find(key)
         if row is None:
+            image, asked = without_attribute(key)
+            row = index.find(image) if asked else None
+            if row is not None and not answer.error:
+                answer = replace(answer, asked=asked, answer=_only(asked, answer, options))
+        if row is None:
             collected.extra.append(key)
-        elif reply.error:
-            collected.errors[row] = reply
+        elif answer.error:
+            collected.errors[row] = answer
         else:
-            numbers.setdefault(row, set()).add(reply.face_number)
-            collected.faces[row] = max(collected.faces.get(row, 0), reply.faces, len(numbers[row]))
-            if reply.face_number < lowest.get(row, reply.face_number + 1):
-                lowest[row] = reply.face_number
-                collected.replies[row] = [reply]
-            elif reply.face_number == lowest[row]:
-                collected.replies[row].append(reply)
+            if answer.faces > 1:
+                collected.faces[row] = max(collected.faces.get(row, 0), answer.faces)
+            if row in answers:
+                _add(collected, row, answer)
+            else:
+                answers[row] = answer
     return collected
 
 
+def _only(attribute: str, answer: ImageAnswer, options: FaceOptions) -> Answer:
+    """What an answer to a question about one attribute says."""
+    reading = getattr(answer.answer, attribute)
+    if reading.reason is not None:
+        reading = getattr(options.normaliser, attribute)(answer.raw)
+    return nothing(Reason.EMPTY)._replace(**{attribute: reading})
+
+
+def _add(collected: _Collected, row: int, answer: ImageAnswer) -> None:
+    """A further answer about an image: another face, another attribute, or a repeated answer."""
+    first = collected.answers[row]
+    if answer.face_number != first.face_number:  # of the FairFace script's faces the lowest counts
+        collected.faces[row] = collected.faces.get(row, 1) + 1
+        if answer.face_number < first.face_number:
+            collected.answers[row] = answer
+            collected.repeated.pop(row, None)
+    elif answer.asked and first.asked and answer.asked not in first.asked.split():
+        reading = getattr(answer.answer, answer.asked)
+        collected.answers[row] = replace(
+            first,
+            raw=f"{first.raw}\n{answer.raw}",
+            answer=first.answer._replace(**{answer.asked: reading}),
+            asked=f"{first.asked} {answer.asked}",
+        )
+    else:
+        collected.repeated.setdefault(row, [first]).append(answer)
+
+
 def _refuse_strangers(path: Path, collected: _Collected, faces: Faces, options: FaceOptions) -> None:
-    if not collected.replies and not collected.errors:
+    if not collected.answers and not collected.errors:
         shown = ", ".join(repr(key) for key in collected.extra[:_SHOWN]) or "no record at all"
         raise PredictionError(
             f"{path}: no answer is about a labelled image. The file has keys such as {shown}; "
@@ -146,35 +184,35 @@ def _refuse_strangers(path: Path, collected: _Collected, faces: Faces, options: 
 
 def _merge(
     path: Path, collected: _Collected, faces: Faces, options: FaceOptions
-) -> tuple[dict[int, Reply], dict[str, int]]:
-    """One reply per image, and how many repeated ones there were."""
-    found: dict[int, Reply] = dict(collected.errors)
+) -> tuple[dict[int, ImageAnswer], dict[str, int]]:
+    """One answer per image, and how many repeated ones there were."""
+    merged = {**collected.errors, **collected.answers}
     conflicts: list[int] = []
     collapsed = 0
-    for row, replies in collected.replies.items():
-        different = {_values(reply) for reply in replies}
-        if len(different) == 1:
-            collapsed += len(replies) - 1
-        else:
-            conflicts.append(row)
-        found[row] = replies[-1] if options.duplicates == "last" else replies[0]
-        if len(different) > 1 and options.duplicates == "unknown":
-            found[row] = _agreed(replies)
+    for row, answers in collected.repeated.items():
+        if len({_values(answer) for answer in answers}) == 1:
+            collapsed += len(answers) - 1
+            continue
+        conflicts.append(row)
+        if options.duplicates != "error":
+            merged[row] = _agreed(answers) if options.duplicates == "unknown" else answers[0]
+        if options.duplicates == "last":
+            merged[row] = answers[-1]
     if conflicts and options.duplicates == "error":
         named = ", ".join(faces.files[row] for row in conflicts[:_SHOWN])
         raise PredictionError(
             f"{path}: {len(conflicts)} images have conflicting answers: {named}. Keep one answer per image, "
             "or choose with --set duplicates=first, last or unknown."
         )
-    return found, {"identical_duplicates_collapsed": collapsed, "conflicting_duplicates": len(conflicts)}
+    return merged, {"identical_duplicates_collapsed": collapsed, "conflicting_duplicates": len(conflicts)}
 
 
-def _values(reply: Reply) -> tuple[Any, ...]:
-    answer = reply.answer
+def _values(found: ImageAnswer) -> tuple[Any, ...]:
+    answer = found.answer
     return answer.gender.label, answer.race.label, answer.race.fine, answer.age.interval
 
 
-def _agreed(replies: list[Reply]) -> Reply:
+def _agreed(replies: list[ImageAnswer]) -> ImageAnswer:
     """The first reply with the attributes that conflict made unknown."""
     answer = replies[0].answer
     if len({reply.answer.gender.label for reply in replies}) > 1:
@@ -188,20 +226,51 @@ def _agreed(replies: list[Reply]) -> Reply:
     return replace(replies[0], answer=answer)
 
 
-def _is_missing(reply: Reply | None) -> bool:
-    return reply is None or bool(reply.error)
+def _warnings(
+    attribute: str,
+    coverage: Coverage,
+    reasons: Mapping[str, Mapping[str, int]],
+    collected: _Collected,
+    summary: FileSummary,
+    options: FaceOptions,
+) -> Iterator[str]:
+    if summary.repaired:
+        yield REPAIRED
+    yield from summary.notes
+    if collected.extra:
+        yield (
+            f"{len(collected.extra)} answers are about images that are not labelled, and were ignored "
+            f"(such as {', '.join(collected.extra[:_SHOWN])})"
+        )
+    if options.race_column == "race4" and "fairface_csv" in summary.families:
+        yield "race4 knows four races: Latino_Hispanic and Middle_Eastern can never be right"
+    for name in [attribute] if attribute else Answer._fields:
+        unread = {reason: count for reason, count in reasons[name].items() if reason in _UNREAD}
+        count = sum(unread.values())
+        if count > _MOST_UNREAD * coverage.answered:
+            why = ", ".join(f"{reason} {number:,}" for reason, number in unread.items())
+            yield (
+                f"{count / coverage.answered:.0%} of the answers ({count:,} of {coverage.answered:,}) could not be "
+                f"read for {name}: {why}. They count as wrong; `evenhand check` lists them, and "
+                '`evenhand fairface read "TEXT"` shows how an answer is read.'
+            )
 
 
-def _coverage(by_id: Mapping[str, Reply], chosen: list[int], faces: Faces, collected: _Collected) -> Coverage:
-    usable = {image: reply for image, reply in by_id.items() if not reply.error}
-    failed = [image for image, reply in by_id.items() if reply.error]
+def _coverage(by_id: Mapping[str, ImageAnswer], chosen: list[int], faces: Faces, collected: _Collected) -> Coverage:
+    failed = [image for image, found in by_id.items() if found.error]
     absent = [faces.files[row] for row in chosen if faces.files[row] not in by_id]
-    empty = nothing(Reason.EMPTY)
-    silent = [image for image, reply in usable.items() if reply.answer == empty]
-    reasons = {"missing": absent, "error": failed, "empty": silent, "not a labelled image": collected.extra}
+    silent = [image for image, found in by_id.items() if _gives(found.answer, Reason.EMPTY)]
+    declined = [image for image, found in by_id.items() if _gives(found.answer, Reason.REFUSAL)]
+    reasons = {
+        "missing": absent,
+        "error": failed,
+        "empty": silent,
+        "refusal": declined,
+        "not a labelled image": collected.extra,
+    }
     return Coverage(
         asked=len(chosen),
-        answered=len(usable),
+        answered=len(by_id) - len(failed) - len(declined),
         empty=len(silent),
         unusable=len(failed),
         missing=len(absent),
@@ -211,14 +280,19 @@ def _coverage(by_id: Mapping[str, Reply], chosen: list[int], faces: Faces, colle
     )
 
 
-def _reasons(by_id: Mapping[str, Reply], images: int) -> dict[str, dict[str, int]]:
+def _gives(answer: Answer, reason: Reason) -> bool:
+    """Whether all three attributes are unknown for one reason."""
+    return answer.race.reason is reason and answer.gender.reason is reason and answer.age.reason is reason
+
+
+def _reasons(by_id: Mapping[str, ImageAnswer], images: int) -> dict[str, dict[str, int]]:
     """Per attribute, how many images are unknown for which reason."""
-    found: dict[str, dict[str, int]] = {}
+    table: dict[str, dict[str, int]] = {}
     for attribute in Answer._fields:
-        counts = Counter(getattr(reply.answer, attribute).reason for reply in by_id.values())
+        counts = Counter(getattr(found.answer, attribute).reason for found in by_id.values())
         counts[Reason.MISSING] += images - len(by_id)
-        found[attribute] = {reason.value: counts[reason] for reason in Reason if counts[reason]}
-    return found
+        table[attribute] = {reason.value: counts[reason] for reason in Reason if counts[reason]}
+    return table
 
 
 def _plain(answer: Any) -> Any:

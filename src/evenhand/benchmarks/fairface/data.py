@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,8 +80,9 @@ def load(path: Path, options: FaceOptions) -> Dataset[Faces]:
         if not len(faces.chosen):
             raise DataError(f"{label_file}: no row has service_test True, so the subset is empty.")
     root = label_file.parent
-    given = {"prompt": prompt_of(options.prompt), "schema": schema_of(options.prompt)}
-    samples = list(_samples(root, [faces.files[row] for row in faces.chosen], given))
+    prompt = options.prompt or "all-v1"
+    given = {"prompt": prompt_of(prompt), "schema": schema_of(prompt)}
+    samples = FaceSamples(root, [faces.files[row] for row in faces.chosen.tolist()], given)
     return Dataset(
         version=f"FairFace {label_file.name} ({len(faces.files)} labels, sha256 {source.sha256[:12]})",
         samples=samples,
@@ -100,14 +101,34 @@ def load(path: Path, options: FaceOptions) -> Dataset[Faces]:
     )
 
 
-def _samples(root: Path, files: Sequence[str], given: Mapping[str, Any]) -> Iterator[Sample]:
-    """One sample per image; without a picture where its folder is not there, as when only labels were downloaded."""
-    there: dict[str, bool] = {}
-    for file in files:
+class FaceSamples(Sequence[Sample]):
+    """One sample per image, made when it is asked for; without a picture where its folder is not there."""
+
+    def __init__(self, root: Path, files: Sequence[str], given: Mapping[str, Any]) -> None:
+        self.root, self.files, self.given = root, files, given
+        self._folders: dict[str, bool] = {}
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
+        if isinstance(index, slice):
+            return FaceSamples(self.root, self.files[index], self.given)
+        return self._sample(self.files[index])
+
+    def __iter__(self) -> Iterator[Sample]:
+        return map(self._sample, self.files)
+
+    def _sample(self, file: str) -> Sample:
         folder = file.rpartition("/")[0]
-        if folder not in there:
-            there[folder] = (root / folder).is_dir()
-        yield Sample(file, (root / file,) if there[folder] else (), given)
+        there = self._folders.get(folder)
+        if there is None:
+            there = self._folders[folder] = (self.root / folder).is_dir()
+        return Sample(file, (self.root / file,) if there else (), self.given)
 
 
 def find_labels(path: Path, options: FaceOptions) -> Path:
@@ -212,9 +233,11 @@ class _LabelReader:
         self.codes: dict[str, list[int]] = {"age": [], "gender": [], "race": []}
         self.service: list[bool] = []
         self.repaired = 0
+        self.image = ""  # of the row that is read
 
     def take(self, row: int, cells: Sequence[str]) -> None:
         values = {name: cells[at].strip() if at < len(cells) else "" for name, at in self.at.items()}
+        self.image = values["file"]
         for name in _REQUIRED:
             if not values[name]:
                 raise self.problem(
@@ -280,7 +303,8 @@ class _LabelReader:
         raise self.problem(row, "service_test", text, "neither True nor False", "Write True or False.")
 
     def problem(self, row: int, column: str, value: str, found: str, advice: str) -> DataError:
-        return DataError(f"{self.path}, row {row}, column {column}: {found} ({value!r}). {advice}")
+        image = f" (image {self.image})" if self.image and column != "file" else ""
+        return DataError(f"{self.path}, row {row}{image}, column {column}: {found} ({value!r}). {advice}")
 
     def faces(self) -> Faces:
         return Faces(

@@ -7,6 +7,7 @@ analysed: the answer counts, and such pictures are counted too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +18,10 @@ from evenhand.benchmarks.fairface.normalise.structured import Fields, as_number,
 _SIGNS_OF_DEEPFACE: Final = frozenset(
     {"dominant_gender", "dominant_race", "face_confidence", "region", "dominant_emotion"}
 )
+
+
+_CONTAINERS: Final = ("results", "result", "analysis", "faces")
+_NUMPY: Final = re.compile(r"\b(?:np|numpy)\.\w{1,12}\(([^()]{0,60})\)")  # as NumPy 2 writes its numbers
 
 
 class ChosenFace(NamedTuple):
@@ -37,6 +42,7 @@ def is_deepface(payload: Any) -> bool:
         if "dominant_" not in payload and "face_confidence" not in payload:
             return False
         payload = _parsed(payload)
+    payload = _unwrapped(payload)
     faces = payload if isinstance(payload, list) else [payload]
     return (
         bool(faces) and all(isinstance(face, Mapping) for face in faces) and not _SIGNS_OF_DEEPFACE.isdisjoint(faces[0])
@@ -78,7 +84,15 @@ def read_deepface(payload: Any, normaliser: Normaliser) -> tuple[Answer, ChosenF
 
 
 def _faces(payload: Any) -> list[Mapping[str, Any]]:
+    payload = _unwrapped(payload)
     return [face for face in (payload if isinstance(payload, list) else [payload]) if isinstance(face, Mapping)]
+
+
+def _unwrapped(payload: Any) -> Any:
+    """The faces under `results`, `result` or `analysis`, as scripts that store DeepFace's answers write them."""
+    if isinstance(payload, Mapping) and _SIGNS_OF_DEEPFACE.isdisjoint(payload):
+        return next((payload[name] for name in _CONTAINERS if isinstance(payload.get(name), list | Mapping)), payload)
+    return payload
 
 
 def _size(face: Mapping[str, Any]) -> tuple[float, float]:
@@ -91,6 +105,6 @@ def _size(face: Mapping[str, Any]) -> tuple[float, float]:
 
 def _parsed(text: str) -> Any:
     try:
-        return parse(text.strip())
+        return parse(_NUMPY.sub(r"\1", text.strip()))
     except ValueError:
         return None

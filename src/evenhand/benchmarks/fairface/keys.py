@@ -8,7 +8,7 @@ folder is about no image of this one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -27,14 +27,18 @@ class KeyIndex:
     [1, 0, 0, None, None]
     """
 
-    def __init__(self, files: Iterable[str]) -> None:
-        self._parts = [_parts(file) for file in files]
-        self._exact: dict[str, int] = {}
+    def __init__(self, files: Sequence[str]) -> None:
+        self._files = files
+        self._exact = {file: row for row, file in enumerate(files)}
+        self._parts: list[tuple[str, ...]] = []  # of the files; made when a key is not exactly one of them
         self._suffix: dict[str, int | None] = {}
         self._name: dict[str, int | None] = {}
         self._stem: dict[str, int | None] = {}
+
+    def _index(self) -> None:
+        self._parts = [_parts(file) for file in self._files]
         for row, parts in enumerate(self._parts):
-            self._exact["/".join(parts)] = row
+            self._exact.setdefault("/".join(parts), row)
             for start in range(1, len(parts) - 1):
                 _once(self._suffix, "/".join(parts[start:]), row)
             _once(self._name, parts[-1], row)
@@ -42,9 +46,14 @@ class KeyIndex:
 
     def find(self, key: Any) -> int | None:
         """The row that a key means; None when it means none, or several."""
+        exact = self._exact.get(key)
+        if exact is not None:
+            return exact
         parts = _parts(str(key))
         if not parts:
             return None
+        if not self._parts:
+            self._index()
         row = self._by_path(parts)
         if row is None:
             row = self._name.get(parts[-1])

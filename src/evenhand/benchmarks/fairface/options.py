@@ -33,8 +33,12 @@ class FaceOptions(Options):
     confidence: Literal["off", "on"] = option(
         "off", "whether confidences that the answers state are judged: reliability and expected calibration error"
     )
+    repeats: Literal["off", "on"] = option(
+        "off", "whether agreement between repeated answers to the same question is a metric"
+    )
     prompt: str = option(
-        "all-v1", "the prompt that `predict` sends: all-v1, gender-v1, race-v1, age-v1, or your own text"
+        "",
+        "for `predict`: all-v1 (the default), gender-v1, race-v1, age-v1, or your own text; an evaluation ignores it",
     )
 
     @property

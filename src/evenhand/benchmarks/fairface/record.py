@@ -7,14 +7,16 @@ three tasks carry the whole normalised answer, so that any of them can be re-sco
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from evenhand.benchmarks.fairface.answer_files import ImageAnswer
 from evenhand.benchmarks.fairface.data import Faces
 from evenhand.benchmarks.fairface.normalise import Answer, Reason, nothing
 from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceOptions
-from evenhand.benchmarks.fairface.replies import Reply
 from evenhand.benchmarks.fairface.taxonomy import (
     AGE_BINS,
     FINE_RACES,
@@ -30,37 +32,40 @@ from evenhand.core.task import Dataset, Predictions, Tools
 
 _BLOCK: Final = 4096
 _LONGEST_SHOWN: Final = 400
-_MISSING: Final = Reply("", nothing(Reason.MISSING))
+_MISSING: Final = ImageAnswer("", nothing(Reason.MISSING))
 
 
-class Face(NamedTuple):
-    """A face of the evaluation and the reply about it."""
+class _Block(NamedTuple):
+    """The faces of a block: their label rows, the distinct answers about them, and which answer each face has."""
 
-    row: int
-    reply: Reply
+    rows: NDArray[np.intp]
+    distinct: Sequence[ImageAnswer]
+    codes: NDArray[np.intp]
+
+    def spread(self, values: Sequence[Any], dtype: Any = None) -> Array:
+        """A value per distinct answer as a value per face."""
+        return np.asarray(values, dtype=dtype)[self.codes]
 
 
 def record_gender(
-    dataset: Dataset[Faces], predictions: Predictions[Reply], options: FaceOptions, tools: Tools
+    dataset: Dataset[Faces], predictions: Predictions[ImageAnswer], options: FaceOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per face with its true and its stated gender."""
     codes = {label: code for code, label in enumerate(GENDERS)}
-    confident = options.confidence == "on"
 
-    def columns(faces: Sequence[Face]) -> Mapping[str, Array]:
-        answers = [face.reply.answer.gender for face in faces]
+    def columns(block: _Block) -> Mapping[str, Array]:
+        answers = [found.answer.gender for found in block.distinct]
         return {
-            "truth": dataset.truth.gender[[face.row for face in faces]].astype(np.int64),
-            "answer": np.array([codes.get(answer.label, len(GENDERS)) for answer in answers], dtype=np.int64),
-            "refused": _refused(answer.reason for answer in answers),
-            **_explained([answer.rules for answer in answers], [answer.reason for answer in answers]),
+            "truth": dataset.truth.gender[block.rows].astype(np.int64),
+            "answer": block.spread([codes.get(answer.label, len(GENDERS)) for answer in answers], np.int64),
+            **_explained(block, answers),
         }
 
-    return _rows(dataset, predictions, columns, "gender" if confident else None)
+    return _rows(dataset, predictions, columns, "gender", options)
 
 
 def record_race(
-    dataset: Dataset[Faces], predictions: Predictions[Reply], options: RaceOptions, tools: Tools
+    dataset: Dataset[Faces], predictions: Predictions[ImageAnswer], options: RaceOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per face with its true and its stated race, in six or seven classes."""
     fine = options.taxonomy == "fine"
@@ -68,92 +73,99 @@ def record_race(
     truth = dataset.truth.fine_race if fine else dataset.truth.race
     codes = {label: code for code, label in enumerate(labels)}
 
-    def columns(faces: Sequence[Face]) -> Mapping[str, Array]:
-        answers = [face.reply.answer.race for face in faces]
-        said = [answer.fine if fine else answer.label for answer in answers]
+    def columns(block: _Block) -> Mapping[str, Array]:
+        answers = [found.answer.race for found in block.distinct]
+        named = [answer.fine if fine else answer.label for answer in answers]
         return {
-            "truth": truth[[face.row for face in faces]].astype(np.int64),
-            "answer": np.array([codes.get(label, len(labels)) for label in said], dtype=np.int64),
-            "refused": _refused(answer.reason for answer in answers),
-            "asian_unspecified": np.array([answer.unspecified for answer in answers], dtype=np.bool_),
-            **_explained([answer.rules for answer in answers], [answer.reason for answer in answers]),
+            "truth": truth[block.rows].astype(np.int64),
+            "answer": block.spread([codes.get(label, len(labels)) for label in named], np.int64),
+            "asian_unspecified": block.spread([answer.unspecified for answer in answers], np.bool_),
+            **_explained(block, answers),
         }
 
-    return _rows(dataset, predictions, columns, "race" if options.confidence == "on" else None)
+    return _rows(dataset, predictions, columns, "race", options)
 
 
 def record_age(
-    dataset: Dataset[Faces], predictions: Predictions[Reply], options: AgeOptions, tools: Tools
+    dataset: Dataset[Faces], predictions: Predictions[ImageAnswer], options: AgeOptions, tools: Tools
 ) -> Iterator[Records]:
-    """One row per face with its true bin and how the stated age meets it, in the three readings."""
+    """One row per face with its true bin and how the stated age meets it, in the three scoring conventions."""
 
-    def columns(faces: Sequence[Face]) -> Mapping[str, Array]:
-        answers = [face.reply.answer.age for face in faces]
-        truth = dataset.truth.age[[face.row for face in faces]].astype(np.int64)
-        met = [_meet(answer.interval, int(bin_)) for answer, bin_ in zip(answers, truth, strict=True)]
-        answered = np.array([answer.interval is not None for answer in answers], dtype=np.bool_)
+    def columns(block: _Block) -> Mapping[str, Array]:
+        answers = [found.answer.age for found in block.distinct]
+        stated = [_stated_bins(answer.interval) for answer in answers]
+        truth = dataset.truth.age[block.rows].astype(np.int64)
+        single = block.spread([bins.single for bins in stated], np.int64)
+        end = block.spread([bins.end for bins in stated], np.int64)
+        end_beyond_touch = block.spread([bins.end_beyond_touch for bins in stated], np.int64)
+        begun = block.spread([bins.first for bins in stated], np.int64) <= truth
+        answered = block.spread([answer.interval is not None for answer in answers], np.bool_)
+        distance = np.where(single < len(AGE_BINS), np.abs(single - truth), np.nan)
         return {
             "truth": truth,
-            "answer": np.array([meeting.single for meeting in met], dtype=np.int64),
-            "overlaps": np.array([meeting.overlaps for meeting in met], dtype=np.bool_),
-            "overlaps_beyond_touch": np.array([meeting.beyond_touch for meeting in met], dtype=np.bool_),
-            "bins_covered": np.array([meeting.covered for meeting in met], dtype=np.float64),
-            "bin_distance": np.array([meeting.distance for meeting in met], dtype=np.float64),
-            "within_one_bin": np.array([meeting.distance <= 1 for meeting in met], dtype=np.bool_),
+            "answer": single,
+            "overlaps": begun & (truth < end),
+            "overlaps_beyond_touch": begun & (truth < end_beyond_touch),
+            "bins_covered": block.spread([bins.covered for bins in stated], np.float64),
+            "bin_distance": distance,
+            "within_one_bin": distance <= 1,
             "answered": answered,
-            "open_ended": np.array([meeting.open_ended for meeting in met], dtype=np.bool_),
+            "open_ended": block.spread([bins.open_ended for bins in stated], np.bool_),
             "unknown": ~answered,
-            "refused": _refused(answer.reason for answer in answers),
-            **_explained([answer.rules for answer in answers], [answer.reason for answer in answers]),
+            **_explained(block, answers),
         }
 
-    return _rows(dataset, predictions, columns, "age" if options.confidence == "on" else None)
+    return _rows(dataset, predictions, columns, "age", options)
 
 
-class _Meeting(NamedTuple):
-    """How an age answer meets the true bin."""
+class _StatedBins(NamedTuple):
+    """The age bins that an answer overlaps: from `first` up to and without `end`."""
 
-    overlaps: bool
-    beyond_touch: bool
+    first: int
+    end: int
+    end_beyond_touch: int
     single: int  # the bin it is reduced to; the number of bins when there is none
     covered: float
-    distance: float  # in bins, after the reduction
     open_ended: bool
 
 
-def _meet(age: AgeInterval | None, truth: int) -> _Meeting:
+def _stated_bins(age: AgeInterval | None) -> _StatedBins:
     if age is None:
-        return _Meeting(False, False, len(AGE_BINS), np.nan, np.nan, False)
-    single = single_bin(age)
-    return _Meeting(
-        overlaps=truth in bins_overlapped(age),
-        beyond_touch=truth in bins_beyond_touch(age),
+        return _StatedBins(0, 0, 0, len(AGE_BINS), np.nan, False)
+    bins, single = bins_overlapped(age), single_bin(age)
+    return _StatedBins(
+        first=bins.start,
+        end=bins.stop,
+        end_beyond_touch=bins_beyond_touch(age).stop,
         single=len(AGE_BINS) if single is None else single,
-        covered=len(bins_overlapped(age)),
-        distance=np.nan if single is None else abs(single - truth),
+        covered=len(bins),
         open_ended=age.high is None or age.kind.value == "open",
     )
 
 
 def _rows(
     dataset: Dataset[Faces],
-    predictions: Predictions[Reply],
-    columns: Callable[[Sequence[Face]], Mapping[str, Array]],
-    confident: str | None,
+    predictions: Predictions[ImageAnswer],
+    columns: Callable[[_Block], Mapping[str, Array]],
+    attribute: str,
+    options: FaceOptions,
 ) -> Iterator[Records]:
-    """Rows in blocks; with the confidence in what is said of the attribute `confident`."""
+    """Rows in blocks; each distinct answer of a block is looked at once."""
     truth = dataset.truth
-    for block in blocks(len(truth.chosen), _BLOCK):
-        chosen = truth.chosen[block]
-        faces = [Face(int(row), predictions.get(truth.files[row]) or _MISSING) for row in chosen]
+    for part in blocks(len(truth.chosen), _BLOCK):
+        chosen = truth.chosen[part]
+        files = [truth.files[row] for row in chosen.tolist()]
+        block = _distinct(chosen, [predictions.get(file) or _MISSING for file in files])
+        own = columns(block)
         yield Records(
             {
-                "item": np.array([truth.files[row] for row in chosen]),
+                "item": np.array(files),
                 "unit": chosen.astype(np.int64),
-                **(made := columns(faces)),
-                **({} if confident is None else _confidence(faces, confident, made)),
-                **_normalised([face.reply.answer for face in faces]),
-                "said": np.array([_shown(face.reply) for face in faces]),
+                **own,
+                **(_confidence(block, attribute, own) if options.confidence == "on" else {}),
+                **(_agreement(block, attribute) if options.repeats == "on" else {}),
+                **_normalised(block),
+                "said": block.spread([_shown(found) for found in block.distinct]),
             },
             {
                 "gender": Attribute.coded(truth.gender[chosen], GENDERS),
@@ -163,43 +175,68 @@ def _rows(
         )
 
 
-def _confidence(faces: Sequence[Face], attribute: str, columns: Mapping[str, Array]) -> dict[str, Array]:
+def _distinct(rows: NDArray[np.intp], answers: Sequence[ImageAnswer]) -> _Block:
+    places: dict[int, int] = {}
+    codes = [places.setdefault(id(answer), len(places)) for answer in answers]
+    distinct: list[ImageAnswer] = [_MISSING] * len(places)
+    for code, answer in zip(codes, answers, strict=True):
+        distinct[code] = answer
+    return _Block(rows, distinct, np.array(codes, dtype=np.intp))
+
+
+def _confidence(block: _Block, attribute: str, columns: Mapping[str, Array]) -> dict[str, Array]:
     """What was stated, and whether it was right; an unknown answer states nothing."""
-    stated = np.array([getattr(face.reply.confidences, attribute) for face in faces], dtype=np.float64)
-    readings = [getattr(face.reply.answer, attribute) for face in faces]
-    stated[[reading.reason is not None for reading in readings]] = np.nan
+    stated = [
+        np.nan if getattr(found.answer, attribute).reason is not None else getattr(found.confidences, attribute)
+        for found in block.distinct
+    ]
     right = columns["overlaps"] if attribute == "age" else columns["truth"] == columns["answer"]
-    return {"confidence": stated, "right": np.asarray(right, dtype=np.bool_)}
+    return {"confidence": block.spread(stated, np.float64), "right": np.asarray(right, dtype=np.bool_)}
 
 
-def _normalised(answers: Sequence[Answer]) -> dict[str, Array]:
+def _agreement(block: _Block, attribute: str) -> dict[str, Array]:
+    """The share of pairs of repeated answers that give the same value; undefined for a question asked once."""
+    return {"repeat_agreement": block.spread([_agreeing_pairs(found, attribute) for found in block.distinct], float)}
+
+
+def _agreeing_pairs(found: ImageAnswer, attribute: str) -> float:
+    values = [_value(answer, attribute) for answer in (found.answer, *found.repeats)]
+    pairs = [first == second for first, second in combinations(values, 2)]
+    return sum(pairs) / len(pairs) if pairs else np.nan
+
+
+def _value(answer: Answer, attribute: str) -> Any:
+    reading = getattr(answer, attribute)
+    return reading.interval if attribute == "age" else reading.label
+
+
+def _normalised(block: _Block) -> dict[str, Array]:
     """The whole normalised answer, the same in the rows of every task."""
+    answers = [found.answer for found in block.distinct]
     ages = [answer.age.interval for answer in answers]
     return {
-        "said_gender": np.array([answer.gender.label for answer in answers]),
-        "said_race": np.array([answer.race.label for answer in answers]),
-        "said_race7": np.array([answer.race.fine for answer in answers]),
-        "said_age_low": np.array([np.nan if age is None else age.low for age in ages], dtype=np.float64),
-        "said_age_high": np.array(
-            [np.nan if age is None else np.inf if age.high is None else age.high for age in ages], dtype=np.float64
+        "said_gender": block.spread([answer.gender.label for answer in answers]),
+        "said_race": block.spread([answer.race.label for answer in answers]),
+        "said_race7": block.spread([answer.race.fine for answer in answers]),
+        "said_age_low": block.spread([np.nan if age is None else age.low for age in ages], np.float64),
+        "said_age_high": block.spread(
+            [np.nan if age is None else np.inf if age.high is None else age.high for age in ages], np.float64
         ),
     }
 
 
-def _explained(rules: Sequence[tuple[str, ...]], reasons: Sequence[Reason | None]) -> dict[str, Array]:
+def _explained(block: _Block, readings: Sequence[Any]) -> dict[str, Array]:
+    reasons = [reading.reason for reading in readings]
     return {
-        "rule": np.array([" ".join(fired) for fired in rules]),
-        "reason": np.array(["" if reason is None else reason.value for reason in reasons]),
+        "refused": block.spread([reason is Reason.REFUSAL for reason in reasons], np.bool_),
+        "rule": block.spread([" ".join(reading.rules) for reading in readings]),
+        "reason": block.spread(["" if reason is None else reason.value for reason in reasons]),
     }
 
 
-def _refused(reasons: Iterator[Reason | None] | Any) -> Array:
-    return np.array([reason is Reason.REFUSAL for reason in reasons], dtype=np.bool_)
-
-
-def _shown(reply: Reply) -> str:
+def _shown(found: ImageAnswer) -> str:
     """The raw answer for people to read; very long ones are cut, with their length."""
-    raw = reply.error if reply.error else reply.raw
+    raw = found.error if found.error else found.raw
     if len(raw) > _LONGEST_SHOWN:
         raw = f"{raw[:_LONGEST_SHOWN]}… ({len(raw)} characters)"
     return raw.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")

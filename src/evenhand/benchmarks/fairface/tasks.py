@@ -77,7 +77,11 @@ def _refusals() -> Metric[Any]:
 
 
 def _confidences(options: FaceOptions) -> tuple[Metric[Any], ...]:
-    return (Reliability("confidence"),) if options.confidence == "on" else ()
+    repeated = Mean("repeat_agreement", "repeat_agreement", Direction.HIGHER, nothing="no question was asked again")
+    return (
+        *((Reliability("confidence"),) if options.confidence == "on" else ()),
+        *((repeated,) if options.repeats == "on" else ()),
+    )
 
 
 def _gender_metrics(options: FaceOptions) -> tuple[Metric[Any], ...]:
@@ -121,7 +125,7 @@ gender = Task(
     name="fairface/gender",
     summary="Name the gender that FairFace's annotators gave a face.",
     load=load,
-    codec=FaceCodec(),
+    codec=FaceCodec("gender"),
     options=FaceOptions,
     about=_about("gender"),
     record=record_gender,
@@ -137,7 +141,7 @@ race = Task(
     name="fairface/race",
     summary="Name the race that FairFace's annotators gave a face: six classes, or seven with --set taxonomy=fine.",
     load=load,
-    codec=FaceCodec(),
+    codec=FaceCodec("race"),
     options=RaceOptions,
     about=_about("race", "East Asian and Southeast Asian are one class, Asian, unless --set taxonomy=fine."),
     record=record_race,
@@ -153,7 +157,7 @@ age = Task(
     name="fairface/age",
     summary="Name the age bin that FairFace's annotators gave a face; a number, a range or words will do.",
     load=load,
-    codec=FaceCodec(),
+    codec=FaceCodec("age"),
     options=AgeOptions,
     about=_about(
         "age",
