@@ -22,6 +22,7 @@ from evenhand.compat.fhibe.evaluate import files, intersections
 from evenhand.compat.fhibe.evaluate.arguments import check_arguments, dataset_folder
 from evenhand.compat.fhibe.evaluate.evaluate import options_for
 from evenhand.geometry import boxes, keypoints, masks
+from evenhand.run import evaluate
 
 DOCUMENTATION = ("reference", "note", "comment")
 MODEL = "golden"
@@ -168,6 +169,28 @@ def _intersectional(run: _Run, expected: Mapping[str, Any], checks: Checks, tole
             checks.equal(f"{metric} {by}: groups in order", list(found.get(by, {})), list(groups))
             for group, entry in groups.items():
                 checks.close(f"{metric} {by} {group}", found.get(by, {}).get(group), entry, abs=tolerance)
+    _through_evaluate(run, expected, checks, tolerance)
+
+
+def _through_evaluate(run: _Run, expected: Mapping[str, Any], checks: Checks, tolerance: float) -> None:
+    """The same numbers from `evenhand evaluate` over the same outputs."""
+    estimates = run.estimates()
+    for metric, content in expected.items():
+        for by, groups in content.items():
+            names = attributes.parse_key(by) if isinstance(groups, dict) else []
+            for group, entry in groups.items() if names else ():
+                terms = frozenset(zip(names, attributes.parse_key(group), strict=True))
+                if metric == "VAL":
+                    got = [estimates.get((metric, output, terms)) for output in ("VAL", "VAL_Error")]
+                    rounded = [None if value is None else float(np.round(value, 2)) for value in got]
+                    checks.close(f"evaluate {by} {group}", rounded, [entry["VAL"], entry["VAL_Error"]], abs=0.0)
+                    continue
+                outputs_ = {f"mean:{part}": part_entry for part, part_entry in entry.items()}
+                if "Class_Size" in entry:
+                    outputs_ = {"recall" if metric.startswith("AR_") else "mean": entry}
+                got = [estimates.get((metric, output, terms)) for output in outputs_]
+                wanted = [part_entry[metric] for part_entry in outputs_.values()]
+                checks.close(f"evaluate {metric} {by} {group}", got, wanted, abs=tolerance)
 
 
 def _same_file(path: Path, run: _Run, checks: Checks) -> None:
@@ -654,7 +677,7 @@ class _Run:
             reuse_model_outputs=True,
             task_kwargs=self.more,
         )
-        task = task_named(config["task"])
+        self.asked, task = asked, task_named(config["task"])
         self.results = asked.results
         self.results.mkdir(parents=True)
         self.dataset: Any = task.load(self.root, options_for(task, asked))
@@ -673,6 +696,17 @@ class _Run:
             reuse_model_outputs=model is None,
             **self.more,
         )
+
+    def estimates(self) -> dict[tuple[str, str, frozenset[tuple[str, str]]], float | None]:
+        """Metric, output and group → value, by `evenhand evaluate` over the outputs that the drop-in read."""
+        asked, task = self.asked, task_named(self.config["task"])
+        given = options_for(task, asked)
+        options = {name: getattr(given, name) for name in given.__dataclass_fields__}
+        run = evaluate(
+            task, self.results, self.root, options=options, by=asked.attributes, depth=max(len(asked.attributes), 1),
+            draws=0,
+        )  # fmt: skip
+        return {(one.metric, one.output, frozenset(one.group.terms)): one.number for one in run.results.estimates}
 
     def read(self, name: str) -> Any:
         return _json(self.results / name)
