@@ -22,6 +22,8 @@ from evenhand.core.task import CheckReport, Codec, Dataset, Finding
 from evenhand.geometry.boxes import corners
 
 _MUCH_BETTER = 0.1  # of mean overlap
+_GOOD = 0.6  # a mean overlap that no other order of the numbers betters so much
+_LARGEST_SHARE = 1.5
 _ORDERS: Mapping[str, Callable[[Array], Array]] = {
     "x0, x1, y0, y1": lambda boxes: boxes[:, [0, 2, 1, 3]],
     "x, y, width, height": corners,
@@ -39,7 +41,7 @@ def check_with(
             dataset = load(data, options)
         except InputError as error:
             return CheckReport((Finding("error", str(data), str(error)),))
-        findings = [Finding("note", str(data), _told(dataset))]
+        findings = [Finding("note", str(data), _size(dataset))]
         findings += [Finding("warning", str(data), warning) for warning in dataset.warnings]
         if predictions is None:
             return CheckReport(tuple(findings))
@@ -59,17 +61,25 @@ def check_with(
     return check
 
 
-def misread_boxes(truth: BoxTruth, answers: Any) -> Iterator[str]:
-    """What to say about boxes that fit the annotations much better in another order of their numbers."""
-    found = {image: answers.get(image) for image in truth.people.distinct_images()}
-    known = {image: entry for image, entry in found.items() if entry is not None and len(entry.boxes_xyxy)}
-    if not known:
+def misread_boxes(truth: BoxTruth, answers: Any, overlaps: Array | None = None) -> Iterator[str]:
+    """What to say about boxes that are flat, that are shares of the image, or that fit better in another order.
+
+    `overlaps` are those of the boxes as they are, where they are known.
+    """
+    entries = {image: answers.get(image) for image in truth.people.distinct_images()}
+    known = {image: entry for image, entry in entries.items() if entry is not None and len(entry.boxes_xyxy)}
+    now = float((box_overlaps(truth, known) if overlaps is None else overlaps).mean())
+    if not known or now > _GOOD:
         return
     boxes = np.concatenate([entry.boxes_xyxy for entry in known.values()])
-    inverted = float(np.mean((boxes[:, 2] <= boxes[:, 0]) | (boxes[:, 3] <= boxes[:, 1])))
-    if inverted > 0.2:
-        yield f"{inverted:.0%} of the boxes have no area when read as x0, y0, x1, y1."
-    now = float(box_overlaps(truth, known).mean())
+    if np.abs(boxes).max() <= _LARGEST_SHARE:
+        yield (
+            f"Boxes look like shares of the image from 0 to 1 (the largest number is {boxes.max():.3g}). Write pixels."
+        )
+        return
+    flat = float(np.mean((boxes[:, 2] <= boxes[:, 0]) | (boxes[:, 3] <= boxes[:, 1])))
+    if flat > 0.2:
+        yield f"{flat:.0%} of the boxes have no area when read as x0, y0, x1, y1."
     for order, turned in _ORDERS.items():
         other = {image: Detections(turned(entry.boxes_xyxy)) for image, entry in known.items()}
         then = float(box_overlaps(truth, other).mean())
@@ -80,6 +90,6 @@ def misread_boxes(truth: BoxTruth, answers: Any) -> Iterator[str]:
             )
 
 
-def _told(dataset: Dataset[Any]) -> str:
+def _size(dataset: Dataset[Any]) -> str:
     facts = dataset.facts
     return f"{facts['rows']} rows of {facts['subjects']} subjects in {facts['images']} images"

@@ -108,6 +108,8 @@ class OutputsCodec(Codec[P]):
     """The published file: image path → answer. Derive one class per task."""
 
     filename = OUTPUTS
+    about = ""  # what the file holds, in words
+    holds = ""  # what kind of answers, as `kind_of_answer` names them
 
     @abstractmethod
     def answer(self, image: str, found: Any, forms: set[str]) -> P:
@@ -190,11 +192,45 @@ class OutputsCodec(Codec[P]):
         try:
             return self.answer(sample, found, forms)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise PredictionError(f"{path}, image {sample}: {error}") from None
+            kind = kind_of_answer(found)
+            if kind and self.holds and kind != self.holds:
+                raise PredictionError(
+                    f"{path}, image {sample}: the answer holds {kind}, but this task needs {self.holds}. Is it "
+                    f"the file of another task? Expected is {self.example}"
+                ) from None
+            message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+            raise PredictionError(f"{path}, image {sample}: {message}") from None
+
+
+def kind_of_answer(value: Any) -> str:
+    """What an answer seems to hold; empty when that can't be told.
+
+    >>> kind_of_answer({"detections": [{"Face": 0.9}]}), kind_of_answer({"detections": [[0, 0, 9, 9]]})
+    ('probabilities of parts', 'boxes')
+    """
+    if isinstance(value, dict):
+        for name, kind in _KINDS.items():
+            if name in value:
+                return kind
+    listed: Any = value.get("detections") if isinstance(value, dict) else value
+    first = listed[0] if isinstance(listed, list) and listed else None
+    if isinstance(first, dict):
+        return "masks" if "counts" in first else "probabilities of parts"
+    if isinstance(first, list) and first:
+        return "keypoints" if isinstance(first[0], list) else "boxes"
+    return "an embedding" if isinstance(first, int | float) and len(listed) > _LONGEST_BOX else ""
+
+
+_KINDS = {"detections_rle": "label maps", "super_res_filename": "names of pictures", "embeddings": "an embedding",
+          "masks": "masks", "bboxes": "boxes", "keypoints": "keypoints"}  # fmt: skip
+_LONGEST_BOX = 8  # numbers of a flat list that may be meant as a box
 
 
 class BoxCodec(OutputsCodec[Detections]):
     """Person and face localization: `{"detections": [[x0, y0, x1, y1], …], "scores": […]}`."""
+
+    about = "model_outputs.json: for every image its boxes as left, top, right, bottom in pixels, and their scores"
+    holds = "boxes"
 
     example = '{"<image path>": {"detections": [[436.6, 344.3, 1041.4, 1964.6]], "scores": [0.999]}}'
 
@@ -227,6 +263,8 @@ class PersonBoxCodec(BoxCodec):
 class MaskCodec(OutputsCodec[PersonMasks]):
     """Person parsing: `{"detections": [{"size": [height, width], "counts": text}, …], "scores": […]}`."""
 
+    about = "model_outputs.json: for every image its masks as COCO's compressed run lengths, and their scores"
+    holds = "masks"
     example = '{"<image path>": {"detections": [{"size": [2048, 1536], "counts": "ZoZo09Wo…"}], "scores": [0.99]}}'
 
     def answer(self, image: str, found: Any, forms: set[str]) -> PersonMasks:
@@ -250,6 +288,8 @@ class MaskCodec(OutputsCodec[PersonMasks]):
 class PoseCodec(OutputsCodec[Poses]):
     """Keypoints: `{"detections": [person][keypoint] = [x, y], "scores": [person][keypoint]}`."""
 
+    about = "model_outputs.json: for every image the keypoints of each person in pixels, and their scores"
+    holds = "keypoints"
     example = '{"<image path>": {"detections": [[[512.0, 300.5], …]], "scores": [[0.9, …]]}}'
 
     def answer(self, image: str, found: Any, forms: set[str]) -> Poses:
@@ -275,6 +315,8 @@ class PoseCodec(OutputsCodec[Poses]):
 class PartCodec(OutputsCodec[PartProbabilities]):
     """Body parts: `{"detections": [{part: probability}, …]}`, one mapping per annotated person."""
 
+    about = "model_outputs.json: for every image and annotated person the probability of each part"
+    holds = "probabilities of parts"
     example = '{"<image path>": {"detections": [{"Face": 0.73, "Hand": 0.12}]}}'
 
     def answer(self, image: str, found: Any, forms: set[str]) -> PartProbabilities:
@@ -297,6 +339,8 @@ class PartCodec(OutputsCodec[PartProbabilities]):
 class FaceMapCodec(OutputsCodec[FaceMap]):
     """Face parsing: `{"detections_rle": {"<label>": {"size": [height, width], "counts": text}}}`."""
 
+    about = "model_outputs.json: for every face a mask per label, as COCO's compressed run lengths"
+    holds = "label maps"
     example = '{"<image path>": {"detections_rle": {"0": {"size": [512, 512], "counts": "…"}}}}'
 
     def answer(self, image: str, found: Any, forms: set[str]) -> FaceMap:
@@ -399,6 +443,10 @@ def _entry(found: Any, names: Sequence[str], forms: set[str]) -> Any:
 
 
 def _four(box: Any) -> list[float]:
+    if isinstance(box, int | float):
+        raise ValueError(
+            "a flat list of numbers; a list of boxes was expected, [[x0, y0, x1, y1], …], also for one box"
+        )
     if len(box) < 4:
         raise ValueError(f"a box of {len(box)} numbers; x0, y0, x1, y1 were expected")
     return [float(value) for value in box[:4]]

@@ -33,6 +33,8 @@ def aligned_path(root: Path, image: str) -> Path:
 class EmbeddingCodec(OutputsCodec[Embedding]):
     """Face verification: `{"<aligned path>": {"detections": [numbers], "img_filepath": "<original>"}}`."""
 
+    about = "model_outputs.json: for every aligned picture its embedding; null where it could not be aligned"
+    holds = "an embedding"
     example = '{"<root>/data/processed/<image path>": {"detections": [0.0226, 0.0781, …], "img_filepath": "…"}}'
 
     def answer(self, image: str, found: Any, forms: set[str]) -> Embedding:
@@ -42,6 +44,8 @@ class EmbeddingCodec(OutputsCodec[Embedding]):
             values = found
         elif "detections" in found:
             values = found["detections"]
+        elif "embeddings" not in found:
+            raise KeyError(f"no 'detections'; it has {sorted(map(str, found))}")
         else:
             values = found["embeddings"]
             forms.add("documented: 'embeddings' instead of 'detections'")

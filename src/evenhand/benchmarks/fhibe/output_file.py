@@ -26,6 +26,11 @@ def top_level(data: bytes, path: Path) -> Mapping[str, bytes | msgspec.Raw]:
     try:
         found = json.loads(inputs.decode(data, path, PredictionError))
     except (ValueError, RecursionError) as error:
+        if data.lstrip()[:1] not in (b"{", b"["):
+            raise PredictionError(
+                f"{path} is not JSON but begins with {data[:40].decode('utf-8', 'replace')!r}. Predictions are a JSON "
+                "object that maps the path of every image to its answer; `evenhand describe TASK` shows an example."
+            ) from None
         raise PredictionError(f"{path} is not JSON: {error}. Was it written to the end?") from None
     if not isinstance(found, dict):
         raise PredictionError(f"{path} holds a {type(found).__name__}, but a mapping from image paths was expected.")

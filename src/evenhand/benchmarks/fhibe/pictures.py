@@ -94,6 +94,7 @@ class EncodingCodec(Codec[Picture]):
     """A folder of encoded pictures; `face_encodings` below a results folder, or the folder itself."""
 
     filename = ENCODINGS
+    about = "a folder with one picture per original: what can be recovered from its encoding"
     example = "face_encodings/<file name of the original>.png"
 
     def read(self, path: Path, dataset: Dataset[FaceTruth], options: Any) -> Answers[Picture]:
@@ -132,6 +133,8 @@ class EncodingCodec(Codec[Picture]):
 class SuperResolutionCodec(OutputsCodec[Picture]):
     """`{"<image path>": {"super_res_filename": "<picture>"}}`; relative names are looked for beside the file."""
 
+    about = "model_outputs.json: for every original the file of its super-resolved picture"
+    holds = "names of pictures"
     example = '{"<image path>": {"super_res_filename": "<results>/super_<file name>.png"}}'
 
     def read(self, path: Path, dataset: Dataset[Any], options: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.benchmarks.fhibe import pictures, scores, vocabulary
+from evenhand.benchmarks.fhibe.check import misread_boxes
 from evenhand.benchmarks.fhibe.codec import Detections, FaceMap, PartProbabilities, PersonMasks, Poses
 from evenhand.benchmarks.fhibe.data import BoxTruth, FaceMapTruth, FaceTruth, MaskTruth, PartTruth, People, PoseTruth
 from evenhand.benchmarks.fhibe.face_segmentation import label_scores, score_faces
@@ -37,8 +38,11 @@ PARTS: tuple[str, ...] = (
 def record_boxes(
     dataset: Dataset[BoxTruth], answers: Predictions[Detections], options: FhibeOptions, tools: Tools
 ) -> Iterator[Records]:
-    """One row per annotated person or face, with its best overlap."""
-    yield person_rows(dataset.truth.people, {"overlap": scores.box_overlaps(dataset.truth, answers)})
+    """One row per annotated person or face, with its best overlap; says so when boxes seem to be of another form."""
+    overlaps = scores.box_overlaps(dataset.truth, answers)
+    for message in misread_boxes(dataset.truth, answers, overlaps):
+        tools.warn(message)
+    yield person_rows(dataset.truth.people, {"overlap": overlaps})
 
 
 def record_masks(

@@ -185,7 +185,9 @@ def mini_rows(rows: int, size: int) -> NDArray[np.int64]:
     [0, 5, 36, 45, 13, 54, 33, 48, 12, 57]
     """
     size = size or MINI_ROWS
-    if size < 0 or size > rows:
+    if size < 0:
+        raise OptionError(f"mini={size}: a mini data set has one row or more; 0 means {MINI_ROWS}.")
+    if size > rows:
         raise OptionError(f"A mini data set of {size} rows was asked for, but the table has {rows}.")
     # The published draw is the legacy generator's permutation with this seed, and numbers depend on it.
     return np.random.RandomState(MINI_SEED).permutation(rows)[:size]

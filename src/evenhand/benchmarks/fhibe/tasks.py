@@ -110,7 +110,7 @@ def _task(name: str, summary: str, load: Any, codec_: Any, **more: Any) -> Task[
     published = vocabulary.DEFAULT_METRICS[name]
     about = About(
         data=_FACE_DATA if face else _BODY_DATA,
-        predictions=codec_.example,
+        predictions=codec_.about,
         rows=more.pop("rows"),
         unit="a subject",
         conventions=more.pop("conventions"),
@@ -148,7 +148,7 @@ def _instruments(names: tuple[str, ...]) -> Callable[[PictureOptions], tuple[str
     return lambda options: pictures.instrument_names(names, options.metrics)
 
 
-_SCORED = "accept when score ≥ threshold; `…_strict` uses the documented «>»"
+_SCORED = "accept when score ≥ threshold; `…_strict` uses the documented >"
 TASKS: tuple[Task[Any, Any], ...] = (
     _task(
         "person_localization",
