@@ -120,12 +120,10 @@ def _collect(path: Path, faces: Faces, options: FaceOptions, summary: FileSummar
     collected = _Collected()
     answers = collected.answers
     for key, answer in records(path, options, summary):
-        row = index.find(key)
-        if row is None:
-            image, asked = without_attribute(key)
-            row = index.find(image) if asked else None
-            if row is not None and not answer.error:
-                answer = replace(answer, asked=asked, answer=_only(asked, answer, options))
+        image, asked = without_attribute(key)
+        row = index.find(image)
+        if asked and row is not None and not answer.error:
+            answer = replace(answer, asked=asked, answer=_only(asked, answer, options))
         if row is None:
             collected.extra.append(key)
         elif answer.error:
