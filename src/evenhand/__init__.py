@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evenhand.api import compare, demo, evaluate, evaluate_table, load, predict, report
+    from evenhand.api import compare, demo, evaluate, evaluate_table, gate, load, predict, report
     from evenhand.core.errors import (
         DataError,
         EvenhandError,
@@ -70,6 +70,7 @@ _HOMES = {
         "demo",
         "evaluate",
         "evaluate_table",
+        "gate",
         "load",
         "predict",
         "report",
@@ -208,6 +209,7 @@ __all__ = [
     "demo",
     "evaluate",
     "evaluate_table",
+    "gate",
     "load",
     "option",
     "predict",

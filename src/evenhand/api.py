@@ -26,6 +26,7 @@ from evenhand.store.runs import Run
 if TYPE_CHECKING:
     from evenhand.benchmarks.table.entry import MetricLike
     from evenhand.stats.comparison import Comparison
+    from evenhand.stats.gate import Outcome
     from evenhand.stats.settings import Settings
 
 PathLike = str | Path
@@ -197,11 +198,38 @@ def predict(
     )
 
 
-def load(folder: PathLike) -> Run:
-    """A stored run."""
-    from evenhand.store.runs import open_run
+def load(folder: PathLike, *, latest: bool = False) -> Run:
+    """A stored run, or the latest one below the folder of a model; `latest` takes any folder of runs."""
+    from evenhand.run.reopened import find_run
 
-    return open_run(Path(folder))
+    return find_run(Path(folder), latest=latest)
+
+
+def gate(
+    run: Run | PathLike, requirements: PathLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+) -> tuple[Outcome, ...]:
+    """Whether a run meets requirements: a TOML file, or what stands in one (`{"require": [{"metric": …}]}`).
+
+    `all(outcome.met for outcome in gate(run, "release.toml"))` is what a pipeline asks.
+    """
+    from evenhand.files import inputs
+    from evenhand.stats.gate import judge, parse_requirements, read_requirements
+
+    opened = run if isinstance(run, Run) else load(run)
+    folder = Path()
+    if isinstance(requirements, (str, Path)):
+        folder = Path(requirements).parent
+        text = inputs.read(Path(requirements), OptionError).text(OptionError)
+        parsed = read_requirements(text, str(requirements))
+    else:
+        document = requirements if isinstance(requirements, Mapping) else {"require": list(requirements)}
+        parsed = parse_requirements(document)
+
+    def compare_with(name: str, depth: int) -> Comparison:
+        beside = folder / name
+        return compare(opened, load(beside if beside.exists() else name), depth=depth)[0]
+
+    return judge(opened.results, parsed, compare_with)
 
 
 def engine_of(engine: str | Engine) -> Engine:
@@ -250,7 +278,7 @@ def compare(
     **changes: Any,
 ) -> tuple[Comparison, ...]:
     """Two or more runs of one task on the same units: each compared with the first, pair by pair."""
-    from evenhand.core.options import parse
+    from evenhand.run.reopened import metrics_of, task_of
     from evenhand.stats.comparison import compare as compare_rows
 
     opened = [run if isinstance(run, Run) else load(run) for run in runs]
@@ -261,17 +289,20 @@ def compare(
         raise OptionError(f"The runs are of different tasks: {', '.join(sorted(tasks))}. Compare runs of one task.")
     first = opened[0].results
     for run in opened[1:]:
-        if dict(run.results.options) != dict(first.options):
+        if _comparable(run.results) != _comparable(first):
             raise OptionError(
                 f"The runs of {first.model} and {run.results.model} have different options: "
                 f"{dict(first.options)} and {dict(run.results.options)}. Evaluate both with the same."
             )
-    task = registry.task(first.task)
-    metrics = task.metrics(parse(task.options, first.options))
+    task = task_of(first)
+    own = [{metric.name for metric in metrics_of(run.results)} for run in opened]
+    metrics = [metric for metric in metrics_of(first) if all(metric.name in names for names in own)]
     by = [name for name in first.by if all(name in run.results.by for run in opened)]
     if "draws" in changes:
         changes.setdefault("permutations", changes["draws"])
-    chosen = settings_of(settings, **changes).for_task(first.task, task.margin, task.about.unit, "compare")
+    chosen = settings_of(settings, **changes).for_task(
+        first.task, first.method.margin if task is None else task.margin, first.method.unit, "compare"
+    )
     rows = opened[0].records()
     return tuple(
         compare_rows(rows, other.records(), metrics, by, depth, chosen, names=_two_names(first, other.results))
@@ -289,6 +320,11 @@ def report(*runs: Run | PathLike, path: PathLike, form: str = "html") -> Path:
     if not runs:
         raise OptionError("No run given: name one or several runs to report on.")
     return write_report(runs, Path(path), form)
+
+
+def _comparable(results: Results) -> dict[str, Any]:
+    """The options that two runs must share; by which columns a table was grouped is not one of them."""
+    return {name: value for name, value in results.options.items() if name not in ("by", "metrics")}
 
 
 def _two_names(first: Results, second: Results) -> tuple[str, str]:

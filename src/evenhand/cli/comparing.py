@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
+from evenhand import api
 from evenhand.cli.catalogue import Json
 from evenhand.cli.console import escape, out, print_json
 from evenhand.cli.draw import draw
 from evenhand.cli.settings_options import with_settings
 from evenhand.reporting import html
 from evenhand.stats.settings import Settings
-from evenhand.store.runs import open_run
 
 Page = Annotated[Path | None, typer.Option("--page", help="also write it as an HTML page")]
 MOST_ON_PAGE = 5000  # changed rows that a page lists
@@ -32,10 +32,9 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare models on the same units, by group."""
-    from evenhand import api
     from evenhand.reporting.comparison import comparison_page, comparison_sections
 
-    opened = [open_run(path) for path in runs]
+    opened = [api.load(path) for path in runs]
     found = api.compare(*opened, settings=settings)
     if page is not None:
         _write(comparison_page(found, [run.results for run in opened]), page, quiet=as_json)
@@ -60,7 +59,7 @@ def diff(
     from evenhand.store.differences import diff as difference_of
 
     listed = most if page is None else max(most, MOST_ON_PAGE)
-    found = difference_of(open_run(first), open_run(second), most=max(listed, 100))
+    found = difference_of(api.load(first), api.load(second), most=max(listed, 100))
     if page is not None:
         _write(difference_page(found), page, quiet=as_json)
     if as_json:

@@ -15,13 +15,15 @@ from evenhand.cli.arguments import assignments, group, names, system, with_optio
 from evenhand.cli.catalogue import Json, Set
 from evenhand.cli.console import err, escape, out, print_json, progress, warn
 from evenhand.cli.draw import draw, draw_table
+from evenhand.cli.gating import judge_run
 from evenhand.cli.settings_options import with_settings
 from evenhand.core.errors import OptionError
 from evenhand.core.options import facts, parse
 from evenhand.core.page import Table
 from evenhand.reporting import sections
+from evenhand.run.reopened import metrics_of, task_of
 from evenhand.stats.settings import Settings
-from evenhand.store.runs import Run, open_run, results_json
+from evenhand.store.runs import Run, results_json
 
 Data = Annotated[Path, typer.Option("--data", help="the data folder")]
 Runs = Annotated[Path, typer.Option("--runs", help="where runs are kept")]
@@ -53,6 +55,9 @@ def evaluate(
     force: Annotated[bool, typer.Option("--force", help="compute again even if the run is there")] = False,
     hash_media: Annotated[bool, typer.Option("--hash-media", help="identify media by content")] = False,
     device: Annotated[str, typer.Option(help="cpu or cuda:N, for instruments")] = "cpu",
+    require: Annotated[
+        Path | None, typer.Option("--require", help="a TOML file of requirements; exit 1 when a run does not meet them")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="only say what would be read, computed and written")
     ] = False,
@@ -102,12 +107,15 @@ def evaluate(
         done.append(run)
         if not as_json:
             show(run)
+    met = [judge_run(run, require, quiet=as_json) for run in done] if require is not None else []
     if as_json:
-        print_json({"runs": [as_document(run) for run in done]})
+        print_json({"runs": [as_document(run) for run in done], **({"met": met} if met else {})})
     elif len(done) > 1:
         err().print(
             f"Compare them: evenhand compare {' '.join(str(run.folder) for run in done)}", style="dim", soft_wrap=True
         )
+    if not all(met):
+        raise typer.Exit(1)
 
 
 def show(run: Run) -> None:
@@ -258,13 +266,12 @@ def rows(
     """Show the rows behind a number."""
     from evenhand.store.frames import rows_frame, worst_rows, write_frame
 
-    found = open_run(run)
+    found = api.load(run)
     records = found.records()
     if groups:
         records = records.take(records.members(group(groups)))
-    task = registry.task(found.results.task)
     if worst is not None:
-        records = worst_rows(records, task.metrics(parse(task.options, found.results.options)), worst)
+        records = worst_rows(records, metrics_of(found.results), worst)
     frame = rows_frame(records)
     if form == "table":
         console = out()
@@ -303,10 +310,10 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Show the same numbers under every convention."""
-    found = open_run(run)
-    task = registry.task(found.results.task)
-    if task.explain is None:
-        raise OptionError(f"{task.name} has one convention only: there is nothing to explain.")
+    found = api.load(run)
+    task = task_of(found.results)
+    if task is None or task.explain is None:
+        raise OptionError(f"{found.results.task} has one convention only: there is nothing to explain.")
     section = task.explain(found)
     if as_json:
         from evenhand.store.plain import to_plain

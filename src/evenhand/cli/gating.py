@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
+from evenhand import api
 from evenhand.cli.catalogue import Json
 from evenhand.cli.console import escape, out, print_json
 from evenhand.cli.draw import draw_table
 from evenhand.core.errors import OptionError
 from evenhand.core.page import Table
 from evenhand.reporting.rounding import number
-from evenhand.store.runs import open_run
+from evenhand.store.runs import Run
 
 
 def mount(app: typer.Typer) -> None:
@@ -23,34 +24,39 @@ def mount(app: typer.Typer) -> None:
 
 
 def gate(
-    run: Annotated[Path, typer.Argument(help="a run folder")],
+    run: Annotated[Path, typer.Argument(help="a run folder, or the folder of a model: its latest run")],
     require: Annotated[Path, typer.Option("--require", help="a TOML file of requirements")],
+    latest: Annotated[bool, typer.Option("--latest", help="of a folder with several models, the latest run")] = False,
     junit: Annotated[Path | None, typer.Option("--junit", help="write JUnit XML here")] = None,
     as_json: Json = False,
 ) -> None:
     """Stop a release when a requirement is not met."""
-    from evenhand.files import inputs
-    from evenhand.reporting.junit import write_junit
-    from evenhand.stats.gate import judge, read_requirements
+    if not judge_run(api.load(run, latest=latest), require, junit, as_json=as_json):
+        raise typer.Exit(1)
 
-    results = open_run(run).results
-    requirements = read_requirements(inputs.read(require, OptionError).text(OptionError), str(require))
-    verdicts = judge(results, requirements)
+
+def judge_run(
+    run: Run, require: Path, junit: Path | None = None, *, as_json: bool = False, quiet: bool = False
+) -> bool:
+    """Print which requirements a run meets; whether it meets all."""
+    outcomes = api.gate(run, require)
     if junit is not None:
-        write_junit(verdicts, f"{results.task} {results.model}", junit)
-    met = all(verdict.met for verdict in verdicts)
+        from evenhand.reporting.junit import write_junit
+
+        write_junit(outcomes, f"{run.results.task} {run.results.model}", junit)
+    failed = sum(not outcome.met for outcome in outcomes)
     if as_json:
         from evenhand.store.plain import to_plain
 
-        print_json({"met": met, "requirements": to_plain(verdicts)})
-    else:
+        print_json({"met": not failed, "requirements": to_plain(outcomes)})
+    elif not quiet:
         console = out()
-        for verdict in verdicts:
-            mark = "[green]met    [/]" if verdict.met else "[red]not met[/]"
-            console.print(f"{mark} {escape(verdict.name)}: {escape(verdict.message)}", soft_wrap=True)
-        console.print("all requirements are met" if met else "[red]the gate stays shut[/]")
-    if not met:
-        raise typer.Exit(1)
+        for outcome in outcomes:
+            mark = "[green]met    [/]" if outcome.met else "[red]not met[/]"
+            console.print(f"{mark} {escape(outcome.name)}: {escape(outcome.message)}", soft_wrap=True)
+        total = f"{len(outcomes)} requirement{'s' if len(outcomes) != 1 else ''}"
+        console.print(f"[red]FAILED: {failed} of {total} not met[/]" if failed else f"PASSED: {total} met")
+    return not failed
 
 
 def plan(
@@ -106,7 +112,7 @@ def _plan_run(folder: Path, rate: float, power: float, as_json: bool) -> None:
     from evenhand.reporting.sections import headline
     from evenhand.stats.plan import what_shows
 
-    results = open_run(folder).results
+    results = api.load(folder).results
     first = headline(results)
     if first is None:
         raise OptionError(f"{folder} has no number to plan from.")

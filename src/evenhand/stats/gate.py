@@ -25,6 +25,11 @@ verdicts_of = "race"
 none = ["large"]
 
 [[require]]
+metric = "gender"
+not_worse_than = "runs/fairface/gender/production"   # a run, or the folder of a model: its latest run
+margin = 0.02                # worse by more than this, beyond chance, fails: overall, and for every group
+
+[[require]]
 coverage = "missing"         # a share of what was asked
 at_most = 0.01
 
@@ -40,9 +45,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.core.errors import OptionError, UnknownNameError
-from evenhand.core.metric import Undefined
+from evenhand.core.metric import Direction, Undefined
 from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, Verdict
+from evenhand.stats.comparison import Comparison, ModelContrast
 
 COVERAGE = ("answered", "empty", "unusable", "missing", "extra")
 COUNTS = ("rows", "units")
@@ -54,7 +60,7 @@ class Requirement:
     """One condition, read from a file; `check` says whether results meet it."""
 
     text: str
-    check: Callable[[Results], "Outcome"]
+    check: Callable[[Results, "CompareWith"], "Outcome"]
 
 
 @dataclass(frozen=True)
@@ -66,9 +72,22 @@ class Outcome:
     message: str
 
 
-def judge(results: Results, requirements: Sequence[Requirement]) -> tuple[Outcome, ...]:
-    """Every requirement, in order, with whether it is met and what was found."""
-    return tuple(requirement.check(results) for requirement in requirements)
+CompareWith = Callable[[str, int], Comparison]  # a reference by name, and the depth of groups
+
+
+def no_reference(name: str, depth: int) -> Comparison:
+    """For results alone: there are no rows to compare."""
+    raise OptionError(f"not_worse_than = {name!r} needs runs with their rows: gate a run, not its results.")
+
+
+def judge(
+    results: Results, requirements: Sequence[Requirement], compare_with: CompareWith = no_reference
+) -> tuple[Outcome, ...]:
+    """Every requirement, in order, with whether it is met and what was found.
+
+    `compare_with` compares the run with the one that a requirement names, on the same units.
+    """
+    return tuple(requirement.check(results, compare_with) for requirement in requirements)
 
 
 def read_requirements(text: str, where: str = "the requirements") -> tuple[Requirement, ...]:
@@ -115,7 +134,7 @@ def _value(where: str, entry: Mapping[str, Any]) -> Requirement:
     metric, output = str(entry["metric"]), entry.get("output")
     text = _text(entry, f"{end} of {_label(entry)} for {group} {limit.text}")
 
-    def check(results: Results) -> Outcome:
+    def check(results: Results, compare_with: CompareWith) -> Outcome:
         estimate = results.get(metric, output, group)
         return _measured(text, estimate, end, limit)
 
@@ -127,7 +146,7 @@ def _worst(where: str, entry: Mapping[str, Any]) -> Requirement:
     limit, by, end = _limit(where, entry), _names(where, entry, "worst_of"), _end(where, entry)
     text = _text(entry, f"{end} of {_label(entry)} in the worst group by {' × '.join(by)} {limit.text}")
 
-    def check(results: Results) -> Outcome:
+    def check(results: Results, compare_with: CompareWith) -> Outcome:
         summary = _summary(results, entry, by)
         if summary is None or summary.worst is None:
             return Outcome(text, False, f"there is no worst group by {' × '.join(by)}: {_too_few(summary)}")
@@ -145,7 +164,7 @@ def _gap(where: str, entry: Mapping[str, Any]) -> Requirement:
     beyond = ", unless chance explains it" if chance else ""
     text = _text(entry, f"gap of {_label(entry)} by {' × '.join(by)} {limit.text}{beyond}")
 
-    def check(results: Results) -> Outcome:
+    def check(results: Results, compare_with: CompareWith) -> Outcome:
         summary = _summary(results, entry, by)
         gap = None if summary is None else summary.values.get("max_gap")
         if summary is None or not isinstance(gap, float):
@@ -154,13 +173,72 @@ def _gap(where: str, entry: Mapping[str, Any]) -> Requirement:
         met = limit.holds(gap)
         said = f"gap {gap:.4g} between {summary.worst} and {summary.best}"
         if reference is not None:
-            said += f"; a model without any difference would show about {reference.mean:.4g} (p = {reference.p:.3g})"
+            said += f"; about {reference.mean:.4g} is expected by chance alone (p = {reference.p:.3g})"
             met = met or (chance and reference.p >= alpha)
         elif chance:
             said += "; it has no permutation reference, so chance can't be ruled out or in"
         return Outcome(text, met, said + _left_out(summary))
 
     return Requirement(text, check)
+
+
+def _not_worse(where: str, entry: Mapping[str, Any]) -> Requirement:
+    _known(where, entry, "metric", "output", "not_worse_than", "margin", "alpha", "proven", "depth", "name")
+    reference, metric, output = str(entry["not_worse_than"]), str(entry["metric"]), entry.get("output")
+    margin, alpha = _positive(where, entry, "margin", 0.0), _positive(where, entry, "alpha", 0.05)
+    depth, proven = int(entry.get("depth", 1)), bool(entry.get("proven", False))
+    by_more = f" by more than {margin:g}" if margin else ""
+    how = "is shown to be no worse" if proven else "is not worse"
+    text = _text(entry, f"{_label(entry)} {how} than {reference}{by_more}, overall and for every group")
+
+    def check(results: Results, compare_with: CompareWith) -> Outcome:
+        first = results.get(metric, output)
+        direction = next(
+            (Direction(fact.outputs[first.output]) for fact in results.metrics if fact.name == first.metric),
+            Direction.NEITHER,
+        )
+        if direction is Direction.NEITHER:
+            return Outcome(text, False, f"{first.metric}.{first.output} has no better and no worse")
+        sign = 1.0 if direction is Direction.HIGHER else -1.0
+        contrasts = compare_with(reference, depth).contrasts
+        pairs = [c for c in contrasts if (c.metric, c.output) == (first.metric, first.output)]
+        judged = [c for c in pairs if c.status is Status.OK and c.difference is not None and c.adjusted is not None]
+        if not any(not c.group.terms for c in judged):
+            return Outcome(text, False, "the two runs could not be compared overall")
+        worse = [c for c in judged if _is_worse(c, sign, margin, alpha, proven)]
+        shown = "; ".join(
+            f"{c.group}: {_shown(c.value_first)} instead of {_shown(c.value_second)} (p = {c.adjusted:.2g})"
+            for c in worse[:5]
+        )
+        more = f" and {len(worse) - 5} more" if len(worse) > 5 else ""
+        small = len(pairs) - len(judged)
+        left = f"; {small} groups too small to judge" if small else ""
+        if not worse:
+            return Outcome(text, True, f"{len(judged)} comparisons, overall and by group, none worse{left}")
+        return Outcome(text, False, f"worse in {len(worse)} of {len(judged)} comparisons: {shown}{more}{left}")
+
+    return Requirement(text, check)
+
+
+def _is_worse(contrast: ModelContrast, sign: float, margin: float, alpha: float, proven: bool) -> bool:
+    """Worse beyond margin and chance; with `proven`, whatever is not shown to be within the margin."""
+    assert contrast.difference is not None
+    assert contrast.adjusted is not None
+    if proven:
+        limits = [sign * end for end in (contrast.low, contrast.high) if end is not None]
+        return not limits or min(limits) < -margin
+    return sign * contrast.difference < -margin and contrast.adjusted < alpha
+
+
+def _positive(where: str, entry: Mapping[str, Any], key: str, default: float) -> float:
+    value = entry.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise OptionError(f"{where}: {key} = {value!r}; expected a number of 0 or more.")
+    return float(value)
+
+
+def _shown(value: float | None) -> str:
+    return "nothing" if value is None else f"{value:.4g}"
 
 
 def _verdicts(where: str, entry: Mapping[str, Any]) -> Requirement:
@@ -175,8 +253,8 @@ def _verdicts(where: str, entry: Mapping[str, Any]) -> Requirement:
             raise UnknownNameError("verdict", str(word), words)
     text = _text(entry, f"no pair of {_label(entry)} by {' × '.join(by)} is {' or '.join(refused)}")
 
-    def check(results: Results) -> Outcome:
-        pairs = [c for c in _pairs(results, entry) if c.first.by == by]
+    def check(results: Results, compare_with: CompareWith) -> Outcome:
+        pairs = [c for c in _pairs(results, entry) if set(c.first.by) == set(by)]
         if not pairs:
             return Outcome(text, False, f"no pair of groups by {' × '.join(by)} was compared")
         bad = [c for c in pairs if c.verdict is not None and c.verdict.value in refused]
@@ -194,7 +272,7 @@ def _coverage(where: str, entry: Mapping[str, Any]) -> Requirement:
         raise UnknownNameError("part of the coverage", what, COVERAGE)
     text = _text(entry, f"share {what} {limit.text}")
 
-    def check(results: Results) -> Outcome:
+    def check(results: Results, compare_with: CompareWith) -> Outcome:
         asked = results.coverage.asked
         if not asked:
             return Outcome(text, False, "nothing was asked")
@@ -213,13 +291,17 @@ def _count(where: str, entry: Mapping[str, Any]) -> Requirement:
     whom = str(group) if by is None else f"the smallest group by {' × '.join(by)}"
     text = _text(entry, f"{what} of {whom} {limit.text}")
 
-    def check(results: Results) -> Outcome:
+    def check(results: Results, compare_with: CompareWith) -> Outcome:
         metric = str(entry.get("metric", results.estimates[0].metric if results.estimates else ""))
         if by is None:
             estimate = results.get(metric, entry.get("output"), group)
         else:
             first = results.get(metric, entry.get("output"))
-            inside = [e for e in results.of(first.metric, first.output) if e.group.by == by and not e.group.is_missing]
+            inside = [
+                e
+                for e in results.of(first.metric, first.output)
+                if set(e.group.by) == set(by) and not e.group.is_missing
+            ]
             if not inside:
                 return Outcome(text, False, f"there are no groups by {' × '.join(by)}")
             estimate = min(inside, key=lambda e: getattr(e, what))
@@ -233,6 +315,7 @@ _KINDS: dict[str, Callable[[str, Mapping[str, Any]], Requirement]] = {
     "worst_of": _worst,
     "gap_of": _gap,
     "verdicts_of": _verdicts,
+    "not_worse_than": _not_worse,
     "coverage": _coverage,
     "count": _count,
 }
@@ -321,7 +404,7 @@ def _measured(text: str, estimate: Estimate, end: str, limit: _Limit) -> Outcome
 def _summary(results: Results, entry: Mapping[str, Any], by: tuple[str, ...]) -> Summary | None:
     first = results.get(str(entry["metric"]), entry.get("output"))
     for summary in results.summaries:
-        if (summary.metric, summary.output, summary.by) == (first.metric, first.output, by):
+        if (summary.metric, summary.output, set(summary.by)) == (first.metric, first.output, set(by)):
             return summary
     return None
 

@@ -16,7 +16,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from math import isfinite
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
@@ -206,6 +206,10 @@ class _Reading:
             if plain is not None:
                 raise ValueError(f"expected nothing, found {plain!r}")
             return None
+        if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
+            types = get_type_hints(kind)
+            parts = zip(kind._fields, _list(plain), strict=True)
+            return kind(*(self.value(part, types[name]) for name, part in parts))
         if get_origin(kind) is None and isinstance(kind, type):
             return self._of_class(plain, kind)
         return self._generic(plain, kind)

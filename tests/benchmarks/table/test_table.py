@@ -317,3 +317,57 @@ def test_the_demo_plants_a_candidate_that_is_better_on_average_and_worse_for_one
     assert runs["candidate"].get("accuracy").number > runs["production"].get("accuracy").number  # type: ignore[operator]
     c = eh.Group.of(group="C")
     assert runs["candidate"].get("accuracy", group=c).number < runs["production"].get("accuracy", group=c).number  # type: ignore[operator]
+
+
+def test_a_gate_stops_a_candidate_that_is_better_on_average_and_worse_for_one_group(
+    tmp_path: Path, capsys: Any
+) -> None:
+    (shown,) = demo.write(tmp_path)
+    runs = tmp_path / "runs"
+    by_model = {
+        name: eh.evaluate(shown.task, tmp_path / f"{name}.csv", options=shown.options, runs=runs, **QUICK)
+        for name in ("production", "candidate")
+    }
+    production = runs / "table" / "labels" / "production"  # the folder of a model
+    (tmp_path / "release.toml").write_text(demo.GATE.format(production=production), encoding="utf-8")
+    (outcome,) = eh.gate(by_model["candidate"], tmp_path / "release.toml")
+    assert not outcome.met
+    assert "group=C" in outcome.message
+    assert "everyone" not in outcome.message
+    (itself,) = eh.gate(by_model["production"], [{"metric": "labels", "not_worse_than": str(production)}])
+    assert itself.met
+    (strict,) = eh.gate(
+        by_model["candidate"],
+        [{"metric": "accuracy", "not_worse_than": str(production), "proven": True, "margin": 0.5}],
+    )
+    assert strict.met
+    capsys.readouterr()
+    assert command("gate", by_model["candidate"].folder, "--require", tmp_path / "release.toml") == 1
+    assert "FAILED: 1 of 1 requirement not met" in capsys.readouterr().out
+    arguments = ("--by", "group,age", "--set", "truth=label", "prediction=predicted", "unit=subject", "--runs", runs)
+    gated = ("--require", tmp_path / "release.toml", "--draws", 50, "--permutations", 50)
+    assert command("evaluate", "table/labels", tmp_path / "candidate.csv", *arguments, *gated) == 1
+    assert command("gate", runs, "--require", tmp_path / "release.toml") == 2
+    assert command("gate", runs, "--latest", "--require", tmp_path / "release.toml") == 1
+    capsys.readouterr()
+
+
+def test_runs_of_tasks_that_are_registered_nowhere_are_compared_and_looked_into(tmp_path: Path, capsys: Any) -> None:
+    from dataclasses import replace
+
+    from evenhand.benchmarks.table.tasks import labels
+
+    table = pl.DataFrame(columns())
+    table.write_csv(tmp_path / "a.csv")
+    own = replace(labels, name="nowhere/labels")
+    options = {"truth": "y", "prediction": "p", "unit": "subject"}
+    run = eh.evaluate(own, tmp_path / "a.csv", options=options, by=["race"], runs=tmp_path / "runs", **QUICK)
+    stored = eh.load(tmp_path / "runs" / "nowhere")
+    mean = eh.Mean("score", "s", scale=eh.Scale(0, 1))
+    two = [eh.evaluate_table(columns(), metrics=[mean], model=m, runs=tmp_path / "own", **LABELS) for m in ("a", "b")]
+    again = [eh.load(each.folder) for each in two if each.folder is not None]
+    assert {c.metric for c in eh.compare(*again, draws=50)[0].contrasts} == {"score"}
+    assert eh.compare(stored, run, draws=50)[0].contrasts
+    assert command("rows", run.folder, "--worst", "2") == 0
+    assert command("explain", run.folder) == 2
+    assert "nothing to explain" in capsys.readouterr().err
