@@ -47,10 +47,10 @@ def scores_c() -> dict[str, Any]:
 
 
 def roc_ours(data: dict[str, Any]) -> Any:
-    from evenhand.metrics.operating_points import Side, readings, roc
+    from evenhand.metrics.operating_points import SortedScores, rates_at, roc
 
-    genuine, impostor = Side.of(data["genuine"]), Side.of(data["impostor"])
-    return roc(genuine, impostor), readings(genuine, impostor, RATES)
+    genuine, impostor = SortedScores.of(data["genuine"]), SortedScores.of(data["impostor"])
+    return roc(genuine, impostor), rates_at(genuine, impostor, RATES)
 
 
 def roc_sklearn(data: dict[str, Any]) -> Any:

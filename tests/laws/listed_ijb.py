@@ -13,7 +13,7 @@ from evenhand.metrics.counts import Counts
 from evenhand.metrics.curves import Event
 from evenhand.metrics.operating_points import Convention
 from evenhand.metrics.search import Cmc, OpenSetSearch
-from evenhand.metrics.search_readings import ANY_RANK
+from evenhand.metrics.search_rates import ANY_RANK
 from evenhand.metrics.verification import Separation, Verification
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from evenhand.metrics import operating_points_stream
-from evenhand.metrics.operating_points import Convention, Side, readings
-from evenhand.metrics.operating_points_stream import streamed_readings
+from evenhand.metrics.operating_points import Convention, SortedScores, rates_at
+from evenhand.metrics.operating_points_stream import streamed_rates
 from evenhand.metrics.score_stream import blocks_of
 
 RATES = (0.0, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
@@ -43,8 +43,8 @@ def test_the_bends_around_a_rate_are_found_in_its_neighbourhood(
 
 def check(convention: Convention, seed: int, digits: int | None) -> None:
     score, same = scores(seed, 20_000, digits=digits)
-    expected = readings(Side.of(score[same]), Side.of(score[~same]), RATES, convention)
-    found = streamed_readings(lambda: blocks_of(score, same, 7_000), RATES, convention)
+    expected = rates_at(SortedScores.of(score[same]), SortedScores.of(score[~same]), RATES, convention)
+    found = streamed_rates(lambda: blocks_of(score, same, 7_000), RATES, convention)
     for one, other in zip(found, expected, strict=True):
         assert (one.tar, one.fmr, one.false_accepts) == (other.tar, other.fmr, other.false_accepts)
 
@@ -70,15 +70,15 @@ def test_the_next_bend_of_a_straight_curve_is_found_however_far_away(
     score = np.concatenate([impostors, twice, [0.9]]).astype(np.float32)
     same = np.arange(len(score)) == len(score) - 1
     for rate in (0.2, 0.5, 0.9):
-        expected = readings(Side.of(score[same]), Side.of(score[~same]), [rate], Convention.NEAREST)
-        assert streamed_readings(lambda: blocks_of(score, same), [rate], Convention.NEAREST) == expected
+        expected = rates_at(SortedScores.of(score[same]), SortedScores.of(score[~same]), [rate], Convention.NEAREST)
+        assert streamed_rates(lambda: blocks_of(score, same), [rate], Convention.NEAREST) == expected
 
 
 def test_a_window_of_the_curve_gives_the_nearest_point_of_the_whole() -> None:
     for seed in range(4):
         score, same = scores(seed, 60_000, digits=None if seed % 2 else 3)
-        genuine, impostor = Side.of(score[same]), Side.of(score[~same])
+        genuine, impostor = SortedScores.of(score[same]), SortedScores.of(score[~same])
         for rate in (1e-4, 3e-3, 0.02):
             for convention in (Convention.NEAREST, Convention.NEAREST_FULL_CURVE):
-                whole = readings(genuine, impostor, (rate, 1.0), convention)[0]  # 1.0 asks for the whole curve
-                assert readings(genuine, impostor, (rate,), convention)[0] == whole
+                whole = rates_at(genuine, impostor, (rate, 1.0), convention)[0]  # 1.0 asks for the whole curve
+                assert rates_at(genuine, impostor, (rate,), convention)[0] == whole

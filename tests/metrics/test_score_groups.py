@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.metrics.operating_points import Side, readings
+from evenhand.metrics.operating_points import SortedScores, rates_at
 from evenhand.metrics.score_groups import EVERYONE, CellBlock, count, look, points_by_group, wanted_bins
 
 RATES = (0.0, 1e-3, 0.01, 0.1, 0.5, 1.0)
@@ -37,12 +37,12 @@ def test_every_group_has_the_points_that_sorting_gives(seed: int, n: int, digits
     first = count(blocks(score, same, cell, size), 3)
     second = look(blocks(score, same, cell, size), wanted_bins(first, GROUPS, RATES))
     found = points_by_group(first, second, GROUPS, RATES)
-    everyone = readings(Side.of(score[same]), Side.of(score[~same]), RATES)
+    everyone = rates_at(SortedScores.of(score[same]), SortedScores.of(score[~same]), RATES)
     assert [point.group for point in found[: len(RATES)]] == [EVERYONE] * len(RATES)
     for point in found:
         member = np.ones(n, bool) if point.group == EVERYONE else np.isin(cell, GROUPS[point.group])
-        genuine, impostor = Side.of(score[member & same]), Side.of(score[member & ~same])
-        np.testing.assert_array_equal(point.own, readings(genuine, impostor, [point.rate])[0])
+        genuine, impostor = SortedScores.of(score[member & same]), SortedScores.of(score[member & ~same])
+        np.testing.assert_array_equal(point.own, rates_at(genuine, impostor, [point.rate])[0])
         threshold = everyone[RATES.index(point.rate)].threshold
         if impostor.total and not np.isnan(threshold):
             assert point.shared.fmr == float(impostor.reaching(threshold)) / impostor.total

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.metrics.operating_points import (
-    Side,
+    SortedScores,
     area_under_roc,
     corner_points,
     equal_error_rate,
@@ -20,7 +20,7 @@ from evenhand.metrics.score_stream import (
     blocks_of,
     first_pass,
     second_pass,
-    streamed_sides,
+    streamed_scores,
 )
 
 RATES = (0.0, 1e-3, 0.01, 0.1, 0.5, 1.0)
@@ -34,8 +34,8 @@ def comparisons(seed: int, n: int, digits: int) -> tuple[np.ndarray, np.ndarray]
     return score, same
 
 
-def assert_equal_to_sorting(score: np.ndarray, same: np.ndarray, genuine: Side, impostor: Side) -> None:
-    sorted_genuine, sorted_impostor = Side.of(score[same]), Side.of(score[~same])
+def assert_equal_to_sorting(score: np.ndarray, same: np.ndarray, genuine: SortedScores, impostor: SortedScores) -> None:
+    sorted_genuine, sorted_impostor = SortedScores.of(score[same]), SortedScores.of(score[~same])
     for convention in SUPPORTED:
         for rate in RATES:
             got = tar_at_far(genuine, impostor, rate, convention)
@@ -53,7 +53,7 @@ def assert_equal_to_sorting(score: np.ndarray, same: np.ndarray, genuine: Side, 
 @given(st.integers(0, 10**6), st.integers(0, 400), st.sampled_from([0, 1, 3, 6]), st.integers(1, 150))
 def test_a_stream_gives_the_same_points_and_curves_as_sorting(seed: int, n: int, digits: int, size: int) -> None:
     score, same = comparisons(seed, n, digits)
-    genuine, impostor = streamed_sides(lambda: blocks_of(score, same, size), RATES)
+    genuine, impostor = streamed_scores(lambda: blocks_of(score, same, size), RATES)
     assert_equal_to_sorting(score, same, genuine, impostor)
 
 
@@ -66,13 +66,13 @@ def test_shards_add_up_to_the_whole_stream() -> None:
     )
     plan = first.plan(RATES)
     second = [second_pass([Block(score[p], same[p])], plan) for p in parts]
-    assert_equal_to_sorting(score, same, Side.of(first.genuine), (second[0] + second[1] + second[2]).impostor())
+    assert_equal_to_sorting(score, same, SortedScores.of(first.genuine), (second[0] + second[1] + second[2]).impostor())
 
 
 def test_zero_and_minus_zero_are_one_score() -> None:
     score = np.array([0.0, -0.0, -0.0, 0.5], dtype=np.float32)
     same = np.array([True, False, False, False])
-    assert_equal_to_sorting(score, same, *streamed_sides(lambda: [Block(score, same)], RATES))
+    assert_equal_to_sorting(score, same, *streamed_scores(lambda: [Block(score, same)], RATES))
 
 
 def test_a_score_that_is_not_a_number_is_refused() -> None:

@@ -16,7 +16,7 @@ from evenhand.metrics.search import (
     rank_name,
     tpir_name,
 )
-from evenhand.metrics.search_readings import ANY_RANK, ranks_of
+from evenhand.metrics.search_rates import ANY_RANK, ranks_of
 
 # Gallery 0: four mated probes and three strangers.
 MATE = [0.9, 0.7, 0.5, -np.inf]

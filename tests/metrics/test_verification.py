@@ -11,20 +11,20 @@ from evenhand.core.records import Attribute, Group, Records
 from evenhand.metrics import verification_scores
 from evenhand.metrics.operating_points import (
     Convention,
-    Side,
+    SortedScores,
     allowed_accepts,
     area_under_roc,
     corner_points,
     equal_error_rate,
     exact_threshold,
     full_curve,
-    readings,
+    rates_at,
     tar_at_far,
 )
 from evenhand.metrics.verification import Separation, Verification, fmr_name, fnmr_name, tar_name
 
-GENUINE = Side.of(np.array([0.9, 0.8, 0.6, 0.3]))
-IMPOSTOR = Side.of(np.array([0.7, 0.5, 0.5, 0.2, 0.1]))
+GENUINE = SortedScores.of(np.array([0.9, 0.8, 0.6, 0.3]))
+IMPOSTOR = SortedScores.of(np.array([0.7, 0.5, 0.5, 0.2, 0.1]))
 
 
 def rows(score: list[float], same: list[bool], dtype: type = np.float32) -> Records:
@@ -59,7 +59,7 @@ def test_no_false_accept_is_allowed_at_rate_zero() -> None:
 
 
 def test_the_threshold_is_infinite_when_nothing_may_be_accepted() -> None:
-    assert exact_threshold(Side.of(np.array([0.1])), Side.of(np.array([0.5])), 0.0) == np.inf
+    assert exact_threshold(SortedScores.of(np.array([0.1])), SortedScores.of(np.array([0.5])), 0.0) == np.inf
 
 
 def test_a_threshold_at_an_impostors_score_never_beats_exact() -> None:
@@ -74,23 +74,23 @@ def test_the_nearest_point_can_exceed_the_rate_that_was_asked() -> None:
 
 
 def test_linear_interpolates_where_both_classes_tie() -> None:
-    genuine, impostor = Side.of(np.array([0.5, 0.5])), Side.of(np.array([0.5, 0.1]))
+    genuine, impostor = SortedScores.of(np.array([0.5, 0.5])), SortedScores.of(np.array([0.5, 0.1]))
     assert tar_at_far(genuine, impostor, 0.25, Convention.LINEAR).tar == 0.5
 
 
 def test_the_area_counts_ties_half() -> None:
-    assert area_under_roc(Side.of(np.array([0.5])), Side.of(np.array([0.5]))) == 0.5
+    assert area_under_roc(SortedScores.of(np.array([0.5])), SortedScores.of(np.array([0.5]))) == 0.5
 
 
 def test_the_equal_error_rate_lies_where_the_errors_meet() -> None:
     assert equal_error_rate(GENUINE, IMPOSTOR) == pytest.approx(0.25)
-    assert equal_error_rate(Side.of(np.array([0.9])), Side.of(np.array([0.1]))) == 0.0
+    assert equal_error_rate(SortedScores.of(np.array([0.9])), SortedScores.of(np.array([0.1]))) == 0.0
 
 
 def test_corner_points_carry_all_of_the_curve() -> None:
     rng = np.random.default_rng(4)
-    genuine = Side.of(np.round(rng.normal(1, 1, 40), 1))
-    impostor = Side.of(np.round(rng.normal(0, 1, 300), 1))
+    genuine = SortedScores.of(np.round(rng.normal(1, 1, 40), 1))
+    impostor = SortedScores.of(np.round(rng.normal(0, 1, 300), 1))
     false, true, _ = full_curve(genuine, impostor)
     x, y, _ = corner_points(genuine, impostor)
     assert len(x) <= 2 * 40 + 2
@@ -101,17 +101,19 @@ def test_corner_points_carry_all_of_the_curve() -> None:
 
 def test_the_reduced_curve_is_that_of_scikit_learn() -> None:
     # sklearn.metrics.roc_curve([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
-    false, true, threshold = full_curve(Side.of(np.array([0.35, 0.8])), Side.of(np.array([0.1, 0.4])), reduced=True)
+    false, true, threshold = full_curve(
+        SortedScores.of(np.array([0.35, 0.8])), SortedScores.of(np.array([0.1, 0.4])), reduced=True
+    )
     assert (false / 2).tolist() == [0.0, 0.0, 0.5, 0.5, 1.0]
     assert (true / 2).tolist() == [0.0, 0.5, 0.5, 1.0, 1.0]
     assert threshold.tolist() == [np.inf, 0.8, 0.4, 0.35, 0.1]
 
 
 def test_without_genuine_or_impostor_comparisons_nothing_is_defined() -> None:
-    nobody = Side.of(np.zeros(0))
+    nobody = SortedScores.of(np.zeros(0))
     for convention in Convention:
-        assert np.isnan(readings(nobody, IMPOSTOR, [0.1], convention)[0].tar)
-        assert np.isnan(readings(GENUINE, nobody, [0.1], convention)[0].tar)
+        assert np.isnan(rates_at(nobody, IMPOSTOR, [0.1], convention)[0].tar)
+        assert np.isnan(rates_at(GENUINE, nobody, [0.1], convention)[0].tar)
     assert np.isnan(area_under_roc(nobody, IMPOSTOR))
     assert np.isnan(equal_error_rate(GENUINE, nobody))
 
@@ -198,5 +200,5 @@ def test_products_that_are_not_multiplied_out_give_the_same_draws(monkeypatch: p
         drawn = metric.measure(table, cells, 40).weigh(spread)
         values = metric.result(drawn.weigh(groups), drawn.weigh(everyone))
         found.append(np.array([column.values for column in values.values() if isinstance(column, Numbers)]))
-    assert isinstance(drawn.weigh(groups).impostor.mixture, verification_scores.Product)
+    assert isinstance(drawn.weigh(groups).impostor.mixture, verification_scores.LazyProduct)
     np.testing.assert_array_equal(*found)

@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.core.errors import DataError
 from evenhand.engines import parse
-from evenhand.metrics.operating_points import Side, readings
+from evenhand.metrics.operating_points import SortedScores, rates_at
 from evenhand.run.stores import points_of_all_pairs
 from evenhand.search import all_pairs as module
 from evenhand.search.all_pairs import all_pairs
@@ -53,7 +53,9 @@ def test_points_by_group_are_those_of_the_matrix(people, engine: str, monkeypatc
     for point in found:
         cell = {"everyone": None, "women": 0, "men": 1}[point.group]
         member = np.ones(len(row), bool) if cell is None else (group[row] == cell) & (group[column] == cell)
-        expected = readings(Side.of(score[member & same]), Side.of(score[member & ~same]), [point.rate])[0]
+        expected = rates_at(
+            SortedScores.of(score[member & same]), SortedScores.of(score[member & ~same]), [point.rate]
+        )[0]
         assert point.own.tar == expected.tar
         assert point.own.fmr == expected.fmr
         assert point.own.threshold == pytest.approx(expected.threshold, rel=1e-5)

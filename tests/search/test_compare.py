@@ -24,7 +24,7 @@ def test_tiles_of_any_size_give_the_cosine_of_each_pair(
     tile: int, pairs: int, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compare, "_TILE", tile)
-    monkeypatch.setattr(compare, "_ENTRIES_HELD", held)
+    monkeypatch.setattr(compare, "_BYTES_HELD", held)
     some = templates(100)
     rng = np.random.default_rng(2)
     first, second = rng.integers(0, 100, pairs), rng.integers(0, 100, pairs)

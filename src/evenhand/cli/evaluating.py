@@ -20,6 +20,7 @@ from evenhand.cli.settings_options import with_settings
 from evenhand.core.errors import OptionError
 from evenhand.core.options import facts, parse
 from evenhand.core.page import Table
+from evenhand.core.task import Target
 from evenhand.reporting import sections
 from evenhand.run.reopened import metrics_of, task_of
 from evenhand.stats.settings import Settings
@@ -307,14 +308,26 @@ def draw_cards(console: Console, title: str, columns: Sequence[str], rows: Seque
 
 def explain(
     run: Annotated[Path, typer.Argument(help="a run folder")],
+    target: Annotated[
+        float | None, typer.Option(help="a published number, such as 96.28: rank all combinations by their distance")
+    ] = None,
+    quantity: Annotated[str, typer.Option(help="what the number is, such as TAR@FAR=1e-4; anything by default")] = "",
+    most: Annotated[int, typer.Option(help="combinations to show")] = 20,
+    data: Annotated[Path | None, typer.Option(help="where the data are now, if they were moved")] = None,
+    predictions: Annotated[Path | None, typer.Option(help="where the predictions are now, if they were moved")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show the same numbers under every convention."""
+    """Show the same numbers under every convention, or find the ones that give a published number."""
     found = api.load(run)
     task = task_of(found.results)
     if task is None or task.explain is None:
         raise OptionError(f"{found.results.task} has one convention only: there is nothing to explain.")
-    section = task.explain(found)
+    if target is None:
+        section = task.explain(found)
+    elif task.explain_target is None:
+        raise OptionError(f"{task.name} can't rank its conventions by a target; explain it without --target.")
+    else:
+        section = task.explain_target(found, Target(target, quantity, most, data, predictions))
     if as_json:
         from evenhand.store.plain import to_plain
 

@@ -186,6 +186,17 @@ class Tools:
 
 
 @dataclass(frozen=True)
+class Target:
+    """A published number that is looked for among the values under all conventions."""
+
+    value: float  # a share, or in percent when it is more than 1
+    quantity: str = ""  # the output that it is a value of; any by default
+    most: int = 20  # combinations to show
+    data: Path | None = None  # where the data and predictions of the run are now; where they were, by default
+    predictions: Path | None = None
+
+
+@dataclass(frozen=True)
 class About:
     """What `describe` prints, in the words of the user."""
 
@@ -267,6 +278,7 @@ class Task(Question[T, P]):
     # What only the rows can tell: verification differentials, published pair tests. Called with all rows.
     extras: Callable[[Records, Any], Mapping[str, Any]] | None = None
     explain: Callable[[Any], Section] | None = None  # `evenhand explain`: a run → the number under every convention
+    explain_target: Callable[[Any, Target], Section] | None = None  # … and those nearest to a published number
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from evenhand.core.metric import (
     Undefined,
 )
 from evenhand.core.records import Array, Records
-from evenhand.metrics.free_response import COMPETITION_TARGETS, Side, curve_of, last_of_ties, nobody, read_at
+from evenhand.metrics.free_response import COMPETITION_TARGETS, EventScores, curve_of, last_of_ties, nobody, read_at
 
 CONVENTION = "lowest threshold with at most so many false alarms per image"
 
@@ -117,7 +117,7 @@ class _CurveMetric(Metric[Scored]):
         for kind, table in (("", found.rates), (" shared", shared)):
             for place, target in enumerate(self.targets):
                 columns[f"{self._rate_name}@{target:g}{kind}"] = Numbers(table[:, place], reasons)
-        columns["curve"] = Lazily(part.size, lambda cell: self._draw(own.view(cell)))
+        columns["curve"] = LazyCurves(part.size, lambda cell: self._draw(own.view(cell)))
         return columns
 
     def points(self, part: Scored, whole: Scored) -> Mapping[str, Sequence[OperatingPoint | None]]:
@@ -212,8 +212,8 @@ class OpenSet(_CurveMetric):
 class _View(NamedTuple):
     """One cell: its positives and negatives, sorted, and its denominators."""
 
-    positives: Side
-    negatives: Side
+    positives: EventScores
+    negatives: EventScores
     faces: float
     images: float
 
@@ -322,16 +322,16 @@ class _SortedRows:
         """How many rows there are."""
         return len(self._scores)
 
-    def of_basis(self, cell: int) -> Side:
+    def of_basis(self, cell: int) -> EventScores:
         if self._by_basis is None:
             order = np.argsort(self._codes, kind="stable")
             starts = np.searchsorted(self._codes[order], np.arange(self._basis + 1))
             self._by_basis = (order, starts)
         order, starts = self._by_basis
-        return Side(self._scores[order[starts[cell] : starts[cell + 1]]], None)
+        return EventScores(self._scores[order[starts[cell] : starts[cell + 1]]], None)
 
-    def weighted(self, weights: Array) -> Side:
-        return Side(self._scores, weights[self._codes])
+    def weighted(self, weights: Array) -> EventScores:
+        return EventScores(self._scores, weights[self._codes])
 
     def at_least(self, weights: Array, thresholds: Array) -> Array:
         """(targets,): the weight of the rows that reach each threshold; not a number for one that is not."""
@@ -368,7 +368,7 @@ class _SortedRows:
         return np.where(fine, self._scores[ends[place]], np.nan), np.where(fine, reached[place], np.nan)
 
 
-class Lazily(Sequence[Curve | Grid | Undefined]):
+class LazyCurves(Sequence[Curve | Grid | Undefined]):
     """Curves and tables that are made when they are asked for; a thousand draws ask for none."""
 
     def __init__(self, size: int, make: Callable[[int], Curve | Grid | Undefined]) -> None:

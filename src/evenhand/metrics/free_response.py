@@ -67,7 +67,7 @@ def free_response(
     >>> curve.thresholds.tolist(), curve.rate.tolist(), curve.per_image.tolist()
     ([0.3, 0.5], [0.5, 0.25], [1.0, 0.5])
     """
-    return curve_of(Side.of(positives), Side.of(negatives), faces, images, every_score)
+    return curve_of(EventScores.of(positives), EventScores.of(negatives), faces, images, every_score)
 
 
 def read_at(curve: FreeResponseCurve, targets: Sequence[float] = COMPETITION_TARGETS) -> tuple[Reading, ...]:
@@ -103,14 +103,14 @@ def sum_of(readings: Sequence[Reading]) -> float | Undefined:
     return float(sum(rates)) if rates else Undefined("the curve gets as low as none of the targets")
 
 
-class Side:
+class EventScores:
     """Scores from the highest down, each with its weight; counts of those that reach a threshold."""
 
     def __init__(self, scores: Array, weights: Array | None) -> None:
         self.scores, self._weights = scores, weights
 
     @classmethod
-    def of(cls, scores: Array) -> Side:
+    def of(cls, scores: Array) -> EventScores:
         return cls(-np.sort(-np.asarray(scores, dtype=np.float64)), None)
 
     def at_least(self, thresholds: Array) -> Array:
@@ -126,7 +126,9 @@ class Side:
         return scores[last_of_ties(scores)][::-1]
 
 
-def curve_of(positives: Side, negatives: Side, faces: float, images: float, every_score: bool) -> FreeResponseCurve:
+def curve_of(
+    positives: EventScores, negatives: EventScores, faces: float, images: float, every_score: bool
+) -> FreeResponseCurve:
     thresholds = negatives.thresholds()
     if every_score:
         thresholds = np.union1d(thresholds, positives.thresholds())

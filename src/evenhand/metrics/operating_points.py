@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -36,7 +36,7 @@ NEAREST = (Convention.NEAREST, Convention.NEAREST_FULL_CURVE)
 
 
 @dataclass(frozen=True)
-class Side:
+class SortedScores:
     """The scores of one class in ascending order, and how often each counts.
 
     `scores` may be the upper part of a longer list; `total` is then more than its weights.
@@ -48,18 +48,20 @@ class Side:
     complete: bool = True
 
     @classmethod
-    def of(cls, scores: Array) -> Side:
+    def of(cls, scores: Array) -> Self:
         """All scores of a class, in any order, each counting once."""
         return cls.of_own(np.array(scores))
 
     @classmethod
-    def of_own(cls, scores: Array) -> Side:
+    def of_own(cls, scores: Array) -> Self:
         """As `of`, of an array that nobody else uses: it is sorted in place, which spares a copy."""
         scores.sort()
         return cls(scores, None, len(scores))
 
     @classmethod
-    def weighted(cls, scores: Array, weights: Array, total: float | None = None, *, complete: bool = True) -> Side:
+    def weighted(
+        cls, scores: Array, weights: Array, total: float | None = None, *, complete: bool = True
+    ) -> SortedScores:
         """Ascending scores with weights; those that do not count are left out."""
         counted = np.flatnonzero(weights)
         if len(counted) == len(weights):
@@ -102,14 +104,14 @@ class Side:
         place = int(np.searchsorted(self.scores, self._like(value), side="right"))
         return float(self.scores[place]) if place < len(self.scores) else np.inf
 
-    def upper(self, count: int) -> Side:
+    def upper(self, count: int) -> SortedScores:
         """At least so many of the highest scores, ties taken whole."""
         first = max(len(self.scores) - count, 0)
         if first:
             first = int(np.searchsorted(self.scores, self.scores[first], side="left"))
         return self._from_place(first)
 
-    def down_to(self, value: float) -> Side:
+    def down_to(self, value: float) -> SortedScores:
         """The scores that reach a value."""
         return self._from_place(int(np.searchsorted(self.scores, self._like(value), side="left")))
 
@@ -125,10 +127,10 @@ class Side:
         same = np.asarray(value, dtype=self.scores.dtype)
         return same if np.array_equal(same, value) else np.asarray(value)
 
-    def _from_place(self, first: int) -> Side:
+    def _from_place(self, first: int) -> SortedScores:
         if not first:
             return self
-        return Side(self.scores[first:], None if self.tail is None else self.tail[first:], self.total, False)
+        return SortedScores(self.scores[first:], None if self.tail is None else self.tail[first:], self.total, False)
 
     def _from(self, place: Array) -> Array:
         return len(self.scores) - place if self.tail is None else self.tail[place]
@@ -148,7 +150,7 @@ def allowed_accepts(total: int, rate: float) -> int:
     return k
 
 
-class Reading(NamedTuple):
+class RatePoint(NamedTuple):
     """A true accept rate, and where it was read. NaN where it is undefined."""
 
     tar: float
@@ -158,24 +160,26 @@ class Reading(NamedTuple):
 
 
 Corners = tuple[Array, Array, Array]  # false match rate, true accept rate, threshold
-NOTHING = Reading(np.nan, np.nan, np.nan, 0.0)
+NOTHING = RatePoint(np.nan, np.nan, np.nan, 0.0)
 
 
-def tar_at_far(genuine: Side, impostor: Side, far: float, convention: Convention = Convention.EXACT) -> Reading:
+def tar_at_far(
+    genuine: SortedScores, impostor: SortedScores, far: float, convention: Convention = Convention.EXACT
+) -> RatePoint:
     """The true accept rate at a false accept rate, by one of the conventions.
 
     Undefined (NaN) without genuine or without impostor comparisons.
 
-    >>> genuine, impostor = Side.of(np.array([0.9, 0.4])), Side.of(np.array([0.5, 0.1, 0.0]))
+    >>> genuine, impostor = SortedScores.of(np.array([0.9, 0.4])), SortedScores.of(np.array([0.5, 0.1, 0.0]))
     >>> tar_at_far(genuine, impostor, 0.34).tar, tar_at_far(genuine, impostor, 0.1).tar
     (1.0, 0.5)
     """
-    return readings(genuine, impostor, [far], convention)[0]
+    return rates_at(genuine, impostor, [far], convention)[0]
 
 
-def readings(
-    genuine: Side, impostor: Side, fars: Sequence[float], convention: Convention = Convention.EXACT
-) -> list[Reading]:
+def rates_at(
+    genuine: SortedScores, impostor: SortedScores, fars: Sequence[float], convention: Convention = Convention.EXACT
+) -> list[RatePoint]:
     """`tar_at_far` for several rates; curves that a convention needs are made once."""
     if not genuine.total or not impostor.total:
         return [NOTHING for _ in fars]
@@ -186,24 +190,26 @@ def readings(
     if convention is Convention.LINEAR:
         corners = corner_points(genuine, impostor)
         return [_linear(corners, impostor.total, far) for far in fars]
-    return nearest_readings(genuine, impostor, fars, (convention,))[convention]
+    return nearest_rates(genuine, impostor, fars, (convention,))[convention]
 
 
-def every_reading(genuine: Side, impostor: Side, fars: Sequence[float]) -> dict[Convention, list[Reading]]:
+def rates_by_convention(
+    genuine: SortedScores, impostor: SortedScores, fars: Sequence[float]
+) -> dict[Convention, list[RatePoint]]:
     """`readings` under every convention; the curve that two of them need is made once."""
     found = {
-        convention: readings(genuine, impostor, fars, convention)
+        convention: rates_at(genuine, impostor, fars, convention)
         for convention in Convention
         if convention not in NEAREST or not (genuine.total and impostor.total)
     }
     if len(found) < len(Convention):
-        found |= nearest_readings(genuine, impostor, fars, NEAREST)
+        found |= nearest_rates(genuine, impostor, fars, NEAREST)
     return {convention: found[convention] for convention in Convention}
 
 
-def nearest_readings(
-    genuine: Side, impostor: Side, fars: Sequence[float], conventions: Sequence[Convention]
-) -> dict[Convention, list[Reading]]:
+def nearest_rates(
+    genuine: SortedScores, impostor: SortedScores, fars: Sequence[float], conventions: Sequence[Convention]
+) -> dict[Convention, list[RatePoint]]:
     """TAR at the point of the ROC whose rate is nearest, with all points or with those that scikit-learn keeps.
 
     Only the upper end of the curve is made, and more of it until nothing further down can be nearer.
@@ -219,7 +225,7 @@ def nearest_readings(
             curve = reduced_curve(*full) if convention is Convention.NEAREST else full
             if not is_whole:  # whether the last point stays is not known
                 curve = curve[0][:-1], curve[1][:-1], curve[2][:-1]
-            found[convention] = _nearest_readings(curve, genuine.total, impostor.total, fars)
+            found[convention] = _nearest_points(curve, genuine.total, impostor.total, fars)
         read = [(abs(one.fmr - far), far) for each in found.values() for one, far in zip(each, fars, strict=True)]
         if is_whole or all(off < last - far for off, far in read):
             return found
@@ -230,8 +236,13 @@ Range = tuple[float, float]  # of scores, without its ends; infinite: and everyt
 
 
 def nearest_between(
-    genuine: Side, impostor: Side, far: float, ranges: Sequence[Range], seen: Range, best: Reading | None = None
-) -> tuple[Reading | None, bool]:
+    genuine: SortedScores,
+    impostor: SortedScores,
+    far: float,
+    ranges: Sequence[Range],
+    seen: Range,
+    best: RatePoint | None = None,
+) -> tuple[RatePoint | None, bool]:
     """The reading by the convention `nearest` when only some ranges of impostor scores are known one by one.
 
     Elsewhere impostors may be summed up; which points a curve keeps is known inside the ranges. `best` is the nearest
@@ -244,7 +255,7 @@ def nearest_between(
     kept = bends & np.any([_inside(threshold, each) for each in ranges], axis=0)
     if kept.any():
         curve = false[kept], true[kept], threshold[kept]
-        here = _nearest_readings(curve, genuine.total, impostor.total, [far])[0]
+        here = _nearest_points(curve, genuine.total, impostor.total, [far])[0]
         # Among equally near points the largest rate, then the last point.
         best = min(
             (each for each in (best, here) if each is not None),
@@ -261,7 +272,7 @@ def _inside(threshold: Array, limits: Range) -> Array:
     return np.asarray(((threshold > low) | (low == -np.inf)) & ((threshold < high) | (high == np.inf)))
 
 
-def exact_threshold(genuine: Side, impostor: Side, far: float) -> float:
+def exact_threshold(genuine: SortedScores, impostor: SortedScores, far: float) -> float:
     """The smallest observed score at which the false match rate is at most `far`; +∞ when there is none.
 
     Needs impostors only; NaN without any.
@@ -272,7 +283,7 @@ def exact_threshold(genuine: Side, impostor: Side, far: float) -> float:
     return min(genuine.next_above(refused), impostor.next_above(refused))
 
 
-def corner_points(genuine: Side, impostor: Side) -> Corners:
+def corner_points(genuine: SortedScores, impostor: SortedScores) -> Corners:
     """False match rate, true accept rate and threshold at the corners of the ROC, from (0, 0) to (1, 1).
 
     At most two points for each distinct genuine score: between them the curve runs straight.
@@ -291,7 +302,7 @@ def corner_points(genuine: Side, impostor: Side) -> Corners:
     return x[new], y[new], threshold[new]
 
 
-def full_curve(genuine: Side, impostor: Side, *, reduced: bool = False) -> tuple[Array, Array, Array]:
+def full_curve(genuine: SortedScores, impostor: SortedScores, *, reduced: bool = False) -> tuple[Array, Array, Array]:
     """False and true accepts at every distinct score from the top, after a first point (0, 0) at +∞.
 
     With `reduced`, points are removed as scikit-learn's `roc_curve` does by default: those at
@@ -320,10 +331,10 @@ def reduced_curve(false: Array, true: Array, threshold: Array) -> tuple[Array, A
     return false[kept], true[kept], threshold[kept]
 
 
-def area_under_roc(genuine: Side, impostor: Side) -> float:
+def area_under_roc(genuine: SortedScores, impostor: SortedScores) -> float:
     """The chance that a genuine comparison scores higher than an impostor one, ties counted half.
 
-    >>> area_under_roc(Side.of(np.array([0.9, 0.4])), Side.of(np.array([0.5, 0.4])))
+    >>> area_under_roc(SortedScores.of(np.array([0.9, 0.4])), SortedScores.of(np.array([0.5, 0.4])))
     0.625
     """
     if not genuine.total or not impostor.total:
@@ -334,10 +345,10 @@ def area_under_roc(genuine: Side, impostor: Side) -> float:
     return float(1.0 - np.dot(weight, higher) / (genuine.total * impostor.total))
 
 
-def equal_error_rate(genuine: Side, impostor: Side) -> float:
+def equal_error_rate(genuine: SortedScores, impostor: SortedScores) -> float:
     """Where false match rate and false non-match rate meet on the piecewise-linear ROC.
 
-    >>> equal_error_rate(Side.of(np.array([0.9, 0.4])), Side.of(np.array([0.5, 0.1])))
+    >>> equal_error_rate(SortedScores.of(np.array([0.9, 0.4])), SortedScores.of(np.array([0.5, 0.1])))
     0.5
     """
     if not genuine.total or not impostor.total:
@@ -356,7 +367,7 @@ def where_errors_meet(corners: Corners) -> float:
     return float(x[after - 1] + share * (x[after] - x[after - 1]))
 
 
-def roc(genuine: Side, impostor: Side) -> Curve:
+def roc(genuine: SortedScores, impostor: SortedScores) -> Curve:
     """TAR over FMR at the corner points."""
     return roc_of(corner_points(genuine, impostor))
 
@@ -367,7 +378,7 @@ def roc_of(corners: Corners) -> Curve:
     return Curve(x, y, "false match rate", "true accept rate", threshold, log_x=True)
 
 
-def det(genuine: Side, impostor: Side) -> Curve:
+def det(genuine: SortedScores, impostor: SortedScores) -> Curve:
     """FNMR over FMR at the corner points."""
     return det_of(corner_points(genuine, impostor))
 
@@ -378,41 +389,41 @@ def det_of(corners: Corners) -> Curve:
     return Curve(x, 1.0 - y, "false match rate", "false non-match rate", threshold, log_x=True)
 
 
-def _exact(genuine: Side, impostor: Side, far: float) -> Reading:
+def _exact(genuine: SortedScores, impostor: SortedScores, far: float) -> RatePoint:
     refused = impostor.refused_at(far)
     accepted = float(impostor.above(refused))
     threshold = min(genuine.next_above(refused), impostor.next_above(refused))
-    return Reading(float(genuine.above(refused)) / genuine.total, threshold, accepted / impostor.total, accepted)
+    return RatePoint(float(genuine.above(refused)) / genuine.total, threshold, accepted / impostor.total, accepted)
 
 
-def _at_impostor(genuine: Side, impostor: Side, far: float) -> Reading:
+def _at_impostor(genuine: SortedScores, impostor: SortedScores, far: float) -> RatePoint:
     refused = impostor.refused_at(far)
     value = impostor.next_above(refused)
     if value == np.inf:  # no impostor's score will do: above the highest
         tar = float(genuine.above(refused)) / genuine.total
-        return Reading(tar, genuine.next_above(refused), 0.0, 0.0)
+        return RatePoint(tar, genuine.next_above(refused), 0.0, 0.0)
     accepted = float(impostor.reaching(value))
-    return Reading(float(genuine.reaching(value)) / genuine.total, value, accepted / impostor.total, accepted)
+    return RatePoint(float(genuine.reaching(value)) / genuine.total, value, accepted / impostor.total, accepted)
 
 
-def _linear(corners: Corners, impostors: float, far: float) -> Reading:
+def _linear(corners: Corners, impostors: float, far: float) -> RatePoint:
     x, y, threshold = corners
     at = int(np.searchsorted(x, far, side="right")) - 1  # the upper end of a vertical step
     tar = float(y[at])
     if at + 1 < len(x):
         tar += float((far - x[at]) / (x[at + 1] - x[at]) * (y[at + 1] - y[at]))
-    return Reading(tar, float(threshold[at]), min(far, 1.0), min(far, 1.0) * impostors)
+    return RatePoint(tar, float(threshold[at]), min(far, 1.0), min(far, 1.0) * impostors)
 
 
-def _nearest_readings(
+def _nearest_points(
     curve: tuple[Array, Array, Array], genuine: float, impostors: float, fars: Sequence[float]
-) -> list[Reading]:
+) -> list[RatePoint]:
     false, true, threshold = curve
     found = []
     for far in fars:
         at = _nearest(false, impostors, far)
         found.append(
-            Reading(float(true[at] / genuine), float(threshold[at]), float(false[at] / impostors), float(false[at]))
+            RatePoint(float(true[at] / genuine), float(threshold[at]), float(false[at] / impostors), float(false[at]))
         )
     return found
 
@@ -425,7 +436,7 @@ def _nearest(false: Array, impostors: float, far: float) -> int:
     return int(np.searchsorted(false, false[best], side="right")) - 1
 
 
-def _next_observed(genuine: Side, impostor: Side, values: Array) -> Array:
+def _next_observed(genuine: SortedScores, impostor: SortedScores, values: Array) -> Array:
     """The smallest score of either class above each value; +∞ where there is none."""
     found = np.full(len(values), np.inf)
     for side in (genuine, impostor):

@@ -15,8 +15,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.metrics.operating_points import NEAREST, NOTHING, Convention, Reading, Side, nearest_between, readings
-from evenhand.metrics.score_stream import FirstPass, Plan, Stream, first_pass, from_keys, second_pass, streamed_sides
+from evenhand.metrics.operating_points import (
+    NEAREST,
+    NOTHING,
+    Convention,
+    RatePoint,
+    SortedScores,
+    nearest_between,
+    rates_at,
+)
+from evenhand.metrics.score_stream import FirstPass, Plan, Stream, first_pass, from_keys, second_pass, streamed_scores
 
 SORTED_WHOLE = 1 << 24
 """Up to so many impostors are sorted all together: 64 MB."""
@@ -24,31 +32,31 @@ MOST_BINS = 256
 """So many bins are counted score by score at a time: 128 MB."""
 
 
-def streamed_readings(stream: Stream, rates: Sequence[float], convention: Convention) -> list[Reading]:
+def streamed_rates(stream: Stream, rates: Sequence[float], convention: Convention) -> list[RatePoint]:
     """TAR at FAR of a stream under any convention, as from all scores at once.
 
     Where the curve is straight over many bins around a rate, the convention `nearest` reads the stream many times.
 
     >>> from evenhand.metrics.score_stream import Block
     >>> scores, same = np.array([0.9, 0.4, 0.5, 0.1], dtype=np.float32), np.array([True, True, False, False])
-    >>> streamed_readings(lambda: [Block(scores, same)], [0.4], Convention.NEAREST)[0].fmr
+    >>> streamed_rates(lambda: [Block(scores, same)], [0.4], Convention.NEAREST)[0].fmr
     0.5
     """
     if convention is not NEAREST[0]:
-        return readings(*streamed_sides(stream, rates), rates, convention)
+        return rates_at(*streamed_scores(stream, rates), rates, convention)
     first = first_pass(stream())
-    genuine = Side.of(first.genuine)
+    genuine = SortedScores.of(first.genuine)
     if first.total <= SORTED_WHOLE:
-        return readings(genuine, Side.of(_impostors(stream)), rates, convention)
+        return rates_at(genuine, SortedScores.of(_impostors(stream)), rates, convention)
     return [_nearest(stream, first, genuine, rate) for rate in rates]
 
 
-def _nearest(stream: Stream, first: FirstPass, genuine: Side, rate: float) -> Reading:
+def _nearest(stream: Stream, first: FirstPass, genuine: SortedScores, rate: float) -> RatePoint:
     if not genuine.total:
         return NOTHING
     occupied = np.flatnonzero(first.impostors)
     walk = _Walk.begun(int(np.searchsorted(occupied, _bin_of(first, rate))), len(occupied) - 1)
-    best: Reading | None = None
+    best: RatePoint | None = None
     while True:
         bins = occupied[walk.looked_at()]
         second = second_pass(stream(), _plan(first, bins))

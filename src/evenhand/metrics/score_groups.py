@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.records import Array
-from evenhand.metrics.operating_points import Reading, Side, allowed_accepts, readings
+from evenhand.metrics.operating_points import RatePoint, SortedScores, allowed_accepts, rates_at
 from evenhand.metrics.score_stream import BINS, from_keys, keys_of
 
 EVERYONE = "everyone"
@@ -69,8 +69,8 @@ class PointOfGroup(NamedTuple):
 
     group: str
     rate: float
-    own: Reading
-    shared: Reading
+    own: RatePoint
+    shared: RatePoint
     genuine: int
     impostors: int
 
@@ -130,14 +130,14 @@ def points_by_group(
     """
     whole = range(len(counted.impostors))
     genuine, impostor = _sides(counted, looked, whole)
-    everyone = readings(genuine, impostor, rates)
+    everyone = rates_at(genuine, impostor, rates)
     found = [
         PointOfGroup(EVERYONE, rate, own, own, int(genuine.total), int(impostor.total))
         for rate, own in zip(rates, everyone, strict=True)
     ]
     for name, cells in groups.items():
         genuine, impostor = _sides(counted, looked, cells)
-        for rate, own, shared in zip(rates, readings(genuine, impostor, rates), everyone, strict=True):
+        for rate, own, shared in zip(rates, rates_at(genuine, impostor, rates), everyone, strict=True):
             at_shared = _read_at(genuine, impostor, shared.threshold)
             found.append(PointOfGroup(name, rate, own, at_shared, int(genuine.total), int(impostor.total)))
     return found
@@ -196,11 +196,11 @@ def _bins(counts: NDArray[np.int64], rates: Sequence[float]) -> list[int]:
     return sorted(found)
 
 
-def _sides(counted: Counted, looked: Looked, cells: Iterable[int]) -> tuple[Side, Side]:
+def _sides(counted: Counted, looked: Looked, cells: Iterable[int]) -> tuple[SortedScores, SortedScores]:
     """Genuine and impostor scores of some cells; impostors are exact inside the bins that were looked into."""
     rows = np.zeros(len(counted.impostors), dtype=np.bool_)
     rows[list(cells)] = True
-    genuine = Side.of(counted.genuine[rows[counted.genuine_cell]])
+    genuine = SortedScores.of(counted.genuine[rows[counted.genuine_cell]])
     mine = np.flatnonzero(rows[looked.codes >> 32])
     keys, exact = (looked.codes[mine] & 0xFFFFFFFF).astype(np.uint32), looked.counts[mine]
     counts = counted.impostors[rows].sum(axis=0)
@@ -210,12 +210,12 @@ def _sides(counted: Counted, looked: Looked, cells: Iterable[int]) -> tuple[Side
     scores = np.concatenate([from_keys(keys), from_keys(edges)])
     scores = np.where(np.isnan(scores), -np.inf, scores)  # the lower edge of the bin of −∞ is no number
     order = np.argsort(scores, kind="stable")
-    return genuine, Side.weighted(scores[order], np.concatenate([exact, counts[rest]])[order])
+    return genuine, SortedScores.weighted(scores[order], np.concatenate([exact, counts[rest]])[order])
 
 
-def _read_at(genuine: Side, impostor: Side, threshold: float) -> Reading:
+def _read_at(genuine: SortedScores, impostor: SortedScores, threshold: float) -> RatePoint:
     accepted = float(impostor.reaching(threshold))
-    return Reading(
+    return RatePoint(
         float(genuine.reaching(threshold)) / genuine.total if genuine.total else np.nan,
         threshold,
         accepted / impostor.total if impostor.total else np.nan,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.records import Array
-from evenhand.metrics.operating_points import Convention, Side, allowed_accepts
+from evenhand.metrics.operating_points import Convention, SortedScores, allowed_accepts
 
 SUPPORTED = (Convention.EXACT, Convention.AT_IMPOSTOR, Convention.LINEAR, Convention.NEAREST_FULL_CURVE)
 BINS = 1 << 16
@@ -91,7 +91,7 @@ class SecondPass:
             self.inside + other.inside,
         )
 
-    def impostor(self) -> Side:
+    def impostor(self) -> SortedScores:
         """The impostors as a weighted list, exact wherever an operating point or a corner of the ROC lies."""
         bins, cuts = self.plan
         rank, low = np.nonzero(self.inside)
@@ -102,7 +102,7 @@ class SecondPass:
         scores = np.concatenate([exact, self.lowest[apart], cuts[outside]])
         weights = np.concatenate([self.inside[rank, low], self.between[apart], self.at[outside]])
         order = np.argsort(scores, kind="stable")
-        return Side.weighted(scores[order], weights[order])
+        return SortedScores.weighted(scores[order], weights[order])
 
 
 def first_pass(blocks: Iterable[Block]) -> FirstPass:
@@ -138,19 +138,19 @@ def second_pass(blocks: Iterable[Block], plan: Plan) -> SecondPass:
     return SecondPass(plan, at, between, lowest, inside)
 
 
-def streamed_sides(stream: Stream, rates: Sequence[float]) -> tuple[Side, Side]:
+def streamed_scores(stream: Stream, rates: Sequence[float]) -> tuple[SortedScores, SortedScores]:
     """Genuine and impostor scores of a stream, to be read with `tar_at_far`, `roc`, `area_under_roc` and the like.
 
     Exact at the given rates for the conventions of `SUPPORTED`, and everywhere on the ROC.
 
     >>> scores, same = np.array([0.9, 0.4, 0.5, 0.1], dtype=np.float32), np.array([True, True, False, False])
-    >>> genuine, impostor = streamed_sides(lambda: [Block(scores, same)], [0.5])
+    >>> genuine, impostor = streamed_scores(lambda: [Block(scores, same)], [0.5])
     >>> round(impostor.refused_at(0.5), 4), impostor.total
     (0.1, 2.0)
     """
     first = first_pass(stream())
     second = second_pass(stream(), first.plan(rates))
-    return Side.of(first.genuine), second.impostor()
+    return SortedScores.of(first.genuine), second.impostor()
 
 
 def blocks_of(score: Array, same: Array, size: int = 1 << 22) -> Iterator[Block]:

@@ -30,13 +30,13 @@ from evenhand.core.metric import (
     Undefined,
 )
 from evenhand.core.records import Array, Records
-from evenhand.metrics.curves import Lazily
+from evenhand.metrics.curves import LazyCurves
 from evenhand.metrics.search_curves import trade_off
-from evenhand.metrics.search_readings import (
+from evenhand.metrics.search_rates import (
     ANY_RANK,
     GallerySearch,
     Searches,
-    SearchReading,
+    SearchRates,
     TieRule,
     ranks_of,
     share_of,
@@ -153,8 +153,8 @@ class OpenSetSearch(Metric[Searches]):
     def result(self, part: Searches, whole: Searches) -> Mapping[str, Column]:
         galleries = part.galleries
         first = self.limits[0] if self.limits else 1
-        own: list[list[SearchReading]] = []
-        at_shared: list[list[SearchReading]] = []
+        own: list[list[SearchRates]] = []
+        at_shared: list[list[SearchRates]] = []
         for gallery in galleries:
             everyone = GallerySearch(whole, gallery).at(self.fpir, (first,))
             search = GallerySearch(part, gallery)
@@ -173,7 +173,7 @@ class OpenSetSearch(Metric[Searches]):
             found[fpir_name(rate)] = _numbers(fpir, nonmated, self.combination, part.size, _NO_NONMATED)
             fnir = [1.0 - reading.tpir[first] for reading in shared]
             found[fnir_name(rate)] = _numbers(fnir, mated, self.combination, part.size, _NO_MATED)
-        found["IET"] = Lazily(part.size, lambda cell: self._trade_off(part, galleries, cell))
+        found["IET"] = LazyCurves(part.size, lambda cell: self._trade_off(part, galleries, cell))
         return {output: found[output] for output in self.outputs}
 
     def points(self, part: Searches, whole: Searches) -> Mapping[str, Sequence[OperatingPoint | None]]:
@@ -194,7 +194,7 @@ class OpenSetSearch(Metric[Searches]):
         sides = [GallerySearch(state, gallery).sides(cell, first) for gallery in galleries]
         return trade_off(sides, pooled=self.combination == "pooled")
 
-    def _point(self, own: Sequence[SearchReading], rate: float, cell: int) -> OperatingPoint | None:
+    def _point(self, own: Sequence[SearchRates], rate: float, cell: int) -> OperatingPoint | None:
         there = [reading for reading in own if not np.isnan(reading.fpir[cell])]
         if not there:
             return None

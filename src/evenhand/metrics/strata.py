@@ -14,7 +14,7 @@ import numpy as np
 
 from evenhand.core.metric import Column, Direction, Matrix, Metric, Numbers, Scale, Undefined
 from evenhand.core.records import Array, Records
-from evenhand.metrics.curves import Lazily
+from evenhand.metrics.curves import LazyCurves
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,4 +117,4 @@ def _every(column: Column, position: int, step: int) -> Column:
     if isinstance(column, Numbers):
         reason = column.reason if isinstance(column.reason, str) else list(column.reason)[position::step]
         return Numbers(column.values[position::step], reason)
-    return Lazily(len(column) // step, lambda cell: column[position + cell * step])
+    return LazyCurves(len(column) // step, lambda cell: column[position + cell * step])

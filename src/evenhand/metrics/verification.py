@@ -10,6 +10,7 @@ need, so that drawing subjects again costs little. `Separation` reads everything
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -29,21 +30,21 @@ from evenhand.core.metric import (
     Undefined,
 )
 from evenhand.core.records import Array, Records
-from evenhand.metrics.curves import Lazily
+from evenhand.metrics.curves import LazyCurves
 from evenhand.metrics.operating_points import (
     Convention,
     Corners,
-    Reading,
-    Side,
+    RatePoint,
+    SortedScores,
     area_under_roc,
     corner_points,
     det_of,
     exact_threshold,
-    readings,
+    rates_at,
     roc_of,
     where_errors_meet,
 )
-from evenhand.metrics.verification_draws import redrawn_rates, redrawn_separation
+from evenhand.metrics.verification_draws import resampled_rates, resampled_separation
 from evenhand.metrics.verification_scores import Cells, Comparisons, FailurePolicy
 
 STANDARD_RATES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -96,7 +97,7 @@ class Verification(Metric[Comparisons]):
             tars = [
                 reading.tar
                 for convention in self.conventions
-                for reading in readings(genuine, impostor, self.far, convention)
+                for reading in rates_at(genuine, impostor, self.far, convention)
             ]
             thresholds = shared[cell if len(shared) > 1 else 0]
             values[cell] = [*tars, *_rates_at(genuine, impostor, thresholds)]
@@ -108,7 +109,7 @@ class Verification(Metric[Comparisons]):
         for cell, (genuine, impostor) in enumerate(self._sides(part, shared)):
             thresholds = shared[cell if len(shared) > 1 else 0]
             for convention in self.conventions:
-                for far, reading in zip(self.far, readings(genuine, impostor, self.far, convention), strict=True):
+                for far, reading in zip(self.far, rates_at(genuine, impostor, self.far, convention), strict=True):
                     found[tar_name(far, convention)].append(_point(convention.value, far, reading))
             for far, threshold in zip(self.far, thresholds, strict=True):
                 point = _shared_point(far, float(threshold), impostor)
@@ -130,7 +131,7 @@ class Verification(Metric[Comparisons]):
             return None
         asked = [each for each in self.conventions if any(tar_name(far, each) in wanted for far in self.far)]
         sides = state.genuine.ordered(), state.impostor.ordered()
-        drawn = redrawn_rates(*sides, cells, weights, self.far, asked)
+        drawn = resampled_rates(*sides, cells, weights, self.far, asked)
         found: dict[str, Array] = {}
         for place, far in enumerate(self.far):
             found |= {tar_name(far, each): table[:, :, place] for each, table in drawn.tar.items()}
@@ -147,7 +148,7 @@ class Verification(Metric[Comparisons]):
             found[cell] = [exact_threshold(*sides, far) for far in self.far]
         return found
 
-    def _sides(self, part: Comparisons, shared: Array) -> Iterator[tuple[Side, Side]]:
+    def _sides(self, part: Comparisons, shared: Array) -> Iterator[tuple[SortedScores, SortedScores]]:
         if set(self.conventions) - {Convention.EXACT, Convention.AT_IMPOSTOR}:
             yield from part.sides()
             return
@@ -202,13 +203,13 @@ class Separation(Metric[Comparisons]):
             if cell < _CURVES_KEPT:
                 kept[cell] = corners
 
-        def drawn(curve: Callable[[Corners], Curve]) -> Lazily:
+        def drawn(curve: Callable[[Corners], Curve]) -> LazyCurves:
             def make(cell: int) -> Curve | Undefined:
                 if reasons[cell]:
                     return Undefined(reasons[cell])
                 return curve(kept[cell] if cell in kept else corner_points(*part.side(cell)))
 
-            return Lazily(part.size, make)
+            return LazyCurves(part.size, make)
 
         return {
             "AUC": Numbers(areas, reasons),
@@ -229,7 +230,7 @@ class Separation(Metric[Comparisons]):
     ) -> Mapping[str, Array] | None:
         if state.genuine.mixture is not None:
             return None
-        found = redrawn_separation(state.genuine.ordered(), state.impostor.ordered(), cells, weights)
+        found = resampled_separation(state.genuine.ordered(), state.impostor.ordered(), cells, weights)
         return {output: found[output] for output in wanted}
 
     @property
@@ -246,6 +247,15 @@ def tar_name(far: float, convention: Convention = Convention.EXACT) -> str:
     return f"TAR@FAR={far:.12g}" if convention is Convention.EXACT else f"TAR@FAR={far:.12g} ({convention.value})"
 
 
+def canonical_output(name: str) -> str:
+    """The name of an output with its numbers as we write them: people write rates in many ways.
+
+    >>> canonical_output("TAR@FAR=1e-4"), canonical_output("TPIR@FPIR=.010, rank 1")
+    ('TAR@FAR=0.0001', 'TPIR@FPIR=0.01, rank 1')
+    """
+    return re.sub(r"=\s*(\d*\.?\d+(?:[eE][+-]?\d+)?)", lambda match: f"={float(match[1]):.12g}", name.strip())
+
+
 def fmr_name(far: float) -> str:
     """The name of a group's false match rate at the threshold that was set on all comparisons."""
     return f"FMR@overall FAR={far:.12g}"
@@ -256,7 +266,7 @@ def fnmr_name(far: float) -> str:
     return f"FNMR@overall FAR={far:.12g}"
 
 
-def _rates_at(genuine: Side, impostor: Side, thresholds: Array) -> list[float]:
+def _rates_at(genuine: SortedScores, impostor: SortedScores, thresholds: Array) -> list[float]:
     """False match rates, then false non-match rates, at fixed thresholds; a failure to enrol never passes."""
     fmr, fnmr = [], []
     for threshold in thresholds:
@@ -267,18 +277,18 @@ def _rates_at(genuine: Side, impostor: Side, thresholds: Array) -> list[float]:
     return [*fmr, *fnmr]
 
 
-def _lacking(genuine: Side, impostor: Side) -> str:
+def _lacking(genuine: SortedScores, impostor: SortedScores) -> str:
     lacking = [reason for side, reason in ((genuine, _NO_GENUINE), (impostor, _NO_IMPOSTOR)) if not side.total]
     return " and ".join(lacking)
 
 
-def _point(convention: str, far: float, reading: Reading) -> OperatingPoint | None:
+def _point(convention: str, far: float, reading: RatePoint) -> OperatingPoint | None:
     if np.isnan(reading.tar):
         return None
     return OperatingPoint(convention, far, reading.fmr, reading.threshold, round(reading.false_accepts))
 
 
-def _shared_point(far: float, threshold: float, impostor: Side) -> OperatingPoint | None:
+def _shared_point(far: float, threshold: float, impostor: SortedScores) -> OperatingPoint | None:
     if np.isnan(threshold):
         return None
     accepted = float(impostor.reaching(threshold))

@@ -12,13 +12,13 @@ import numpy as np
 
 from evenhand.core.records import Array
 from evenhand.metrics.operating_points import Convention
-from evenhand.metrics.verification_tails import DrawnTail, Floats, Weighted
+from evenhand.metrics.verification_tails import Floats, WeightedScores, WeightedTail
 
 _REACH = 256  # impostors on either side of the threshold that are looked at first
 
 
 def drawn_tar(
-    convention: Convention, genuine: Weighted, impostor: DrawnTail, rate: float, refused: float
+    convention: Convention, genuine: WeightedScores, impostor: WeightedTail, rate: float, refused: float
 ) -> float | None:
     """The true accept rate at a false accept rate; None when more of the impostors has to be seen.
 
@@ -33,7 +33,7 @@ def drawn_tar(
     return _nearest(convention, genuine, impostor, rate, refused)
 
 
-def _at_impostor(genuine: Weighted, impostor: DrawnTail, refused: float) -> float:
+def _at_impostor(genuine: WeightedScores, impostor: WeightedTail, refused: float) -> float:
     """At the lowest impostor that is accepted; just above the highest impostor when none is."""
     place = impostor.places_above(refused)
     while place:
@@ -46,7 +46,7 @@ def _at_impostor(genuine: Weighted, impostor: DrawnTail, refused: float) -> floa
     return float(genuine.above(refused)) / genuine.total
 
 
-def _linear(genuine: Weighted, impostor: DrawnTail, rate: float, refused: float) -> float | None:
+def _linear(genuine: WeightedScores, impostor: WeightedTail, rate: float, refused: float) -> float | None:
     """On the curve between its corners: it rises only where a genuine score is met, and slants where that is tied."""
     if rate >= 1.0:
         return 1.0
@@ -85,7 +85,7 @@ class _Stretch(NamedTuple):
 
 
 def _nearest(
-    convention: Convention, genuine: Weighted, impostor: DrawnTail, rate: float, refused: float
+    convention: Convention, genuine: WeightedScores, impostor: WeightedTail, rate: float, refused: float
 ) -> float | None:
     """At the point whose rate is nearest; of equally near ones the largest rate, then the last point."""
     place, reach = impostor.places_above(refused), _REACH
@@ -100,7 +100,7 @@ def _nearest(
         reach *= 4
 
 
-def _stretch(genuine: Weighted, impostor: DrawnTail, first: int, last: int) -> _Stretch | None:
+def _stretch(genuine: WeightedScores, impostor: WeightedTail, first: int, last: int) -> _Stretch | None:
     """The points at the scores of the impostors from the first to the last place; None when there are none."""
     is_top, is_bottom = first == 0, last == impostor.tail.length and impostor.tail.is_whole
     counted = np.flatnonzero(impostor.values[first:last])

@@ -19,7 +19,14 @@ from evenhand.core.metric import Sampled
 from evenhand.core.records import Array
 from evenhand.metrics.operating_points import Convention
 from evenhand.metrics.verification_conventions import drawn_tar
-from evenhand.metrics.verification_tails import Comparers, Few, Floats, SortedScores, Tail, Weighted
+from evenhand.metrics.verification_tails import (
+    ComparedUnits,
+    Floats,
+    GenuineScores,
+    ImpostorTail,
+    ScoredCells,
+    WeightedScores,
+)
 
 _FEW_ERRORS = 0.03  # the equal error rate up to which nothing has to be looked at twice
 
@@ -33,7 +40,7 @@ class Group(NamedTuple):
     impostor: Array | None
 
 
-def groups_of(genuine: SortedScores, impostor: SortedScores, cells: Sampled) -> list[Group]:
+def groups_of(genuine: ScoredCells, impostor: ScoredCells, cells: Sampled) -> list[Group]:
     """The comparisons of every group."""
     kinds = np.asarray(cells.pattern)
     kept = np.asarray(cells.kept, dtype=np.bool_)
@@ -48,7 +55,7 @@ def groups_of(genuine: SortedScores, impostor: SortedScores, cells: Sampled) -> 
     return found
 
 
-class Redrawn(NamedTuple):
+class ResampledRates(NamedTuple):
     """Rates (draws, groups, rates); not a number where a group has no such comparisons."""
 
     tar: Mapping[Convention, Floats]  # at each group's own threshold
@@ -56,30 +63,30 @@ class Redrawn(NamedTuple):
     fnmr: Floats
 
 
-def redrawn_rates(
-    genuine: SortedScores,
-    impostor: SortedScores,
+def resampled_rates(
+    genuine: ScoredCells,
+    impostor: ScoredCells,
     cells: Sampled,
     weights: Iterable[Array],
     rates: Sequence[float],
     conventions: Sequence[Convention] = (Convention.EXACT,),
-) -> Redrawn:
+) -> ResampledRates:
     """TAR under each convention, FMR and FNMR, in every draw and group."""
     others = [convention for convention in conventions if convention is not Convention.EXACT]
-    people = Comparers.of(cells)
+    people = ComparedUnits.of(cells)
     groups = groups_of(genuine, impostor, cells)
     everyone = next((place for place, group in enumerate(groups) if group.impostor is None), len(groups))
     if everyone == len(groups):
         groups = [*groups, Group(None, None)]
     top = max(rates, default=0.0)
-    few = [Few(genuine, group.genuine, people) for group in groups]
-    tails = [Tail(impostor, group.impostor, people, top) for group in groups]
+    few = [GenuineScores(genuine, group.genuine, people) for group in groups]
+    tails = [ImpostorTail(impostor, group.impostor, people, top) for group in groups]
     parts = []
     for many, totals in _blocks(impostor, cells, people, weights):
         found = np.full((3 + len(others), len(many), len(groups), len(rates)), np.nan)
         for draw, weight in enumerate(many):
             drawn = [
-                _Drawn(own, tail, weight, total) for own, tail, total in zip(few, tails, totals[draw], strict=True)
+                _Resample(own, tail, weight, total) for own, tail, total in zip(few, tails, totals[draw], strict=True)
             ]
             shared = drawn[everyone].refused(rates)
             for place, one in enumerate(drawn):
@@ -87,13 +94,13 @@ def redrawn_rates(
         parts.append(found)
     none = np.zeros((3 + len(others), 0, len(groups), len(rates)))
     made = (np.concatenate(parts, axis=1) if parts else none)[:, :, : len(cells.kept)]
-    return Redrawn(dict(zip((Convention.EXACT, *others), (made[0], *made[3:]), strict=True)), made[1], made[2])
+    return ResampledRates(dict(zip((Convention.EXACT, *others), (made[0], *made[3:]), strict=True)), made[1], made[2])
 
 
-class _Drawn:
+class _Resample:
     """One draw of one group: its genuine comparisons, and as many impostors as are asked for."""
 
-    def __init__(self, few: Few, tail: Tail, weight: NDArray[np.float32], total: float) -> None:
+    def __init__(self, few: GenuineScores, tail: ImpostorTail, weight: NDArray[np.float32], total: float) -> None:
         self.genuine = few.drawn(weight)
         self._tail, self._weight, self.total = tail, weight, float(total)
         self._drawn = tail.drawn(weight, self.total) if total > 0 else None
@@ -146,16 +153,16 @@ class _Drawn:
         self._drawn = self._tail.drawn(self._weight, self.total)
 
 
-def redrawn_separation(
-    genuine: SortedScores, impostor: SortedScores, cells: Sampled, weights: Iterable[Array]
+def resampled_separation(
+    genuine: ScoredCells, impostor: ScoredCells, cells: Sampled, weights: Iterable[Array]
 ) -> Mapping[str, Floats]:
     """(draws, groups): AUC to first order, EER exactly."""
-    people = Comparers.of(cells)
+    people = ComparedUnits.of(cells)
     groups = groups_of(genuine, impostor, cells)
-    few = [Few(genuine, group.genuine, people) for group in groups]
-    tails = [Tail(impostor, group.impostor, people, _FEW_ERRORS) for group in groups]
+    few = [GenuineScores(genuine, group.genuine, people) for group in groups]
+    tails = [ImpostorTail(impostor, group.impostor, people, _FEW_ERRORS) for group in groups]
     sides = [_exceeded(own, impostor, group) for own, group in zip(few, groups, strict=True)]
-    meetings = [_Meeting(own, tail) for own, tail in zip(few, tails, strict=True)]
+    meetings = [_EqualErrors(own, tail) for own, tail in zip(few, tails, strict=True)]
     parts: dict[str, list[Floats]] = {"AUC": [], "EER": []}
     for many, totals in _blocks(impostor, cells, people, weights):
         auc, eer = np.full((2, len(many), len(groups)), np.nan)
@@ -177,14 +184,14 @@ def redrawn_separation(
     return {name: np.concatenate(found) if found else empty for name, found in parts.items()}
 
 
-def _exceeded(own: Few, impostor: SortedScores, group: Group) -> Floats:
+def _exceeded(own: GenuineScores, impostor: ScoredCells, group: Group) -> Floats:
     """(genuine,): the share of the group's impostors that each genuine score exceeds, ties counted half."""
     scores = impostor.score if group.impostor is None else impostor.score[group.impostor]
     low, high = (np.searchsorted(scores, own.scores, side=side) for side in SIDES)
     return np.asarray((low + high) / (2.0 * max(len(scores), 1)))
 
 
-def _higher_genuine(own: Few, impostor: SortedScores, group: Group, cells: int) -> Floats:
+def _higher_genuine(own: GenuineScores, impostor: ScoredCells, group: Group, cells: int) -> Floats:
     """(cells,): over the impostors of each cell, how many genuine scores are higher, ties counted half."""
     scores = impostor.score if group.impostor is None else impostor.score[group.impostor]
     codes = impostor.codes if group.impostor is None else impostor.codes[group.impostor]
@@ -194,15 +201,15 @@ def _higher_genuine(own: Few, impostor: SortedScores, group: Group, cells: int) 
     return np.asarray(np.bincount(codes, higher, minlength=cells), dtype=np.float64)
 
 
-class _Meeting:
+class _EqualErrors:
     """Where false match rate and false non-match rate of a group meet, draw by draw."""
 
-    def __init__(self, few: Few, tail: Tail) -> None:
+    def __init__(self, few: GenuineScores, tail: ImpostorTail) -> None:
         values, starts = np.unique(few.scores, return_index=True)
         self._values, self._starts, self._tail = values[::-1], starts[::-1], tail
         self._look()
 
-    def of(self, genuine: Weighted, weight: NDArray[np.float32], total: float) -> float:
+    def of(self, genuine: WeightedScores, weight: NDArray[np.float32], total: float) -> float:
         """The equal error rate on the piecewise-linear ROC of one draw."""
         reached = genuine.tail[self._starts] / genuine.total
         y = np.column_stack([np.concatenate([[0.0], reached[:-1]]), reached]).reshape(-1)
@@ -232,7 +239,7 @@ class _Meeting:
 
 
 def _blocks(
-    impostor: SortedScores, cells: Sampled, people: Comparers, weights: Iterable[Array]
+    impostor: ScoredCells, cells: Sampled, people: ComparedUnits, weights: Iterable[Array]
 ) -> Iterator[tuple[NDArray[np.float32], Floats]]:
     """Weights of units and nobody, with (draws, groups) the weight of all impostors of each group, and of everyone."""
     counts = np.bincount(impostor.codes, minlength=len(people.first)).astype(np.float64)

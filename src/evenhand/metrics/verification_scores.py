@@ -15,14 +15,14 @@ import numpy as np
 
 from evenhand.core.metric import Collected, Matrix, tally
 from evenhand.core.records import Array, Records, blocks
-from evenhand.metrics.operating_points import Side
+from evenhand.metrics.operating_points import SortedScores
 
 FailurePolicy = Literal["penalise", "exclude"]
 _AT_ONCE = 1 << 17  # scores whose halves stay in a core's cache
 _HALVES = (0, 1) if sys.byteorder == "little" else (1, 0)  # of a word: where the lower and the upper one lie
 
 
-class Product:
+class LazyProduct:
     """A product of two large sparse matrices of which only some rows are ever read, so it is not multiplied out."""
 
     def __init__(self, left: Matrix, right: Matrix) -> None:
@@ -52,15 +52,15 @@ class Product:
 _WORTH_WAITING = 1 << 19  # entries of a sparse matrix from which on products are not multiplied out
 
 
-def _multiplied(weights: Matrix, mixture: Matrix | Product | None) -> Matrix | Product:
+def _multiplied(weights: Matrix, mixture: Matrix | LazyProduct | None) -> Matrix | LazyProduct:
     """New cells from old: `weights @ mixture`, at once or when a row is asked for."""
     if mixture is None:
         return weights
-    if isinstance(mixture, Product):
-        return Product((weights @ mixture.left).tocsr(), mixture.right)
+    if isinstance(mixture, LazyProduct):
+        return LazyProduct((weights @ mixture.left).tocsr(), mixture.right)
     both_rows = getattr(weights, "format", "") == getattr(mixture, "format", "") == "csr"
     if both_rows and mixture.nnz > _WORTH_WAITING and mixture.has_canonical_format:
-        return Product(weights, mixture)
+        return LazyProduct(weights, mixture)
     return weights @ mixture
 
 
@@ -188,11 +188,11 @@ class Comparisons:
 
         return cls(side(same), side(~same), tally(failed, None if size == 1 else cells, size))
 
-    def side(self, cell: int) -> tuple[Side, Side]:
+    def side(self, cell: int) -> tuple[SortedScores, SortedScores]:
         """Genuine and impostor scores of a cell."""
         return Cells(self.genuine).whole(cell), Cells(self.impostor).whole(cell)
 
-    def sides(self) -> Iterator[tuple[Side, Side]]:
+    def sides(self) -> Iterator[tuple[SortedScores, SortedScores]]:
         """Genuine and impostor scores of every cell."""
         readers = [Cells(self.genuine), Cells(self.impostor)]
         for cell in range(self.size):
@@ -207,33 +207,33 @@ class Cells:
         self.plain = scores.mixture is None and scores.basis == 1
         self.counts = np.zeros(1) if self.plain else self.scores.per_basis()
 
-    def whole(self, cell: int) -> Side:
+    def whole(self, cell: int) -> SortedScores:
         """All scores of a cell."""
         state = self.scores
         if self.plain:
-            return Side(state.score, None, len(state.score))
+            return SortedScores(state.score, None, len(state.score))
         weights = self._weights(cell)
         if (weights == 1).all():  # everyone, each once
-            return Side(state.score, None, len(state.score))
+            return SortedScores(state.score, None, len(state.score))
         if ((weights == 0) | (weights == 1)).all():  # some, each once
             inside = state.score[(weights == 1)[state.codes]]
-            return Side(inside, None, len(inside))
-        return Side.weighted(state.score, weights[state.codes])
+            return SortedScores(inside, None, len(inside))
+        return SortedScores.weighted(state.score, weights[state.codes])
 
-    def top(self, cell: int, share: float, floor: float) -> Side:
+    def top(self, cell: int, share: float, floor: float) -> SortedScores:
         """So many of the highest scores that more than `share` of the cell's weight is among them, and all ≥ floor."""
         state = self.scores
         if self.plain:
-            return Side(state.score, None, len(state.score))
+            return SortedScores(state.score, None, len(state.score))
         weights = self._weights(cell)
         if (weights == 1).all():
-            return Side(state.score, None, len(state.score))
+            return SortedScores(state.score, None, len(state.score))
         total = float(np.dot(self.counts, weights))
         n = len(state.score)
         reach = n - int(np.searchsorted(state.score, state.score.dtype.type(floor), side="left"))
         taken = min(n, max(reach, int(1.1 * share * n) + 1024))
         while True:
-            part = Side.weighted(
+            part = SortedScores.weighted(
                 state.score[n - taken :], weights[state.codes[n - taken :]], total, complete=taken == n
             )
             if part.complete or (part.tail is not None and part.tail[0] / max(total, 1.0) > share):
@@ -246,7 +246,7 @@ class Cells:
             weights = np.zeros(state.basis)
             weights[cell] = 1.0
             return weights
-        if isinstance(state.mixture, Product):
+        if isinstance(state.mixture, LazyProduct):
             return state.mixture.row(cell)
         row = state.mixture[[cell]]
         dense = row.toarray() if hasattr(row, "toarray") else np.asarray(row)

@@ -24,7 +24,7 @@ _EXACT_SINGLE = float(2**24)
 Floats = NDArray[np.float64]
 
 
-class SortedScores(Protocol):
+class ScoredCells(Protocol):
     """Ascending scores, each with the cell that it is in."""
 
     @property
@@ -35,7 +35,7 @@ class SortedScores(Protocol):
 
 
 @dataclass(frozen=True)
-class Comparers:
+class ComparedUnits:
     """Who is compared in each cell; the second of a comparison of one person is nobody, who always counts once."""
 
     first: NDArray[np.int32]  # (cells,)
@@ -43,7 +43,7 @@ class Comparers:
     units: int
 
     @classmethod
-    def of(cls, cells: Sampled) -> Comparers:
+    def of(cls, cells: Sampled) -> ComparedUnits:
         """The people of cells."""
         first = np.asarray(cells.unit, dtype=np.int32)
         nobody = np.int32(cells.units)
@@ -82,7 +82,7 @@ class Comparers:
         return np.asarray(np.einsum("du,du->d", weights[:, : self.units], inner, dtype=np.float64))
 
 
-class Weighted(NamedTuple):
+class WeightedScores(NamedTuple):
     """One draw of a few ascending scores: what lies from each place on, and all of it."""
 
     scores: Array
@@ -101,10 +101,10 @@ class Weighted(NamedTuple):
         return self.tail[np.searchsorted(self.scores, values, side="left")]
 
 
-class Few:
+class GenuineScores:
     """The genuine comparisons of a group: few enough to be weighted one by one."""
 
-    def __init__(self, scores: SortedScores, inside: Array | None, people: Comparers) -> None:
+    def __init__(self, scores: ScoredCells, inside: Array | None, people: ComparedUnits) -> None:
         self.scores = scores.score if inside is None else scores.score[inside]
         codes = scores.codes if inside is None else scores.codes[inside]
         self.first, self.second = people.first[codes], people.second[codes]
@@ -113,17 +113,17 @@ class Few:
         """(n,): how often each counts."""
         return weight[self.first] * weight[self.second]
 
-    def drawn(self, weight: NDArray[np.float32]) -> Weighted:
+    def drawn(self, weight: NDArray[np.float32]) -> WeightedScores:
         """The scores of one draw."""
         tail = np.zeros(len(self.scores) + 1)
         np.cumsum(self.weights(weight)[::-1], dtype=np.float64, out=tail[1:])
-        return Weighted(self.scores, tail[::-1])
+        return WeightedScores(self.scores, tail[::-1])
 
 
-class Tail:
+class ImpostorTail:
     """The highest impostors of a group, from the top; as many as the draws turn out to need."""
 
-    def __init__(self, scores: SortedScores, inside: Array | None, people: Comparers, share: float) -> None:
+    def __init__(self, scores: ScoredCells, inside: Array | None, people: ComparedUnits, share: float) -> None:
         self._source, self._inside, self._people = scores, inside, people
         self.count = len(scores.score) if inside is None else len(inside)
         self._take(int(_SPARE * min(share, 1.0) * self.count) + 2 * _BIN)
@@ -149,7 +149,7 @@ class Tail:
         """Look at more of them."""
         self._take(2 * self.length)
 
-    def drawn(self, weight: NDArray[np.float32], total: float) -> DrawnTail:
+    def drawn(self, weight: NDArray[np.float32], total: float) -> WeightedTail:
         """The weights of one draw; they are overwritten by the next."""
         values = self._values
         np.take(weight, self.first, out=values, mode="clip")  # unlike `raise`, `clip` writes where it shall
@@ -157,14 +157,14 @@ class Tail:
         values *= self._others
         values[self.length :] = 0.0
         bins = values.reshape(-1, _BIN).sum(axis=1, dtype=np.float32)
-        return DrawnTail(self, values, np.concatenate([[0.0], np.cumsum(bins, dtype=np.float64)]), total)
+        return WeightedTail(self, values, np.concatenate([[0.0], np.cumsum(bins, dtype=np.float64)]), total)
 
 
 @dataclass(frozen=True)
-class DrawnTail:
+class WeightedTail:
     """One draw of the highest impostors."""
 
-    tail: Tail
+    tail: ImpostorTail
     values: NDArray[np.float32]  # (length, padded), from the top
     bins: Floats  # (bins + 1,): weight before each bin
     total: float  # of the whole group
@@ -172,7 +172,7 @@ class DrawnTail:
     def refused_at(self, rate: float) -> float | None:
         """The highest score that must be refused so that at most `rate` is accepted; None: it lies further down.
 
-        −∞ when all may be accepted. As `Side.refused_at`, to the last bit.
+        −∞ when all may be accepted. As `SortedScores.refused_at`, to the last bit.
         """
         place = int(np.searchsorted(self.bins / self.total, rate, side="right"))
         if place == len(self.bins):

@@ -23,7 +23,7 @@ from evenhand.search.lookup import AT_ONCE, looked_up
 _TILE = 2048  # templates on each side of a tile
 _WORTH_A_PRODUCT = 1 / 64  # listed share of a tile above which the whole product is cheaper
 _PAIRS_AT_ONCE = 4096
-_ENTRIES_HELD = 1 << 26  # of a whole matrix of products: a quarter of a gigabyte
+_BYTES_HELD = 1 << 28  # of a whole matrix of products
 
 
 class _Tile(NamedTuple):
@@ -36,8 +36,8 @@ class _Tile(NamedTuple):
 
 def pair_scores(
     templates: Templates, first: Array, second: Array, *, engine: Engine | None = None
-) -> NDArray[np.float32]:
-    """The cosine (pairs,) of templates `first[i]` and `second[i]`; −∞ where one was not enrolled.
+) -> NDArray[np.floating]:
+    """The cosine (pairs,) of templates `first[i]` and `second[i]`, in their precision; −∞ where one was not enrolled.
 
     >>> vectors = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.0]], dtype=np.float32)
     >>> some = Templates(vectors, np.array([True, True, False]), 0)
@@ -50,11 +50,11 @@ def pair_scores(
     used_second, column_of = _used(second, len(templates.vectors))
     rows, columns = templates.vectors[used_first], templates.vectors[used_second]
     area = len(rows) * len(columns)
-    if _WORTH_A_PRODUCT * area <= len(first) and area <= _ENTRIES_HELD:
+    if _WORTH_A_PRODUCT * area <= len(first) and area * rows.itemsize <= _BYTES_HELD:
         scores = _picked(_all_products(rows, columns, engine), row_of, first, column_of, second)
     else:
         left, right = looked_up(row_of, first), looked_up(column_of, second)
-        scores = np.empty(len(left), dtype=np.float32)
+        scores = np.empty(len(left), dtype=rows.dtype)
         tiles = list(_tiles(left, right, len(rows), len(columns)))
         found = finished(engine.map(_score_tile, tiles, shared=(rows, columns, left, right)), "tile")
         for tile, part in zip(tiles, found, strict=True):
@@ -65,9 +65,9 @@ def pair_scores(
     return scores
 
 
-def _all_products(rows: Array, columns: Array, engine: Engine) -> NDArray[np.float32]:
+def _all_products(rows: Array, columns: Array, engine: Engine) -> NDArray[np.floating]:
     """Every row with every column, tile by tile: quicker than sorting pairs when most of it is asked for."""
-    whole = np.empty((len(rows), len(columns)), dtype=np.float32)
+    whole = np.empty((len(rows), len(columns)), dtype=rows.dtype)
     corners = [(a, b) for a in range(0, len(rows), _TILE) for b in range(0, len(columns), _TILE)]
     if engine.name == Serial().name:  # nobody else works on it, so every tile is computed where it belongs
         for a, b in corners:
@@ -81,11 +81,11 @@ def _all_products(rows: Array, columns: Array, engine: Engine) -> NDArray[np.flo
 
 
 def _picked(
-    products: NDArray[np.float32], row_of: Array, first: Array, column_of: Array, second: Array
-) -> NDArray[np.float32]:
+    products: NDArray[np.floating], row_of: Array, first: Array, column_of: Array, second: Array
+) -> NDArray[np.floating]:
     """The listed entries of a matrix, block by block: places of all of them would take more memory than the scores."""
     flat, width = products.reshape(-1), products.shape[1]
-    scores = np.empty(len(first), dtype=np.float32)
+    scores = np.empty(len(first), dtype=products.dtype)
     start_of_row = row_of.astype(np.int64) * width
     for block in blocks(len(first), AT_ONCE):
         place = np.take(start_of_row, first[block], mode="clip")
@@ -94,7 +94,7 @@ def _picked(
     return scores
 
 
-def _product(corner: tuple[int, int], place: Workplace) -> NDArray[np.float32]:
+def _product(corner: tuple[int, int], place: Workplace) -> NDArray[np.floating]:
     rows, columns = place.shared
     return np.asarray(rows[corner[0] : corner[0] + _TILE] @ columns[corner[1] : corner[1] + _TILE].T)
 
@@ -124,14 +124,14 @@ def _tiles(left: Array, right: Array, rows: int, columns: int) -> Iterator[_Tile
         yield _Tile(first * _TILE, second * _TILE, order[stops[tile] - counts[tile] : stops[tile]])
 
 
-def _score_tile(tile: _Tile, place: Workplace) -> NDArray[np.float32]:
+def _score_tile(tile: _Tile, place: Workplace) -> NDArray[np.floating]:
     rows, columns, left, right = place.shared
     first, second = left[tile.pairs] - tile.first, right[tile.pairs] - tile.second
     a, b = rows[tile.first : tile.first + _TILE], columns[tile.second : tile.second + _TILE]
     if len(tile.pairs) >= _WORTH_A_PRODUCT * len(a) * len(b):
         product = a @ b.T
         return np.asarray(product[first, second])
-    scores = np.empty(len(first), dtype=np.float32)
+    scores = np.empty(len(first), dtype=rows.dtype)
     for start in range(0, len(first), _PAIRS_AT_ONCE):
         part = slice(start, start + _PAIRS_AT_ONCE)
         np.einsum("ij,ij->i", a[first[part]], b[second[part]], out=scores[part])

@@ -15,6 +15,8 @@ nothing as large as the embeddings is copied.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -30,6 +32,7 @@ Detector = Literal["on", "off"]
 Media = Literal["mean", "mean_unit", "flat"]
 
 _FACES_AT_ONCE = 1 << 14
+_COLUMNS_AT_ONCE = 128
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Membership:
 class Templates(NamedTuple):
     """Pooled vectors of unit length; a template that could not be enrolled is all zero."""
 
-    vectors: NDArray[np.float32]  # (templates, dimensions)
+    vectors: NDArray[np.floating]  # (templates, dimensions)
     enrolled: NDArray[np.bool_]  # (templates,)
     skipped: int  # faces without embedding inside templates that were enrolled
 
@@ -129,6 +132,63 @@ def enrol(
     pooled /= np.where(enrolled, lengths, 1.0)[:, None]
     skipped = int(enrolled[np.asarray(members.template)[~present]].sum())
     return Templates(pooled, enrolled, skipped)
+
+
+def enrol_every(
+    embeddings: Array, members: Membership, *, flipped: Array | None = None, detector_scores: Array | None = None
+) -> Iterator[tuple[Pooling, Templates]]:
+    """Templates under every pooling that the given arrays allow, in double precision.
+
+    Embeddings are summed by medium once for each way to weigh faces; templates under all switches follow from these.
+
+    >>> faces = np.array([[3.0, 0.0], [0.0, 1.0]], dtype=np.float32)
+    >>> members = Membership(np.array([0, 0]), np.array([0, 1]), np.array([7, 8]), 1)
+    >>> {pooling.norm: made.vectors.round(2).tolist() for pooling, made in enrol_every(faces, members)}
+    {'keep': [[0.95, 0.32]], 'unit': [[0.71, 0.71]]}
+    """
+    present = np.asarray(members.face) >= 0
+    template, face = np.asarray(members.template)[present], np.asarray(members.face)[present]
+    group, owner = _groups(template, np.asarray(members.medium)[present], members.templates, "mean")
+    faces_of_group = np.bincount(group, minlength=len(owner)).astype(np.float64)
+    detectors: tuple[Detector, ...] = ("off",) if detector_scores is None else ("on", "off")
+    flips: tuple[Flip, ...] = ("none",) if flipped is None else ("none", "sum", "concat")
+    norms: tuple[Norm, ...] = ("keep", "unit")
+    for detector, norm in itertools.product(detectors, norms):
+        kept: list[NDArray[np.float64]] = []  # with norm=keep both passes serve every flip
+        for flip in flips:
+            weights = _face_weights(embeddings, flipped, detector_scores, Pooling(flip, norm, detector))[face]
+            weights = weights / faces_of_group[group]
+            if not kept or norm == "unit":
+                sources = (
+                    [embeddings] if flipped is None or (norm == "unit" and flip == "none") else [embeddings, flipped]
+                )
+                kept = [_summed(group, face, weights, len(owner), source) for source in sources]
+            media = kept[0] if flip == "none" else kept[0] + kept[1] if flip == "sum" else np.concatenate(kept, axis=1)
+            for how in ("mean", "mean_unit", "flat"):
+                scale = np.ones(len(owner))
+                if how == "mean_unit":
+                    lengths = _lengths(media)
+                    scale = 1.0 / np.where(lengths > 0, lengths, 1.0)
+                elif how == "flat":
+                    scale = faces_of_group
+                pooled = _summed(owner, np.arange(len(owner)), scale, members.templates, media)
+                lengths = _lengths(pooled)
+                enrolled = lengths > 0
+                pooled /= np.where(enrolled, lengths, 1.0)[:, None]
+                skipped = int(enrolled[np.asarray(members.template)[~present]].sum())
+                yield Pooling(flip, norm, detector, how), Templates(pooled, enrolled, skipped)
+
+
+def _summed(out: Array, row: Array, weights: Array, size: int, source: Array) -> NDArray[np.float64]:
+    """Weighted sums (size, dimensions) of rows in double precision, some columns at a time."""
+    from scipy import sparse
+
+    matrix = sparse.csr_array((weights, (out.astype(np.int32), row.astype(np.int32))), shape=(size, len(source)))
+    total = np.empty((size, source.shape[1]))
+    for start in range(0, source.shape[1], _COLUMNS_AT_ONCE):
+        part = slice(start, start + _COLUMNS_AT_ONCE)
+        total[:, part] = matrix @ np.asarray(source[:, part], dtype=np.float64)
+    return total
 
 
 def average(embeddings: Array, template: Array, templates: int) -> Templates:

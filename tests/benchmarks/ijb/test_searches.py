@@ -14,7 +14,7 @@ from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.metric import Undefined
 from evenhand.core.records import Group
 from evenhand.metrics.search import tpir_name
-from evenhand.metrics.search_readings import ANY_RANK
+from evenhand.metrics.search_rates import ANY_RANK
 from evenhand.run import evaluate
 
 
@@ -133,7 +133,7 @@ def test_legacy_readings_appear_under_their_own_names_when_asked(folder: Path) -
 def test_explain_shows_every_convention(folder: Path) -> None:
     task = benchmark.find("ijb/test4")
     section = task.explain(run(folder, folder))
-    table, belongs = section.blocks
+    table, belongs, *_ = section.blocks
     assert table.columns[0] == "quantity"
     assert any(row[1] == "optimistic, pooled" for row in table.rows)
     assert any("insightface" in row[1] for row in belongs.rows)

@@ -14,7 +14,7 @@ import pytest
 from evenhand.benchmarks.ijb import streams
 from evenhand.benchmarks.ijb.streams import report_stream
 from evenhand.core.errors import PredictionError
-from evenhand.metrics.operating_points import Convention, Side, area_under_roc, equal_error_rate, readings
+from evenhand.metrics.operating_points import Convention, SortedScores, area_under_roc, equal_error_rate, rates_at
 
 RATES = (1e-6, 1e-4, 1e-2, 1e-1)
 MEASURED = """
@@ -45,9 +45,9 @@ def write_shards(folder: Path, shards: int, size: int) -> list[tuple[Path, Path]
 
 def assert_equal_to_sorting(report: dict[str, Any], shards: list[tuple[Path, Path]], convention: Convention) -> None:
     scores, labels = (np.concatenate([np.load(pair[side]) for pair in shards]) for side in (0, 1))
-    genuine, impostor = Side.of_own(scores[labels == 1]), Side.of_own(scores[labels == 0])
+    genuine, impostor = SortedScores.of_own(scores[labels == 1]), SortedScores.of_own(scores[labels == 0])
     assert (report["genuine"], report["impostor"]) == (len(genuine.scores), len(impostor.scores))
-    for entry, reading in zip(report["tar_at_far"], readings(genuine, impostor, RATES, convention), strict=True):
+    for entry, reading in zip(report["tar_at_far"], rates_at(genuine, impostor, RATES, convention), strict=True):
         assert (entry["tar"], entry["fmr"], entry["threshold"]) == (reading.tar, reading.fmr, reading.threshold)
     assert report["auc"] == area_under_roc(genuine, impostor)
     assert report["eer"] == equal_error_rate(genuine, impostor)

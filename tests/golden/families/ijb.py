@@ -35,9 +35,9 @@ from evenhand.benchmarks.ijb.files import read_pairs, read_table, scores_of
 from evenhand.benchmarks.ijb.templates import TemplateSet, faces_of, join_faces, read_faces
 from evenhand.core.records import EVERYONE, Group, Records
 from evenhand.metrics.clustering import BCubed, bcubed
-from evenhand.metrics.operating_points import Convention, Side, allowed_accepts, full_curve, readings
+from evenhand.metrics.operating_points import Convention, SortedScores, allowed_accepts, full_curve, rates_at
 from evenhand.metrics.search import Cmc, OpenSetSearch, identification_trade_off, rank_name, tpir_name
-from evenhand.metrics.search_readings import ANY_RANK
+from evenhand.metrics.search_rates import ANY_RANK
 from evenhand.metrics.verification import fmr_name, fnmr_name, tar_name
 from evenhand.run import evaluate
 from evenhand.search.enrol import Templates
@@ -158,14 +158,22 @@ def _labelled(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
                 table = read_table(here / "scores.csv")
                 score, same = scores_of(table), table.whole("LABEL") == 1
                 kept = score > -np.inf if policies[name] == "exclude" else np.ones(len(score), bool)
-                _complete_roc(checks, name, block["roc"], Side.of(score[same & kept]), Side.of(score[~same & kept]))
+                _complete_roc(
+                    checks,
+                    name,
+                    block["roc"],
+                    SortedScores.of(score[same & kept]),
+                    SortedScores.of(score[~same & kept]),
+                )
 
         return check
 
     _walk(checks, "", expected, {name: policy(name) for name in policies})
 
 
-def _complete_roc(checks: Checks, where: str, block: Mapping[str, Any], genuine: Side, impostor: Side) -> None:
+def _complete_roc(
+    checks: Checks, where: str, block: Mapping[str, Any], genuine: SortedScores, impostor: SortedScores
+) -> None:
     false, true, threshold = full_curve(genuine, impostor)
     known = {"fmr": false / impostor.total, "tar": true / genuine.total, "threshold": threshold}
     for key, value in block.items():
@@ -844,7 +852,7 @@ def _lists(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
         checks.equal("matches", official[1].read_text(), _one(here, "*_11_[!c]*matches.csv").read_text())
 
 
-# Reading rules
+# RatePoint rules
 
 
 def _formats(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
@@ -1011,11 +1019,11 @@ def _verification_recipe(checks: Checks, recipe: Mapping[str, Any]) -> None:
             "impostor_sum_float64": impostor.sum(dtype=np.float64),
         },
     )
-    sides = Side.of(genuine), Side.of(impostor)
+    sides = SortedScores.of(genuine), SortedScores.of(impostor)
     rates = [float(text) for text in recipe.get("tar_at_far", {})]
     asked = {key.removesuffix("_fmr") for wanted in recipe.get("tar_at_far", {}).values() for key in wanted}
     read = {
-        convention.value: dict(zip(rates, readings(*sides, rates, convention), strict=True))
+        convention.value: dict(zip(rates, rates_at(*sides, rates, convention), strict=True))
         for convention in Convention
         if convention.value in asked
     }

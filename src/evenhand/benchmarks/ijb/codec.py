@@ -19,7 +19,7 @@ from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact
-from evenhand.metrics.search_readings import ANY_RANK
+from evenhand.metrics.search_rates import ANY_RANK
 from evenhand.search.enrol import Membership, Templates
 
 

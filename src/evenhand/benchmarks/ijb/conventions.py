@@ -19,20 +19,20 @@ from evenhand.benchmarks.ijb.legacy import ListStyleSearch, MergedGallerySearch
 from evenhand.benchmarks.ijb.options import CovariateOptions, SearchOptions, VerificationOptions
 from evenhand.benchmarks.ijb.record import LEGACY_RATES
 from evenhand.core.metric import Numbers
-from evenhand.core.page import Section, Table, Text
+from evenhand.core.page import Section, Table
 from evenhand.core.records import Records
 from evenhand.core.results import Results
-from evenhand.metrics.operating_points import Convention, Side, every_reading
+from evenhand.metrics.operating_points import Convention, SortedScores, rates_by_convention
 from evenhand.metrics.search import Cmc, OpenSetSearch
-from evenhand.metrics.search_readings import NO_GALLERY
+from evenhand.metrics.search_rates import NO_GALLERY
 from evenhand.metrics.verification import RULE_OF_THIRTY, Separation, Verification
 
 SOURCES: Mapping[Convention, str] = {
     Convention.EXACT: "the definition: best TAR while FMR ≤ α; our default",
     Convention.AT_IMPOSTOR: "bob.measure far_threshold",
-    Convention.NEAREST: "scikit-learn roc_curve and nearest FPR: insightface, VGGFace2, MagFace and most papers",
-    Convention.NEAREST_FULL_CURVE: "the same with drop_intermediate=False",
-    Convention.LINEAR: "interpolation of the ROC (scipy interp1d in several code bases)",
+    Convention.NEAREST: "nearest point of scikit-learn's roc_curve: insightface, VGGFace2, MagFace and most papers",
+    Convention.NEAREST_FULL_CURVE: "nearest point with drop_intermediate=False",
+    Convention.LINEAR: "interpolated ROC (scipy interp1d in several code bases)",
 }
 FACT = "conventions"
 
@@ -43,9 +43,9 @@ def verification_conventions(rows: Records, options: VerificationOptions | Covar
     if options.fte == "exclude":
         kept = ~np.asarray(rows["failed"])
         score, same = score[kept], same[kept]
-    genuine, impostor = Side.of_own(score[same]), Side.of_own(score[~same])
+    genuine, impostor = SortedScores.of_own(score[same]), SortedScores.of_own(score[~same])
     table = []
-    for convention, found in every_reading(genuine, impostor, options.far).items():
+    for convention, found in rates_by_convention(genuine, impostor, options.far).items():
         for far, reading in zip(options.far, found, strict=True):
             known = not np.isnan(reading.tar)
             table.append(
@@ -135,14 +135,6 @@ def search_conventions(rows: Records, options: SearchOptions) -> Mapping[str, An
     mated = np.asarray(ordinary["mated"], dtype=np.bool_)
     sides = {"mates": np.sort(ordinary["mate"][mated]), "best of non-mated": np.sort(ordinary["top"][~mated])}
     return {FACT: table, "fte_searches": int(failed.sum()), **histogram(sides), **_search_splits(rows, options)}
-
-
-def explain(run: Any) -> Section:
-    """The conventions table of a run, as a page section."""
-    results: Results = run.results
-    return conventions_section(results) or Section(
-        "Conventions", [Text("This run has no table of conventions: its task has one reading only.")]
-    )
 
 
 def conventions_section(results: Results) -> Section | None:

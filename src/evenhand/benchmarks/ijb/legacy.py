@@ -25,7 +25,7 @@ from evenhand.core.metric import (
     Scale,
 )
 from evenhand.core.records import Array, Records
-from evenhand.metrics.search_readings import NO_GALLERY, ranks_of
+from evenhand.metrics.search_rates import NO_GALLERY, ranks_of
 
 NON_MATE_SCORE = -1  # in `above`: the row is one of the largest scores of other people
 

@@ -7,7 +7,7 @@ template failed to enrol.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.core.task import Dataset, Predictions, Tools
-from evenhand.metrics.search_readings import LEFT_OUT, NO_GALLERY
+from evenhand.metrics.search_rates import LEFT_OUT, NO_GALLERY
 from evenhand.search.compare import pair_scores
 from evenhand.search.enrol import Templates, enrol
 from evenhand.search.lookup import looked_up
@@ -76,13 +76,20 @@ def subjects_of(truth: PairTruth) -> tuple[Array, Array]:
 
 
 def record_searches(
-    dataset: Dataset[SearchTruth], predictions: Predictions[Any], options: SearchOptions, tools: Tools
+    dataset: Dataset[SearchTruth],
+    predictions: Predictions[Any],
+    options: SearchOptions,
+    tools: Tools,
+    enrolled: Mapping[int, Templates] | None = None,
 ) -> Iterator[Records]:
-    """One row per probe and gallery: the mate's score, who stands above it, and the best of the others."""
+    """One row per probe and gallery: the mate's score, who stands above it, and the best of the others.
+
+    `enrolled` are templates that were pooled before, by the identity of their sets.
+    """
     truth = dataset.truth
     assert isinstance(predictions, Submitted)
     content = predictions.content
-    known: dict[int, Templates] = {}
+    known: dict[int, Templates] = dict(enrolled or {})
     subjects = np.unique(np.concatenate([gallery.probes.subject for gallery in truth.galleries]))
     for number, gallery in enumerate(truth.galleries):
         found = _search(gallery, content, options, tools, known)
@@ -102,7 +109,7 @@ def _search(
         return search_candidates(gallery, *content.lists[gallery.name])
     assert gallery.templates is not None
     enrolled_probes = _enrol_probes(probes, content, options, tools, known)
-    enrolled_gallery = content.enrol(gallery.templates, options)
+    enrolled_gallery = known.get(id(gallery.templates)) or content.enrol(gallery.templates, options)
     return search(enrolled_probes, probes.subject, enrolled_gallery, gallery.subject, engine=tools.engine)
 
 
@@ -127,8 +134,9 @@ def search_candidates(
 def _enrol_probes(
     probes: Probes, content: Embedded, options: SearchOptions, tools: Tools, known: dict[int, Templates]
 ) -> Templates:
-    if id(probes) not in known:
-        assert probes.templates is not None
+    assert probes.templates is not None
+    key = id(probes.templates)
+    if key not in known:
         own = content.video_vectors
         if own is not None and (probes.templates.faces.video != "").any():
             # Frames that a tracker found have no detector score of the protocol's faces: all weigh the same.
@@ -148,8 +156,8 @@ def _enrol_probes(
                 f"{made.failures} of {len(probes)} probes failed to enrol; "
                 f"{made.skipped} faces without embedding were skipped in others."
             )
-        known[id(probes)] = made
-    return known[id(probes)]
+        known[key] = made
+    return known[key]
 
 
 def _rows(
@@ -193,6 +201,12 @@ def _rows(
     )
 
 
+def _joined(parts: Sequence[Templates]) -> Templates:
+    """Templates of several galleries as one; their order is that of `TemplateSet.of` on the joined faces."""
+    vectors, enrolled = (np.concatenate([getattr(part, name) for part in parts]) for name in ("vectors", "enrolled"))
+    return Templates(vectors, enrolled, sum(part.skipped for part in parts))
+
+
 def _failed(found: Searched, *, listed: bool = False) -> NDArray[np.bool_]:
     """Searches that could not be made: a mate without a score, or nobody to compare with.
 
@@ -227,7 +241,8 @@ def _merged(
     else:
         sets = [gallery.templates for gallery in truth.galleries if gallery.templates is not None]
         together = TemplateSet.of(join_faces([one.faces for one in sets]), content.where)
-        gallery = content.enrol(together, options)
+        ready = [known[id(one)] for one in sets if id(one) in known]
+        gallery = _joined(ready) if len(ready) == len(sets) else content.enrol(together, options)
         searched = _enrol_probes(probes, content, options, tools, known)
         found = search(searched, probes.subject, gallery, together.subject, engine=tools.engine, largest=wanted)
     owner = found.owner_of_largest

@@ -12,9 +12,9 @@ import numpy as np
 from evenhand.benchmarks.ijb.embeddings import open_array
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array, blocks
-from evenhand.metrics.operating_points import Convention, area_under_roc, equal_error_rate, readings
-from evenhand.metrics.operating_points_stream import streamed_readings
-from evenhand.metrics.score_stream import Block, streamed_sides
+from evenhand.metrics.operating_points import Convention, area_under_roc, equal_error_rate, rates_at
+from evenhand.metrics.operating_points_stream import streamed_rates
+from evenhand.metrics.score_stream import Block, streamed_scores
 
 _AT_ONCE = 1 << 21  # comparisons that are held
 
@@ -32,11 +32,11 @@ def report_stream(
         for shard in opened:
             yield from shard.blocks()
 
-    genuine, impostor = streamed_sides(stream, rates)
+    genuine, impostor = streamed_scores(stream, rates)
     if convention is Convention.NEAREST:
-        read = streamed_readings(stream, rates, convention)
+        read = streamed_rates(stream, rates, convention)
     else:
-        read = readings(genuine, impostor, rates, convention)
+        read = rates_at(genuine, impostor, rates, convention)
     return {
         "convention": convention.value,
         "genuine": int(genuine.total),

@@ -28,7 +28,6 @@ from evenhand.benchmarks.ijb.clusters import (
 from evenhand.benchmarks.ijb.codec import PairCodec, SearchCodec, limits_of
 from evenhand.benchmarks.ijb.conventions import (
     conventions_section,
-    explain,
     search_conventions,
     verification_conventions,
 )
@@ -51,6 +50,7 @@ from evenhand.benchmarks.ijb.options import (
 )
 from evenhand.benchmarks.ijb.record import LEGACY_RATES, record_pairs, record_searches
 from evenhand.benchmarks.ijb.splits import splits_section
+from evenhand.benchmarks.ijb.variants import explain, explain_target
 from evenhand.core.metric import Metric
 from evenhand.core.task import Benchmark, Dataset, Demo, Question, Task
 from evenhand.metrics.clustering import BCubed
@@ -171,6 +171,7 @@ def _search_task(number: int, kind: str, summary: str, load: Any) -> Task[Any, A
         check=check_data(number),
         extras=search_conventions,
         explain=explain,
+        explain_target=explain_target,
     )
 
 
@@ -192,6 +193,7 @@ TASKS: tuple[Task[Any, Any], ...] = (
         check=check_data(1),
         extras=verification_conventions,
         explain=explain,
+        explain_target=explain_target,
         store_rows=False,
     ),
     Task(
@@ -211,6 +213,7 @@ TASKS: tuple[Task[Any, Any], ...] = (
         check=check_data(2),
         extras=verification_conventions,
         explain=explain,
+        explain_target=explain_target,
         store_rows=False,
     ),
     _search_task(3, "image", "Search probes of still images in two galleries, open set.", load_search_image),
@@ -229,6 +232,8 @@ TASKS: tuple[Task[Any, Any], ...] = (
         attributes=("medium",),
         headline=("detection", "TPR@FPPI=0.1"),
         check=check_data(6),
+        explain=explain,
+        explain_target=explain_target,
     ),
     Task(
         name="ijb/test7",
@@ -245,6 +250,8 @@ TASKS: tuple[Task[Any, Any], ...] = (
         sections=(confidence_section,),
         check=check_data(7),
         extras=confidence_curve,
+        explain=explain,
+        explain_target=explain_target,
     ),
     Task(
         name="ijb/test8",
@@ -259,6 +266,8 @@ TASKS: tuple[Task[Any, Any], ...] = (
         attributes=("gender", "skin_tone"),
         headline=("BCubed", "F"),
         check=check_data(8),
+        explain=explain,
+        explain_target=explain_target,
     ),
 )
 

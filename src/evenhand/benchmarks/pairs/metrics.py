@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.metric import Collected, Column, Curve, Direction, Metric, Numbers, Resampling, Sampled, Undefined
 from evenhand.core.records import Array, Records
-from evenhand.metrics.verification_tails import Comparers
+from evenhand.metrics.verification_tails import ComparedUnits
 
 THRESHOLDS = np.arange(0, 4, 0.01)
 FINE_THRESHOLDS = np.arange(0, 4, 0.001)
@@ -148,7 +148,7 @@ class TenFoldAccuracy(Metric[Distances]):
     ) -> Mapping[str, Array] | None:
         if state.mixture is not None:
             return None
-        people = Comparers.of(cells)
+        people = ComparedUnits.of(cells)
         counter = Counter(state, THRESHOLDS)
         first, second = people.first[state.codes], people.second[state.codes]
         pattern = np.asarray(cells.pattern)[state.codes]

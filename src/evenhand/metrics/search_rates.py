@@ -74,7 +74,7 @@ def ranks_of(mate: Array, above: Array, tied: Array, ties: TieRule = "pessimisti
     return np.where(np.asarray(mate) > -np.inf, 1 + others, 0)
 
 
-class SearchReading(NamedTuple):
+class SearchRates(NamedTuple):
     """Rates of every cell at one FPIR in one gallery; NaN where undefined."""
 
     tpir: Mapping[int, Array]  # by rank limit
@@ -97,14 +97,14 @@ class GallerySearch:
         self.mates = mates[np.argsort(-state.mate[mates], kind="stable")]
         self.top, self.mate, self.rank = state.top[self.strangers], state.mate[self.mates], state.rank[self.mates]
 
-    def at(self, rates: Sequence[float], limits: Sequence[int]) -> list[SearchReading]:
+    def at(self, rates: Sequence[float], limits: Sequence[int]) -> list[SearchRates]:
         """At each cell's own thresholds: the lowest with at most `rate` of the non-mated searches above it."""
         return self._read(limits, len(rates), lambda block, place: block.at(rates[place]))
 
-    def beyond(self, thresholds: Sequence[Array], limit: int) -> list[SearchReading]:
+    def beyond(self, thresholds: Sequence[Array], limit: int) -> list[SearchRates]:
         """At thresholds that were set elsewhere: one for all cells, or one per cell."""
 
-        def read(block: _Block, place: int) -> SearchReading:
+        def read(block: _Block, place: int) -> SearchRates:
             fixed = thresholds[place]
             return block.beyond(fixed if len(fixed) == 1 else fixed[block.cells])
 
@@ -119,9 +119,7 @@ class GallerySearch:
             self.top, self.weights(one, self.strangers)[0], self.mate, mates * listed, float(mates.sum())
         )
 
-    def _read(
-        self, limits: Sequence[int], count: int, read: Callable[[_Block, int], SearchReading]
-    ) -> list[SearchReading]:
+    def _read(self, limits: Sequence[int], count: int, read: Callable[[_Block, int], SearchRates]) -> list[SearchRates]:
         """Readings of all cells, so many at a time that memory stays bounded."""
         step = max(1, _CELLS_AT_ONCE // max(len(self.strangers), len(self.mates), 1))
         parts = []
@@ -129,9 +127,9 @@ class GallerySearch:
             block = _Block(self, np.arange(start, min(start + step, self.state.size)), limits)
             parts.append([read(block, place) for place in range(count)])
         return [
-            SearchReading(
+            SearchRates(
                 {limit: np.concatenate([part[place].tpir[limit] for part in parts]) for limit in limits},
-                *(np.concatenate([getattr(part[place], name) for part in parts]) for name in SearchReading._fields[1:]),
+                *(np.concatenate([getattr(part[place], name) for part in parts]) for name in SearchRates._fields[1:]),
             )
             for place in range(count)
         ]
@@ -160,7 +158,7 @@ class _Block:
             for limit in limits
         }
 
-    def at(self, rate: float) -> SearchReading:
+    def at(self, rate: float) -> SearchRates:
         """At the cells' own thresholds."""
         search = self.search
         # The first stranger, from the top, that would be one too many.
@@ -183,7 +181,7 @@ class _Block:
             rates[self.nonmated == 0] = np.nan
         return read._replace(threshold=np.where(undefined, np.nan, threshold))
 
-    def beyond(self, fixed: Array) -> SearchReading:
+    def beyond(self, fixed: Array) -> SearchRates:
         """At given thresholds; undefined where there is none."""
         search = self.search
         threshold = np.broadcast_to(fixed, (len(self.cells),)).astype(np.float64)
@@ -195,13 +193,13 @@ class _Block:
             rates[unknown] = np.nan
         return read
 
-    def _reading(self, threshold: Array, accepted: Array, found: Array, undefined: Array) -> SearchReading:
+    def _reading(self, threshold: Array, accepted: Array, found: Array, undefined: Array) -> SearchRates:
         rows = np.arange(len(self.cells))
         passed = self.passed[rows, accepted]
         tpir = {limit: share_of(self.hits[limit][rows, found], self.mated) for limit in self.limits}
         fpir = share_of(passed, self.nonmated)
         fpir[undefined] = np.nan
-        return SearchReading(tpir, threshold, fpir, passed, self.mated, self.nonmated)
+        return SearchRates(tpir, threshold, fpir, passed, self.mated, self.nonmated)
 
     def _end_of_weightless(self, place: Array) -> Array:
         """Skip strangers that do not count in the cell: they refuse nothing."""

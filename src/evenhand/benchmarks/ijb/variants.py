@@ -1,0 +1,339 @@
+"""The answer to "which pooling and which convention give 96.28?": a result under every combination of them.
+
+All poolings of the embeddings, conventions and policies for failures to enrol are computed together, from the files
+that a run was made of. Each combination names the public code that computes it so, where we know one, and
+`evenhand explain RUN --target 96.28` ranks them by their distance to a published number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.benchmarks.ijb.codec import Pooled, probe_membership
+from evenhand.benchmarks.ijb.conventions import (
+    FACT,
+    SOURCES,
+    conventions_section,
+    search_conventions,
+)
+from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
+from evenhand.benchmarks.ijb.record import record_searches
+from evenhand.benchmarks.ijb.submission import Embedded, Submitted
+from evenhand.core.errors import InputError, OptionError
+from evenhand.core.metric import Numbers
+from evenhand.core.options import parse
+from evenhand.core.page import Section, Table, Text
+from evenhand.core.records import Array, Records, concatenate
+from evenhand.core.task import Dataset, Target, Task, Tools
+from evenhand.metrics.operating_points import SortedScores, rates_by_convention
+from evenhand.metrics.verification import canonical_output
+from evenhand.search.compare import pair_scores
+from evenhand.search.enrol import Pooling, Templates, enrol_every
+
+FAILURES = {
+    "penalise": "never accepted, but counted (ISO/IEC 19795-1 generalised rates, NIST); our default",
+    "exclude": "left out (ISO FMR and FNMR of completed comparisons)",
+    "zero vector": "compared as a vector of zeros, cosine 0 (insightface, whose scripts normalise what there is)",
+}
+_OURS = "no public code that we know"
+_NOTE = "flip=sum and the average of both passes give the same numbers: only directions count. " + " ".join(
+    f"FTE {name}: {words}." for name, words in FAILURES.items()
+)
+
+
+class Variant(NamedTuple):
+    """A quantity under one combination of switches."""
+
+    quantity: str
+    value: float
+    switches: str
+    convention: str
+    failures: str  # what became of failures to enrol; "" when there are none, or it makes no difference
+    source: str
+
+
+def variants_of(run: Any, data: Path | None = None, predictions: Path | None = None) -> list[Variant]:
+    """Every quantity of a run under every combination, from the files that it was made of."""
+    from evenhand.benchmarks.ijb.tasks import benchmark
+
+    task: Any = benchmark.find(run.results.task)
+    options = parse(task.options, run.manifest.options)
+    data = _folder(run, "data") if data is None else data
+    predictions = _folder(run, "predictions") if predictions is None else predictions
+    dataset = task.load(data, options)
+    if isinstance(options, SearchOptions):
+        return list(_of_searches(dataset, _read(task, predictions, dataset, options), options))
+    if isinstance(options, PoolingOptions):
+        return list(_of_comparisons(dataset, _read(task, predictions, dataset, options), options))
+    return list(_of_options(task, data, predictions, options))
+
+
+def explain(run: Any, data: Path | None = None, predictions: Path | None = None) -> Section:
+    """The conventions of a run, and the headline under every pooling where the embeddings are still there."""
+    stored = conventions_section(run.results)
+    parts = [] if stored is None else list(stored.blocks)
+    try:
+        variants = variants_of(run, data, predictions)
+    except InputError as error:
+        parts.append(
+            Text(f"Other poolings can't be computed: {error} Name the files with --data and --predictions.", "small")
+        )
+        return Section("Conventions", parts, name="conventions")
+    headline = "" if run.results.headline is None else run.results.headline[1]
+    quantities = list(dict.fromkeys(variant.quantity for variant in variants))
+    chosen = headline if headline in quantities else quantities[0] if quantities else ""
+    shown = [variant for variant in variants if variant.quantity == chosen]
+    if shown:
+        parts.append(_pivot(f"{chosen} under every combination ({len(shown)})", shown))
+        parts.append(
+            Text(
+                "`evenhand explain RUN --target 96.28` ranks all combinations by their distance to a published number.",
+                "small",
+            )
+        )
+    return Section("Conventions", parts, name="conventions")
+
+
+def explain_target(run: Any, target: Target) -> Section:
+    """The combinations nearest to a published number, nearest first."""
+    wanted = target.value / 100 if target.value > 1 else target.value
+    variants = variants_of(run, target.data, target.predictions)
+    if target.quantity:
+        name = canonical_output(target.quantity)
+        known = sorted({variant.quantity for variant in variants})
+        if name not in known:
+            raise OptionError(f"There is no quantity {target.quantity!r}. Known: {'; '.join(known)}.")
+        variants = [variant for variant in variants if variant.quantity == name]
+    headline = "" if run.results.headline is None else run.results.headline[1]
+    order = sorted(
+        range(len(variants)),
+        key=lambda place: (
+            round(abs(variants[place].value - wanted), 12),
+            variants[place].quantity != headline,
+            variants[place].source.startswith(_OURS),
+            place,
+        ),
+    )
+    ranked = [variants[place] for place in order[: target.most]]
+    decimals = len(f"{target.value:.10f}".rstrip("0").partition(".")[2])
+    matching = [
+        variant
+        for variant in variants
+        if round(variant.value * (100 if target.value > 1 else 1), decimals) == round(target.value, decimals)
+    ]
+    lead = f"{len(matching):,} of {len(variants):,} combinations give {target.value:g} when rounded as it is."
+    return Section(
+        f"Combinations nearest to {target.value:g}",
+        [Text(lead, "lead"), _table("Nearest first", ranked, wanted)],
+        name="target",
+    )
+
+
+def _of_comparisons(dataset: Dataset[Any], content: Any, options: Any) -> Iterator[Variant]:
+    """TAR at FAR under every pooling, policy and convention; of scores alone, under policies and conventions."""
+    truth = dataset.truth
+    if not isinstance(content, Pooled):
+        yield from _tars(np.asarray(content), truth.same, "scores as given", "", options.far)
+        return
+    source = content.source
+    for pooling, templates in enrol_every(
+        source.vectors, content.members, flipped=source.flipped, detector_scores=source.scores
+    ):
+        scores = pair_scores(templates, truth.first, truth.second)
+        yield from _tars(scores, truth.same, pooling.words, pooling_source(pooling), options.far)
+
+
+def _tars(scores: Array, same: Array, switches: str, source: str, far: Sequence[float]) -> Iterator[Variant]:
+    failed = scores == -np.inf
+    policies = {"": (scores, same)}
+    if failed.any():
+        policies = {
+            "penalise": (scores, same),
+            "exclude": (scores[~failed], same[~failed]),
+            "zero vector": (np.where(failed, 0.0, scores), same),
+        }
+    for policy, (some, label) in policies.items():
+        genuine, impostor = SortedScores.of_own(some[label]), SortedScores.of_own(some[~label])
+        for convention, points in rates_by_convention(genuine, impostor, far).items():
+            by = "; ".join(part for part in (source, SOURCES[convention]) if part)
+            for rate, point in zip(far, points, strict=True):
+                if not np.isnan(point.tar):
+                    yield Variant(f"TAR@FAR={rate:.12g}", float(point.tar), switches, convention.value, policy, by)
+
+
+def _of_searches(dataset: Dataset[Any], content: Any, options: SearchOptions) -> Iterator[Variant]:
+    """Identification rates under every pooling, tie rule, combination of galleries and policy."""
+    if not isinstance(content, Embedded):
+        yield from _search_variants(dataset, content, options, "scores as given", "")
+        return
+    truth = dataset.truth
+    sets = [gallery.templates for gallery in truth.galleries]
+    probes = truth.galleries[0].probes.templates
+    members = [content.membership(templates) for templates in sets] + [probe_membership(probes, content)]
+    own_video = content.video_vectors is not None and bool((probes.faces.video != "").any())
+    if own_video or len({id(gallery.probes) for gallery in truth.galleries}) > 1:
+        yield from _search_variants(dataset, content, options, options.pooling.words, pooling_source(options.pooling))
+        return
+    every = [
+        enrol_every(content.vectors, one, flipped=content.flipped, detector_scores=content.scores) for one in members
+    ]
+    for together in zip(*every, strict=True):
+        pooling = together[0][0]
+        known = {id(templates): _single(made) for templates, (_, made) in zip([*sets, probes], together, strict=True)}
+        chosen = replace(options, flip=pooling.flip, norm=pooling.norm, detector=pooling.detector, media=pooling.media)
+        yield from _search_variants(dataset, content, chosen, pooling.words, pooling_source(pooling), known)
+
+
+def _search_variants(
+    dataset: Dataset[Any],
+    content: Any,
+    options: SearchOptions,
+    switches: str,
+    source: str,
+    known: Mapping[int, Templates] | None = None,
+) -> Iterator[Variant]:
+    can_merge = len({id(gallery.probes) for gallery in dataset.truth.galleries}) == 1
+    is_listed = not isinstance(content, Embedded) and hasattr(content, "lists")
+    tables: dict[str, list[tuple[str, str, float, str]]] = {}
+    for policy in ("penalise", "exclude"):
+        chosen = replace(options, fte=policy, legacy=can_merge and not is_listed)
+        rows = concatenate(list(record_searches(dataset, Submitted(content), chosen, Tools(), known)))
+        tables[policy] = [
+            (entry["quantity"], entry["convention"], entry["value"], entry["source"])
+            for entry in search_conventions(rows, chosen)[FACT]
+            if entry["value"] is not None
+        ]
+    same = tables["penalise"] == tables["exclude"]
+    for policy, table in tables.items():
+        if same and policy == "exclude":
+            continue
+        for quantity, convention, value, by in table:
+            yield Variant(
+                quantity,
+                value,
+                switches,
+                convention,
+                "" if same else policy,
+                "; ".join(part for part in (source, by) if part),
+            )
+
+
+def _of_options(task: Task[Any, Any], data: Path, predictions: Path, options: Any) -> Iterator[Variant]:
+    """Every number of detection or clustering under every combination of the protocol's switches."""
+    grids: Mapping[str, Mapping[str, Sequence[Any]]] = {
+        "ijb/test6": {"ignore": ("media", "box", "none"), "match": ("available", "argmax"), "iou": (0.5, 0.2)},
+        "ijb/test7": {},
+        "ijb/test8": {"iou": (0.5, 0.3, 0.2)},
+    }
+    sources = {
+        ("none", "available", 0.2): "the public IJB evaluator, which reads the ignore flag and does not use it",
+        ("media", "available", 0.5): "the guide taken literally; our default",
+    }
+    grid = grids[task.name]
+    for values in product(*grid.values()):
+        chosen = replace(options, **dict(zip(grid, values, strict=True)))
+        dataset = task.load(data, chosen)
+        answers: Any = task.codec.read(predictions, dataset, chosen)
+        parts: dict[str, Any] = {"": answers}
+        if getattr(answers.content, "sub_protocol", None) is not None and answers.coverage.missing:
+            parts = {
+                "penalise": answers,
+                "exclude": replace(answers, content=replace(answers.content, sub_protocol=None)),
+            }
+        switches = ", ".join(f"{name}={value}" for name, value in zip(grid, values, strict=True)) or "as given"
+        for policy, some in parts.items():
+            rows = concatenate(list(task.record(dataset, some, chosen, Tools())))
+            for quantity, value in _numbers(task, rows, chosen):
+                yield Variant(quantity[1], value, switches, quantity[0], policy, sources.get(values, ""))
+
+
+def _numbers(task: Task[Any, Any], rows: Records, options: Any) -> Iterator[tuple[tuple[str, str], float]]:
+    for metric in task.metrics(options):
+        if metric.name in ("events", "faces"):
+            continue
+        state = metric.measure(rows)
+        for output, column in metric.result(state, state).items():
+            value = column[0] if isinstance(column, Numbers) else None
+            if isinstance(value, float):
+                yield (metric.name, output), value
+
+
+def pooling_source(pooling: Pooling) -> str:
+    """The public code that pools so; letters as its own flags have them."""
+    flip, norm, detector, media = pooling.flip, pooling.norm, pooling.detector, pooling.media
+    if media == "mean" and flip in ("sum", "none"):
+        letters = f"N{int(norm == 'keep')}D{int(detector == 'on')}F{int(flip == 'sum')}"
+        return f"insightface ijb_11.py with {letters} (there N1 keeps the norm)"
+    if media == "mean_unit" and detector == "on":
+        return "the original VGGFace2 recipe" if norm == "unit" else _OURS
+    if media == "mean_unit":
+        return "MagFace without its quality mode" if norm == "keep" else _OURS
+    if media == "flat" and norm == "unit" and detector == "off":
+        return "probabilistic embeddings (flat mean of unit faces)"
+    return _OURS
+
+
+def _pivot(title: str, variants: Sequence[Variant]) -> Table:
+    """One line per combination of switches and policy, one column per convention."""
+    conventions = list(dict.fromkeys(variant.convention for variant in variants))
+    lines: dict[tuple[str, str], dict[str, Variant]] = {}
+    for variant in variants:
+        lines.setdefault((variant.switches, variant.failures), {})[variant.convention] = variant
+    rows = tuple(
+        (
+            switches + (f"; FTE: {failures}" if failures else ""),
+            *(f"{line[name].value:.6f}" if name in line else "" for name in conventions),
+            next(iter(line.values())).source.partition("; ")[0],
+        )
+        for (switches, failures), line in lines.items()
+    )
+    return Table(title, ("combination", *conventions, "public code"), rows, _NOTE)
+
+
+def _table(title: str, variants: Sequence[Variant], target: float | None = None) -> Table:
+    rows = []
+    for variant in variants:
+        row: tuple[Any, ...] = (
+            variant.quantity,
+            f"{variant.value:.6f}",
+            variant.switches,
+            ", ".join(part for part in (variant.convention, variant.failures and f"FTE: {variant.failures}") if part),
+            variant.source,
+        )
+        rows.append(row if target is None else (*row[:2], f"{variant.value - target:+.6f}", *row[2:]))
+    columns = ("quantity", "value", "combination", "convention", "public code")
+    return Table(title, columns if target is None else (*columns[:2], "off by", *columns[2:]), tuple(rows), _NOTE)
+
+
+def _read(task: Any, predictions: Path, dataset: Dataset[Any], options: PoolingOptions) -> Any:
+    """The submission; a mirrored pass or detector scores that are not there leave their switches out."""
+    simplest = replace(options, norm="keep", detector="off", media="flat")
+    return task.codec.read(
+        predictions, dataset, replace(simplest, flip="none") if options.flip == "none" else simplest
+    ).content
+
+
+def _single(made: Templates) -> Templates:
+    return made._replace(vectors=made.vectors.astype(np.float32))
+
+
+def _folder(run: Any, role: str) -> Path:
+    """Where the files of a run were: the folder above them, or the file itself."""
+    inputs = [entry for entry in run.manifest.inputs if entry.role == role]
+    for entry in inputs:
+        path = Path(entry.path)
+        if not path.is_file() or path.stat().st_size != entry.size:
+            raise InputError(f"{path} is not there any more, or was changed. Name the {role} with --{role}.")
+    files = [Path(entry.path) for entry in inputs if not entry.name]
+    if files:
+        return files[0]
+    roots = {entry.path.removesuffix(entry.name) or "." for entry in inputs}
+    if len(roots) != 1:
+        raise InputError(f"The {role} of this run lie in several folders. Name them with --{role}.")
+    return Path(roots.pop())
