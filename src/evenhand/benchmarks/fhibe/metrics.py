@@ -22,6 +22,7 @@ from evenhand.benchmarks.fhibe.verification import (
     group_validation,
 )
 from evenhand.core.metric import (
+    POSITIVE,
     UNIT_SCALE,
     Collected,
     Column,
@@ -234,6 +235,10 @@ class ValidationRate(_OfFaces):
             "different_pairs": Direction.NEITHER,
         }
 
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return {"VAL": UNIT_SCALE, "VAL_Error": UNIT_SCALE, "same_pairs": POSITIVE, "different_pairs": POSITIVE}
+
     def result(self, part: Faces, whole: Faces) -> Mapping[str, Column]:
         found = [group_validation(*part.members(cell)) for cell in range(part.size)]
         reason = "fewer than two identities with two images, or no pairs of a kind"
@@ -320,6 +325,11 @@ class TarAtOwnFar(_OfFaces):
             "own_threshold": Direction.NEITHER,
             "own_realised_far": Direction.NEITHER,
         }
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        counts = {"genuine_pairs": POSITIVE, "impostor_pairs": POSITIVE}
+        return {**{name: UNIT_SCALE for name in self.outputs if name != "own_threshold"}, **counts}
 
     def result(self, part: Faces, whole: Faces) -> Mapping[str, Column]:
         everyone = [accept_rate(*whole.members(cell), self.far).threshold for cell in range(whole.size)]

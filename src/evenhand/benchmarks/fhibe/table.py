@@ -278,10 +278,11 @@ def _segment_columns(path: Path, raw: Any) -> list[Any]:
     import polars as pl
 
     shapes = _literals(path, raw, _SHAPES, cells.segments)
+    nothing = np.zeros(0, dtype=np.int32)
     return [
         pl.Series(_CLASSES, [row and row[0] for row in shapes], dtype=pl.List(pl.String)),
         pl.Series(_LENGTHS, [row and row[1] for row in shapes], dtype=pl.List(pl.Int64)),
-        pl.Series(_OUTLINES, [row and row[2] for row in shapes], dtype=pl.List(pl.Int32)),
+        pl.Series(_OUTLINES, [nothing if row is None else row[2] for row in shapes], dtype=pl.List(pl.Int32)),
     ]
 
 
