@@ -133,6 +133,10 @@ def test_a_contained_box_goes_when_the_smaller_one_counts() -> None:
     assert suppress(boxes, scores, 0.7).tolist() == [0, 1]
     assert suppress(boxes, scores, 0.7, by_smaller=True).tolist() == [0]
     assert suppress(boxes[:0], scores[:0], 0.7).tolist() == []
+    apart = np.array([[0, 0, 9, 9], [50, 0, 59, 9], [90, 0, 99, 9]], np.float32)
+    equal = np.array([0.9, 1.0, 1.0], np.float32)
+    assert suppress(apart, equal, 0.7).tolist() == [1, 2, 0]
+    assert suppress(apart, equal, 0.7, by_smaller=True).tolist() == [2, 1, 0]  # as the published last stage has it
 
 
 @pytest.mark.parametrize("by_smaller", [False, True])
@@ -158,7 +162,8 @@ def test_suppression_is_that_of_comparing_all_boxes(by_smaller: bool) -> None:
         return float(wide * high / (smaller if by_smaller else both))
 
     kept: list[int] = []
-    for index in np.argsort(-scores, kind="stable").tolist():
+    order = np.argsort(scores, kind="stable")[::-1] if by_smaller else np.argsort(-scores, kind="stable")
+    for index in order.tolist():
         if all(shares(index, other) <= 0.3 for other in kept):
             kept.append(index)
     assert suppress(boxes, scores, 0.3, by_smaller=by_smaller).tolist() == kept

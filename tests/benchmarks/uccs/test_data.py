@@ -148,3 +148,23 @@ def test_a_folder_without_the_set_is_refused(tmp_path: Path) -> None:
 def test_an_overlap_limit_lies_between_zero_and_one(data: Path, iou: float) -> None:
     with pytest.raises(OptionError, match="overlap limit"):
         load(data, DetectionOptions(iou=iou))
+
+
+def test_a_header_alone_is_refused_in_words(write, tmp_path: Path) -> None:
+    write("validation.csv", FACES)
+    with pytest.raises(DataError, match=r"validation\.csv has a header but no row"):
+        load(tmp_path, DetectionOptions(exclude="none"))
+
+
+def test_face_ids_beyond_doubles_stay_apart(write) -> None:
+    large = 2**53
+    path = write("t.csv", FACES, f"a.jpg,{large},1,0,0,1,1", f"a.jpg,{large + 1},2, 0,0,1,1")
+    faces, _ = read_faces(path, read_exclusion(write("x.txt", str(large + 1))))
+    assert faces.is_excluded.tolist() == [False, True]
+    with pytest.raises(DataError, match="beyond the whole numbers of 64 bits"):
+        read_exclusion(write("x.txt", str(2**63)))
+
+
+def test_blanks_around_a_name_make_another_name_as_in_the_published_reader(write) -> None:
+    faces, _ = read_faces(write("t.csv", FACES, "a.jpg,1,1,0,0,1,1", "a.jpg ,2,1,0,0,1,1"))
+    assert faces.images == ("a.jpg", "a.jpg ")

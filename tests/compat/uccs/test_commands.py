@@ -104,6 +104,60 @@ def test_labels_must_be_as_many_as_files() -> None:
         resolved("--eval.detection.files", "a", "b", "--eval.detection.labels", "x", "x")
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("gpu: 0\neval:\n  iou: high\n", "c.yaml, line 3: eval.iou is 'high'; a number is expected"),
+        ("data_directory: 5\n", "c.yaml, line 1: data_directory is 5; text is expected"),
+        ("eval: 5\n", "c.yaml, line 1: eval is 5; a section"),
+        ("gpu: yes\n", "gpu is True; a whole number"),
+        ("eval: {detection: {files: [1]}}\n", "eval.detection.files is 1; text, or a list of them"),
+        ("eval: {linear: 0}\n", "eval.linear is 0; true or false"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_a_usage_error_with_key_and_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    (tmp_path / "c.yaml").write_text(text)
+    assert command.main(["evaluation", str(tmp_path / "c.yaml")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_sections_may_come_from_other_files_and_names_may_have_dots(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(
+        "detection: {yaml: sub.yaml, parallel: 2}\nscoring: {yaml: one.yaml}\neval.iou: 0.4\n"
+    )
+    (tmp_path / "sub.yaml").write_text("other: {x: 1}\ndetection: {parallel: 1, max_detections: 7}\n")
+    (tmp_path / "one.yaml").write_text("anything: {probe: here}\n")
+    assert load_files([tmp_path / "c.yaml"]) == {
+        "detection": {"parallel": 2, "max_detections": 7},
+        "scoring": {"probe": "here"},
+        "eval": {"iou": 0.4},
+    }
+    (tmp_path / "sub.yaml").write_text("other: {x: 1}\nmore: {parallel: 1}\n")
+    with pytest.raises(UsageError, match="no section 'detection'"):
+        load_files([tmp_path / "c.yaml"])
+    (tmp_path / "sub.yaml").write_text("detection: {yaml: sub.yaml}\n")
+    with pytest.raises(UsageError, match="include each other"):
+        load_files([tmp_path / "c.yaml"])
+
+
+def test_the_published_names_are_there_as_aliases(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["aliases"]) == 0
+    assert "alias baseline_detection='evenhand uccs baseline_detection'\n" in capsys.readouterr().out
+
+
+def test_compressed_detection_files_are_read(demo: Path, tmp_path: Path) -> None:
+    import gzip
+
+    (tmp_path / "d.txt.gz").write_bytes(gzip.compress((demo / "detections.txt").read_bytes()))
+    files = ["--eval.detection.files", str(demo / "detections.txt"), str(tmp_path / "d.txt.gz")]
+    more = ["-t", "detection", *files, "--eval.detection.labels", "a", "b", "--draws", "0", "--no-figure"]
+    assert evaluate(demo, tmp_path, *more) == 0
+    systems = json.loads((tmp_path / "UCCS-FROC-validation.json").read_text())["systems"]
+    assert systems["a"] == systems["b"]
+
+
 def test_a_file_that_is_no_yaml_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "c.yaml").write_text("a: [1,\n")
     assert command.main(["scoring", str(tmp_path / "c.yaml")]) == 2
@@ -197,7 +251,9 @@ def test_the_pickled_list_of_the_first_release_is_found(demo: Path, tmp_path: Pa
         (["--eval.recognition.rank", "0"], "whole number from 1 on"),
         (["--eval.exclude_gallery", "absent.txt"], "absent.txt does not exist"),
         (["--which_set", "test"], "test.csv does not exist"),
-        (["--by", "colour"], "There is no attribute 'colour'"),
+        (["--draws", "-5"], "--draws is -5"),
+        (["--targets", "0"], "--targets is [0.0]"),
+        (["--eval.detection.froc", "x.gif"], "x.gif is none of them"),
     ],
 )
 def test_what_the_user_got_wrong_is_said_without_a_traceback(
@@ -206,6 +262,12 @@ def test_what_the_user_got_wrong_is_said_without_a_traceback(
     assert evaluate(demo, tmp_path, "--eval.exclude_gallery", "null", *more) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_column_to_split_by_is_named(demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ["-t", "detection", "--eval.detection.files", str(demo / "detections.txt")]
+    assert evaluate(demo, tmp_path, *files, "--by", "colour") == 2
+    assert "There is no attribute 'colour'" in capsys.readouterr().err
 
 
 def test_an_empty_curve_is_said_and_not_drawn(demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -154,3 +154,42 @@ def test_nothing_to_embed_or_to_look_at_leaves_the_good_file(data: Path, tmp_pat
     good.write_text("FILE,DETECTION_SCORE,BB_X,BB_Y,BB_WIDTH,BB_HEIGHT\n")
     assert command.main(["baseline_recognition", *places, "--network", "sface"]) == 2
     assert list(files(results)) == [good.name]
+
+
+def test_a_face_whose_landmarks_coincide_is_skipped_and_counted(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = tmp_path / "found.txt"
+    same = ",".join(["7"] * 10)
+    found.write_text(f"{FOUND}\n00.png,0.9,1,2,20,25,{same}\n00.png,0.8,1,2,20,25,{MARKS}\n")
+    places = ["--data_directory", str(data), "--result_directory", str(tmp_path), "--disable-gallery"]
+    line = ["baseline_recognition", *places, "--recognition.detection_file", str(found), "--network", "sface"]
+    assert command.main(line) == 0
+    assert "1 faces were skipped:\n  00.png, detection 0: all landmarks coincide." in capsys.readouterr().out
+    store = np.load(tmp_path / "validation_embeddings" / "00.npz")
+    assert store["detection_scores"].tolist() == [[0.8]]
+    assert len(store["embeddings"]) == 1
+
+
+@pytest.mark.parametrize(("more", "width"), [((), 40), (("--upright",), 30)])
+def test_pictures_are_looked_at_as_they_are_stored_unless_asked_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...], width: int
+) -> None:
+    from evenhand.compat.uccs import extraction
+    from evenhand.instruments.detectors import FaceDetector
+
+    shapes = []
+
+    def find(pixels):
+        shapes.append(pixels.shape)
+        return ()
+
+    monkeypatch.setattr(extraction.DetectorSetting, "build", lambda self: FaceDetector("fake", find))
+    (tmp_path / "data" / "validation_images").mkdir(parents=True)
+    picture = Image.fromarray(np.zeros((30, 40, 3), np.uint8))
+    exif = picture.getexif()
+    exif[0x0112] = 6  # to be turned by 90 degrees
+    picture.save(tmp_path / "data" / "validation_images" / "a.jpg", exif=exif)
+    places = ["--data_directory", str(tmp_path / "data"), "--result_directory", str(tmp_path), "--gpu", "-1"]
+    assert command.main(["baseline_detection", *places, *more]) == 0
+    assert [shape[1] for shape in shapes] == [width]

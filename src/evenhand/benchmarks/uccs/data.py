@@ -146,6 +146,9 @@ def read_exclusion(path: Path) -> Exclusion:
                 f"{path}, line {number}: {text[:40]!r} is no face id. The list has one whole number per line, "
                 "without a header."
             ) from None
+    large = next((face for face in ids if not -(2**63) <= face < 2**63), None)
+    if large is not None:
+        raise DataError(f"{path}: the face id {large} is beyond the whole numbers of 64 bits.")
     return Exclusion(np.array(ids, dtype=np.int64), source.fact)
 
 

@@ -36,6 +36,8 @@ def load(data: Path, options: DetectionOptions) -> Dataset[Faces]:
     if _is_annotated(table):
         exclusion = _exclusion(data, options, warnings)
         faces, fact = read_faces(table, exclusion)
+        if not len(faces):
+            raise DataError(f"{table} has a header but no row: no face, no image, and so nothing to evaluate.")
         inputs += [fact, *([exclusion.fact] if exclusion.fact else [])]
     elif table.exists() or pictures.is_dir():
         names, listed = list_images(table, pictures)

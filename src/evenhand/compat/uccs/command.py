@@ -178,9 +178,12 @@ class Command:
         if name == "config":
             sys.stdout.write(default_text())
             return 0
+        if name == "aliases":
+            sys.stdout.writelines(f"alias {known}='evenhand uccs {known}'\n" for known in SUBCOMMANDS)
+            return 0
         try:
             if name not in SUBCOMMANDS:
-                known = ", ".join((*SUBCOMMANDS, "config"))
+                known = ", ".join((*SUBCOMMANDS, "config", "aliases"))
                 raise UsageError(f"evenhand uccs: there is no command {name!r}. Known: {known}.")
             run = understand(name, rest)
             check_call(name, run.config, run.own, run.files)
@@ -206,5 +209,6 @@ def _say(line: str) -> None:
 def _overview() -> str:
     lines = ["usage: evenhand uccs COMMAND [CONFIG.yaml …] [--dotted.key value …]", ""]
     lines += [f"  {name:<22}{entry.summary}" for name, entry in SUBCOMMANDS.items()]
-    lines += [f"  {'config':<22}print the default configuration, with comments", ""]
+    lines += [f"  {'config':<22}print the default configuration, with comments"]
+    lines += [f'  {"aliases":<22}print shell aliases for the published names: eval "$(evenhand uccs aliases)"', ""]
     return "\n".join([*lines, "evenhand uccs COMMAND --help explains every option."])

@@ -273,11 +273,11 @@ def _check_types(tree: Tree, lines: Mapping[str, int], where: str) -> None:
         several = value if isinstance(value, list) and isinstance(expected, list) else [value]
         wrong = [part for part in several if not _fits(part, example)]
         if wrong:
-            kind = f"{'a list of ' if isinstance(expected, list) else ''}{_KINDS[type(example)]}"
+            kind = _KINDS[type(example)] + (", or a list of them," if isinstance(expected, list) else "")
             raise UsageError(f"{where}{line}: {key} is {_shown(wrong[0])}; {kind} is expected, such as {expected}.")
 
 
-_KINDS = {bool: "true or false", int: "whole number", float: "number", str: "text"}
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
 def _fits(value: Any, example: Any) -> bool:
