@@ -29,7 +29,7 @@ def test_a_notebook_runs_from_top_to_bottom(path: Path, tmp_path: Path, monkeypa
     run = names["run"]
     assert run.results.estimates
     assert run.results.task in repr(run)
-    assert "<table>" in run._repr_html_()
+    assert "<table>" in run._repr_html_() or "<table><caption>" in run._repr_html_()
     assert len(names["rows"]) == run.results.rows
     assert shown[-1].read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 from evenhand.core.errors import UnknownNameError
@@ -217,3 +218,42 @@ class Results:
     def of(self, metric: str, output: str) -> Iterator[Estimate]:
         """All estimates of one output, in the order of groups."""
         return (e for e in self.estimates if e.metric == metric and e.output == output)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Every estimate that is a number or undefined, column by column: one line per metric, output and group."""
+        listed = [e for e in self.estimates if e.number is not None or isinstance(e.value, Undefined)]
+        return {
+            "task": [self.task for _ in listed],
+            "model": [self.model for _ in listed],
+            "metric": [e.metric for e in listed],
+            "output": [e.output for e in listed],
+            "group": [str(e.group) for e in listed],
+            "value": [e.number for e in listed],
+            "low": [e.low for e in listed],
+            "high": [e.high for e in listed],
+            "rows": [e.rows for e in listed],
+            "units": [e.units for e in listed],
+            "missing": [e.missing for e in listed],
+            "status": [e.status.value for e in listed],
+            "method": [e.method for e in listed],
+            "reason": [e.value.reason if isinstance(e.value, Undefined) else "" for e in listed],
+        }
+
+    # Views of results are above this layer: they are found by name when somebody looks.
+
+    def to_frame(self) -> Any:
+        """`columns` as a Polars frame."""
+        return import_module("evenhand.store.frames").estimates_frame(self)
+
+    def to_pandas(self) -> Any:
+        """`columns` as a pandas frame; pandas must be installed."""
+        return import_module("evenhand.store.frames").estimates_pandas(self)
+
+    def plot(self, metric: str | None = None, output: str | None = None, by: Sequence[str] | None = None) -> Any:
+        """The chart of groups with their intervals that the report has; the headline by default."""
+        names = (by,) if isinstance(by, str) else by
+        return import_module("evenhand.reporting.notebook").plot(self, metric, output, names)
+
+    def _repr_html_(self) -> str:
+        html: str = import_module("evenhand.reporting.notebook").first_screen(self)
+        return html

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.core.errors import OptionError
-from evenhand.core.metric import Direction, Metric, Undefined
+from evenhand.core.errors import OptionError, RunError
+from evenhand.core.metric import Direction, Metric
 from evenhand.core.records import MISSING, Attribute, Records
 from evenhand.core.results import Results
 from evenhand.files.writing import open_file
@@ -60,33 +60,21 @@ def worst_rows(rows: Records, metrics: Sequence[Metric[Any]], most: int) -> Reco
     raise OptionError("No metric of this task scores single rows, so none is the worst. Leave --worst out.")
 
 
-def estimates_columns(results: Results) -> dict[str, list[Any]]:
-    """Every estimate that is a number or undefined, column by column."""
-    found = [e for e in results.estimates if e.number is not None or isinstance(e.value, Undefined)]
-    return {
-        "task": [results.task for _ in found],
-        "model": [results.model for _ in found],
-        "metric": [e.metric for e in found],
-        "output": [e.output for e in found],
-        "group": [str(e.group) for e in found],
-        "value": [e.number for e in found],
-        "low": [e.low for e in found],
-        "high": [e.high for e in found],
-        "rows": [e.rows for e in found],
-        "units": [e.units for e in found],
-        "missing": [e.missing for e in found],
-        "status": [e.status.value for e in found],
-        "method": [e.method for e in found],
-        "reason": [e.value.reason if isinstance(e.value, Undefined) else "" for e in found],
-    }
-
-
 def estimates_frame(results: Results) -> pl.DataFrame:
     """Every estimate that is a number or undefined, one row each."""
     import polars as pl
 
     kinds = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
-    return pl.DataFrame(estimates_columns(results), schema_overrides=kinds)
+    return pl.DataFrame(results.columns(), schema_overrides=kinds)
+
+
+def estimates_pandas(results: Results) -> Any:
+    """The same as a pandas frame; raises when pandas is not installed."""
+    try:
+        import pandas
+    except ImportError:
+        raise RunError("to_pandas needs pandas: pip install pandas. to_frame gives the same with Polars.") from None
+    return pandas.DataFrame(results.columns())
 
 
 def write_frame(frame: pl.DataFrame, form: str, output: Path | None) -> None:

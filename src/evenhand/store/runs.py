@@ -73,33 +73,15 @@ class Run:
         return f"<Run {self.results.task} of {self.results.model}: {told}; {self.results.rows:,} rows; {where}>"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        estimates = [e for e in self.results.estimates if len(e.group.terms) <= 1 and e.number is not None][:40]
-        cells = (
-            (str(e.group), f"{e.metric}: {e.output}", f"{e.number:.4f}", _limits(e.low, e.high), f"{e.rows:,}")
-            for e in estimates
-        )
-        lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells)
-        head = "".join(f"<th>{name}</th>" for name in ("group", "value of", "value", "interval", "rows"))
-        title = escape(f"{self.results.task} of {self.results.model}")
-        return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+        return self.results._repr_html_()
 
     def frame(self) -> Any:
         """Every estimate as a Polars table."""
-        from evenhand.store.frames import estimates_frame
-
-        return estimates_frame(self.results)
+        return self.results.to_frame()
 
     def to_pandas(self) -> Any:
         """Every estimate as a pandas table; pandas must be installed."""
-        from evenhand.store.frames import estimates_columns
-
-        try:
-            import pandas
-        except ImportError:
-            raise RunError("to_pandas needs pandas: pip install pandas. frame() gives the same with Polars.") from None
-        return pandas.DataFrame(estimates_columns(self.results))
+        return self.results.to_pandas()
 
     def records(self) -> Records:
         """All rows; raises RunError when they were not stored."""
@@ -132,10 +114,6 @@ class Run:
             return None
         entries = sorted(folder.iterdir())
         return entries[0] if len(entries) == 1 else folder
-
-
-def _limits(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{low:.4f} – {high:.4f}"
 
 
 def open_run(folder: Path | str) -> Run:
