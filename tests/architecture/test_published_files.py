@@ -1,0 +1,47 @@
+"""The files with which the project is published say the same as the package, and parse."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+import evenhand
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_citation_has_the_version_of_the_package():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == evenhand.__version__
+    assert citation["license"] == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["license"]
+
+
+def test_the_action_passes_inputs_through_the_environment_only():
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    steps = action["runs"]["steps"]
+    assert all("${{" not in step.get("run", "") for step in steps)  # an input in a script could be a command
+    text = "\n".join(step.get("run", "") for step in steps)
+    assert set(re.findall(r"evenhand (\w+)", text)) == {"evaluate", "report", "gate"}
+    assert [step["uses"] for step in steps if "uses" in step] == ["actions/upload-artifact@v4"]
+
+
+def test_the_image_installs_the_wheel_with_extras_that_exist_and_runs_as_no_root():
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = re.search(r"\[([\w,]+)\]\"", text)
+    assert extras is not None
+    assert set(extras[1].split(",")) <= set(project["optional-dependencies"])
+    assert "\nUSER evenhand\n" in text
+
+
+def test_hooks_before_a_commit_are_local():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    assert {entry["repo"] for entry in hooks["repos"]} == {"local"}
+
+
+def test_every_extra_is_named_by_doctor():
+    from evenhand.cli.housekeeping import EXTRAS
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(EXTRAS) == set(project["optional-dependencies"]) - {"dev", "all"}
