@@ -1,7 +1,9 @@
 """The command line starts quickly: help imports no verb, and a verb only what it needs."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import typer
 
@@ -29,3 +31,15 @@ def test_a_verb_does_not_import_scipy_for_its_help():
     code = "import sys; from evenhand.cli.main import main; main(['evaluate', '--help']); print('scipy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("False")
+
+
+def test_a_shell_completes_the_names_of_tasks():
+    environment = {
+        **os.environ,
+        "_EVENHAND_COMPLETE": "complete_bash",
+        "COMP_WORDS": "evenhand evaluate fairf",
+        "COMP_CWORD": "2",
+    }
+    command = Path(sys.executable).with_name("evenhand")
+    done = subprocess.run([command], env=environment, capture_output=True, text=True, check=False)
+    assert {"fairface/gender", "fairface/race", "fairface/age"} <= set(done.stdout.split())

@@ -18,6 +18,14 @@ from evenhand.core.page import Table
 from evenhand.core.task import CheckReport, Finding, Question, Task
 from evenhand.reporting.sections import words
 
+
+def task_names(incomplete: str) -> list[str]:
+    """The tasks that begin with what was typed, for the completion of shells."""
+    listed = (entry.name for family in registry.benchmarks() for entry in (*family.tasks, *family.questions))
+    return [name for name in listed if name.startswith(incomplete)]
+
+
+TaskName = Annotated[str, typer.Argument(help="family/task", autocompletion=task_names)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="An option of the task, key=value; repeat for more.")]
 
@@ -50,7 +58,7 @@ def tasks(as_json: Json = False) -> None:
     console.print("Next: [bold]evenhand describe TASK[/] says what data and predictions it needs.")
 
 
-def describe(task: Annotated[str, typer.Argument(help="family/task")], as_json: Json = False) -> None:
+def describe(task: TaskName, as_json: Json = False) -> None:
     """Say what a task needs, measures and can be set to."""
     entry = registry.question(task)
     document = description(entry)
@@ -128,7 +136,7 @@ def description(entry: Question[Any, Any]) -> dict[str, Any]:
 
 
 def check(
-    task: Annotated[str, typer.Argument(help="family/task")],
+    task: TaskName,
     files: Annotated[
         list[Path] | None, typer.Argument(help="files of predictions; none: check the data folder")
     ] = None,

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from evenhand import api, registry
 from evenhand.cli.arguments import assignments, group, names, system, with_options
-from evenhand.cli.catalogue import Json, Set
+from evenhand.cli.catalogue import Json, Set, TaskName
 from evenhand.cli.console import err, escape, out, print_json, progress, warn
 from evenhand.cli.draw import draw, draw_table
 from evenhand.cli.gating import judge_run
@@ -41,7 +41,7 @@ def mount(app: typer.Typer) -> None:
 
 
 def evaluate(
-    task: Annotated[str, typer.Argument(help="family/task")],
+    task: TaskName,
     systems: Annotated[list[str], typer.Argument(metavar="[NAME=]FILE…", help="predictions of one or several systems")],
     settings: Settings,
     data: Annotated[

@@ -33,7 +33,10 @@ VERBS = {
     "check": ("catalogue", "Are predictions, or the data folder, fit for evaluation?"),
     "evaluate": ("evaluating", "Evaluate predictions, by group, with intervals."),
     "rows": ("evaluating", "Show the rows behind a number."),
-    "explain": ("evaluating", "Show the same numbers under every convention."),
+    "explain": (
+        "evaluating",
+        "Show the same numbers under every convention, or find the ones that give a published number.",
+    ),
     "predict": ("predicting", "Run a model over a task's samples."),
     "compare": ("comparing", "Compare models on the same units, by group."),
     "diff": ("comparing", "Say why two runs differ: inputs, options, then rows."),
@@ -59,13 +62,13 @@ def application(arguments: Sequence[str] = ("",)) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(_options)
-    is_help = not arguments or arguments[0] in ("-h", "--help")
-    if is_help and not any(name.endswith("_COMPLETE") for name in os.environ):
+    verb = "" if "_EVENHAND_COMPLETE" in os.environ else (*arguments, "--help")[0]
+    if verb in ("-h", "--help"):
         for name, (_, summary) in VERBS.items():
             app.command(name, help=summary)(_nothing)
         return app
     for module in dict.fromkeys(module for module, _ in VERBS.values()):
-        if arguments[0] not in VERBS or VERBS[arguments[0]][0] == module:
+        if verb not in VERBS or VERBS[verb][0] == module:
             import_module(f"evenhand.cli.{module}").mount(app)
     return app
 

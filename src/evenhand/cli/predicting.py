@@ -9,7 +9,7 @@ import typer
 
 from evenhand import api, registry
 from evenhand.cli.arguments import assignments
-from evenhand.cli.catalogue import Json, Set
+from evenhand.cli.catalogue import Json, Set, task_names
 from evenhand.cli.console import escape, out, print_json, progress, warn
 from evenhand.cli.evaluating import Data, EngineName, Runs
 
@@ -20,7 +20,9 @@ def mount(app: typer.Typer) -> None:
 
 
 def predict(
-    tasks: Annotated[str, typer.Argument(help="family/task, several separated by commas, or a family")],
+    tasks: Annotated[
+        str, typer.Argument(help="family/task, several separated by commas, or a family", autocompletion=task_names)
+    ],
     model: Annotated[str, typer.Option("--model", help="FILE.py:NAME or PROVIDER:NAME")],
     data: Data = Path(),
     options: Set = None,
