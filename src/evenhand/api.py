@@ -91,7 +91,7 @@ def evaluate_table(
     unit: str | tuple[str, str] | None = None,
     weight: str | None = None,
     key: str | None = None,
-    kind: Literal["labels", "scores", "numbers", "pairs", "values"] | None = None,
+    kind: Literal["labels", "scores", "numbers", "pairs", "values", "functions"] | None = None,
     metrics: Sequence[MetricLike] | None = None,
     model: str = "model",
     depth: int = 2,

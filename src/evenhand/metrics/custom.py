@@ -31,6 +31,7 @@ class BothColumns(Collected):
 
     truth: Array  # (rows,)
     prediction: Array  # (rows,)
+    further: Array  # (rows, arguments)
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,12 @@ class FunctionMetric(Metric[BothColumns]):
     """
 
     name: str
-    function: Callable[[Array, Array], float]
+    function: Callable[..., float]
     truth: str = "truth"
     prediction: str = "prediction"
     direction: Direction = Direction.HIGHER
     scale: Scale = UNBOUNDED
+    arguments: tuple[tuple[str, str], ...] = ()  # further arguments by keyword: its name, and the column
     collects: ClassVar[bool] = True
 
     @property
@@ -58,7 +60,7 @@ class FunctionMetric(Metric[BothColumns]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (self.truth, self.prediction)
+        return (self.truth, self.prediction, *(column for _, column in self.arguments))
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -81,7 +83,11 @@ class FunctionMetric(Metric[BothColumns]):
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> BothColumns:
         codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
-        return BothColumns(codes, size, None, np.asarray(rows[self.truth]), np.asarray(rows[self.prediction]))
+        further = np.zeros((len(rows), len(self.arguments)))
+        for place, (_, column) in enumerate(self.arguments):
+            further[:, place] = rows[column]
+        both = np.asarray(rows[self.truth]), np.asarray(rows[self.prediction])
+        return BothColumns(codes, size, None, *both, further)
 
     def result(self, part: BothColumns, whole: BothColumns) -> Mapping[str, Column]:
         values, reasons = np.full(part.size, np.nan), ["the group has no rows"] * part.size
@@ -90,7 +96,8 @@ class FunctionMetric(Metric[BothColumns]):
             rows = np.repeat(np.arange(len(often)), often.astype(np.int64))
             if len(rows):
                 try:
-                    values[cell] = float(self.function(part.truth[rows], part.prediction[rows]))
+                    given = {name: part.further[rows, place] for place, (name, _) in enumerate(self.arguments)}
+                    values[cell] = float(self.function(part.truth[rows], part.prediction[rows], **given))
                     reasons[cell] = "the function gave no number"
                 except Exception as error:  # a user's function: whatever it raises is why there is no value
                     reasons[cell] = f"the function raised {type(error).__name__}: {error}"

@@ -15,6 +15,7 @@ import numpy as np
 
 from evenhand.benchmarks.table.frame import Coded, Table, read_table
 from evenhand.benchmarks.table.options import (
+    FunctionOptions,
     LabelOptions,
     NumberOptions,
     PairOptions,
@@ -352,6 +353,7 @@ READERS: Mapping[type[TableOptions], Any] = {
     NumberOptions: _number_columns,
     PairOptions: _pair_columns,
     ValueOptions: _value_columns,
+    FunctionOptions: lambda truth, predictions, options, tools: {},
 }
 
 

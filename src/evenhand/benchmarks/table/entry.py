@@ -31,7 +31,7 @@ from evenhand.metrics.custom import FunctionMetric
 
 MetricLike = str | Metric[Any] | Callable[[Array, Array], float]
 MOST_CLASSES = 20  # whole numbers with more different values are numbers, not classes
-_TRUTH, _PREDICTION = "true_value", "predicted_value"  # what a function gets
+_TRUTH, _PREDICTION = FUNCTION_COLUMNS = "true_value", "predicted_value"  # what a function gets
 _ROLES = ("truth", "prediction", "score", "unit", "key", "weight")
 
 
@@ -79,13 +79,16 @@ def prepare(
     _check_roles(table, chosen)
     dataset = dataset_of(table, chosen)
     further = sorted({column for metric in own for column in metric.columns} & set(table.columns))
+    functions += tuple(metric for metric in own if isinstance(metric, FunctionMetric))
     fact = content_fact(_used(table, chosen, further))
     dataset = replace(dataset, inputs=(fact,))
-    added = (*own, *functions)
+    added = (*own, *(metric for metric in functions if metric not in own))
     if added:
         task = replace(
             task,
-            record=partial(_record_more, columns=tuple(further), functions=bool(functions)),
+            record=partial(
+                _record_more, columns=tuple(further), functions=any(isinstance(m, FunctionMetric) for m in added)
+            ),
             metrics=partial(_metrics, task.metrics, added, bool(names)),
             headline=task.headline if names or not metrics else (added[0].name, next(iter(added[0].outputs))),
         )

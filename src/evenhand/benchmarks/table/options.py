@@ -66,6 +66,14 @@ class PairOptions(TableOptions):
 
 
 @dataclass(frozen=True)
+class FunctionOptions(TableOptions):
+    """Any truth and prediction, for functions of the user."""
+
+    truth: str = option("truth", "the column of the truth")
+    prediction: str = option("prediction", "the column of the prediction")
+
+
+@dataclass(frozen=True)
 class ValueOptions(TableOptions):
     """Any column that is a number per row, such as an overlap or a similarity."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from evenhand.benchmarks.table import demo
 from evenhand.benchmarks.table.data import TableCodec, Truth, load, record, resolve
 from evenhand.benchmarks.table.options import (
+    FunctionOptions,
     LabelOptions,
     NumberOptions,
     PairOptions,
@@ -157,4 +158,14 @@ values = _task(
 benchmark = Benchmark(
     "table", "Your own table of predictions.", (labels, scores, numbers, pairs, values), demo=demo.write
 )
-TASKS: Mapping[str, Task[Truth, Any]] = {task.name.partition("/")[2]: task for task in benchmark.tasks}
+functions = _task(
+    "functions",
+    "Functions of the user, f(truth, prediction).",
+    FunctionOptions,
+    lambda options: (),
+    "a row of the table",
+)
+TASKS: Mapping[str, Task[Truth, Any]] = {
+    task.name.partition("/")[2]: task
+    for task in (*benchmark.tasks, functions)  # functions are not in files
+}

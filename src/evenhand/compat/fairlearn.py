@@ -1,0 +1,309 @@
+"""fairlearn's `MetricFrame` over evenhand: the same values, with intervals and verdicts beside them.
+
+```python
+from evenhand.compat.fairlearn import MetricFrame
+
+frame = MetricFrame(metrics=accuracy_score, y_true=y, y_pred=p, sensitive_features=df["sex"])
+frame.by_group, frame.difference(), frame.intervals, frame.verdicts
+```
+
+With pandas installed, results are pandas series and frames as fairlearn's are; without it they are dictionaries by
+group. Functions must return a number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+
+from evenhand.api import evaluate_table
+from evenhand.core.errors import OptionError
+from evenhand.core.metric import Undefined
+from evenhand.core.records import EVERYONE, Group
+from evenhand.core.results import Estimate, Results
+from evenhand.metrics.custom import FunctionMetric
+
+Function = Callable[..., float]
+Compared = Literal["between_groups", "to_overall"]
+_TRUTH, _PREDICTION = "true_value", "predicted_value"
+_ONE = "metric"
+
+
+class MetricFrame:
+    """Values of one or several metrics for every group of sensitive features, and how far apart they are.
+
+    The arguments are fairlearn's. `unit` names, row by row, what was sampled independently (the subject); `settings`
+    are those of `evenhand.Settings`, such as `costly_draws=500` resamples or `confidence=0.9`.
+    """
+
+    def __init__(
+        self,
+        *,
+        metrics: Function | Mapping[str, Function],
+        y_true: Any,
+        y_pred: Any,
+        sensitive_features: Any,
+        control_features: Any = None,
+        sample_params: Mapping[str, Any] | None = None,
+        n_boot: int | None = None,
+        ci_quantiles: Sequence[float] | None = None,
+        random_state: int | None = None,
+        unit: Any = None,
+        **settings: Any,
+    ) -> None:
+        self._single = not isinstance(metrics, Mapping)
+        functions: Mapping[str, Function] = {_ONE: metrics} if callable(metrics) else metrics
+        self._sensitive = _features(sensitive_features, "sensitive_feature_")
+        self._control = {} if control_features is None else _features(control_features, "control_feature_")
+        repeated = set(self._sensitive) & set(self._control)
+        if repeated:
+            raise OptionError(f"A feature is both sensitive and control: {', '.join(sorted(repeated))}.")
+        self._table: dict[str, Any] = {"y_true": np.asarray(y_true), "y_pred": np.asarray(y_pred)}
+        self._table |= {f"feature {name}": values for name, values in self._all.items()}
+        self._metrics = []
+        for name, function in functions.items():
+            given = (sample_params or {}) if self._single else (sample_params or {}).get(name, {})
+            arguments = []
+            for keyword, values in given.items():
+                if values is not None:
+                    self._table[f"{name} {keyword}"] = np.asarray(values, dtype=np.float64)
+                    arguments.append((keyword, f"{name} {keyword}"))
+            self._metrics.append(FunctionMetric(name, function, _TRUTH, _PREDICTION, arguments=tuple(arguments)))
+        if unit is not None:
+            self._table["unit"] = np.asarray(unit)
+        self._settings = dict(settings)
+        if n_boot is not None:
+            self._settings["costly_draws"] = n_boot
+        if ci_quantiles:
+            self._settings["confidence"] = max(ci_quantiles) - min(ci_quantiles)
+        if random_state is not None:
+            self._settings["seed"] = random_state
+        self._plain = self._evaluated(draws=0, permutations=0)
+
+    @property
+    def _all(self) -> dict[str, Any]:
+        return {**self._control, **self._sensitive}
+
+    def _evaluated(self, **settings: Any) -> Results:
+        names = [f"feature {name}" for name in self._all]
+        return evaluate_table(
+            self._table,
+            truth="y_true",
+            prediction="y_pred",
+            by=names,
+            unit="unit" if "unit" in self._table else None,
+            kind="functions",
+            metrics=self._metrics,
+            depth=len(names),
+            rows="none",
+            options={"most_levels": 10_000},
+            **{**self._settings, **settings},
+        ).results
+
+    @cached_property
+    def _resampled(self) -> Results:
+        """The same with intervals; functions are called again for every group and resample, so only when asked for."""
+        return self._evaluated()
+
+    @property
+    def sensitive_levels(self) -> list[str]:
+        """The names of the sensitive features."""
+        return list(self._sensitive)
+
+    @property
+    def control_levels(self) -> list[str] | None:
+        """The names of the control features; None without any."""
+        return list(self._control) or None
+
+    @property
+    def overall(self) -> Any:
+        """The value of everyone; with control features, of every combination of their levels."""
+        if not self._control:
+            values = {metric.name: self._value(self._plain, metric.name, ()) for metric in self._metrics}
+            return values[_ONE] if self._single else _series(values)
+        return self._shown(list(self._control), lambda name, key: self._value(self._plain, name, key))
+
+    @property
+    def by_group(self) -> Any:
+        """The value of every group: a series of one metric, a frame of several."""
+        return self._shown(list(self._all), lambda name, key: self._value(self._plain, name, key))
+
+    def group_min(self, errors: str = "raise") -> Any:
+        """The smallest value over the groups."""
+        return self._aggregated(lambda values, overall: min(values))
+
+    def group_max(self, errors: str = "raise") -> Any:
+        """The largest value over the groups."""
+        return self._aggregated(lambda values, overall: max(values))
+
+    def difference(self, method: Compared = "between_groups", errors: str = "coerce") -> Any:
+        """Largest minus smallest value, or the largest distance from the overall value."""
+        if _checked(method) == "between_groups":
+            return self._aggregated(lambda values, overall: max(values) - min(values))
+        return self._aggregated(lambda values, overall: max(abs(value - overall) for value in values))
+
+    def ratio(self, method: Compared = "between_groups", errors: str = "coerce") -> Any:
+        """Smallest over largest value, or the smallest ratio to the overall value, folded to at most 1."""
+        if _checked(method) == "between_groups":
+            return self._aggregated(lambda values, overall: _divided(min(values), max(values)))
+        return self._aggregated(lambda values, overall: min(_folded(_divided(value, overall)) for value in values))
+
+    @property
+    def intervals(self) -> Any:
+        """Lower and upper limits of every group's value, by resampling units."""
+        keys = self._keys(list(self._all))
+        rows = {}
+        for key in keys:
+            row: dict[str, Any] = {}
+            for metric in self._metrics:
+                estimate = self._estimate(self._resampled, metric.name, key)
+                prefix = "" if self._single else f"{metric.name} "
+                row |= {f"{prefix}low": estimate.low if estimate else None}
+                row |= {f"{prefix}high": estimate.high if estimate else None}
+            rows[self._names_of(key)] = row
+        return _frame(rows, list(self._all))
+
+    @property
+    def verdicts(self) -> Any:
+        """Every pair of groups: difference, limits, adjusted p-value and verdict."""
+        rows = []
+        for pair in self._resampled.contrasts:
+            if len(pair.first.terms) == len(self._all):
+                first, second = (self._names_of(group.terms) for group in (pair.first, pair.second))
+                rows.append(
+                    {
+                        "metric": pair.metric,
+                        "first": first,
+                        "second": second,
+                        "difference": pair.difference,
+                        "low": pair.low,
+                        "high": pair.high,
+                        "p": pair.adjusted,
+                        "verdict": pair.verdict.value if pair.verdict else None,
+                    }
+                )
+        return _records(rows)
+
+    def _aggregated(self, reduce: Callable[[list[float], float], float]) -> Any:
+        """One number per metric, or per metric and combination of control levels."""
+
+        def of(name: str, control: tuple[tuple[str, str], ...]) -> float:
+            keys = [key for key in self._keys(list(self._all)) if set(control) <= set(key)]
+            values = [value for key in keys if not math.isnan(value := self._value(self._plain, name, key))]
+            return reduce(values, self._value(self._plain, name, control)) if values else math.nan
+
+        if not self._control:
+            found = {metric.name: of(metric.name, ()) for metric in self._metrics}
+            return found[_ONE] if self._single else _series(found)
+        return self._shown(list(self._control), of)
+
+    def _shown(self, features: list[str], value: Callable[[str, tuple[tuple[str, str], ...]], float]) -> Any:
+        keys = self._keys(features)
+        rows = {self._names_of(key): {metric.name: value(metric.name, key) for metric in self._metrics} for key in keys}
+        if self._single:
+            return _series({name: row[_ONE] for name, row in rows.items()}, features, _name(self._metrics[0].function))
+        return _frame(rows, features)
+
+    def _keys(self, features: list[str]) -> list[tuple[tuple[str, str], ...]]:
+        levels = [self._plain.levels[f"feature {name}"] for name in features]
+        return [tuple((f"feature {n}", lv) for n, lv in zip(features, some, strict=True)) for some in product(*levels)]
+
+    def _names_of(self, key: tuple[tuple[str, str], ...]) -> Any:
+        """The group as fairlearn names it: the values themselves, a tuple for several features."""
+        values = tuple(self._originals[name][level] for name, level in key)
+        return values[0] if len(values) == 1 else values
+
+    @cached_property
+    def _originals(self) -> dict[str, dict[str, Any]]:
+        found = {}
+        for name, values in self._all.items():
+            plain = {}
+            for value in np.unique(values) if values.dtype.kind != "O" else dict.fromkeys(values.tolist()):
+                own = value.item() if isinstance(value, np.generic) else value
+                whole = isinstance(own, bool) or (isinstance(own, float) and own.is_integer())
+                plain[str(int(own)) if whole else str(own)] = own
+            found[f"feature {name}"] = plain
+        return found
+
+    def _value(self, results: Results, name: str, key: tuple[tuple[str, str], ...]) -> float:
+        estimate = self._estimate(results, name, key)
+        return math.nan if estimate is None or isinstance(estimate.value, Undefined) else float(estimate.number or 0.0)
+
+    def _estimate(self, results: Results, name: str, key: tuple[tuple[str, str], ...]) -> Estimate | None:
+        return self._index(results).get((name, Group(key) if key else EVERYONE))
+
+    def _index(self, results: Results) -> dict[tuple[str, Group], Estimate]:
+        kept = self.__dict__.setdefault("_indices", {})
+        if id(results) not in kept:
+            kept[id(results)] = {(estimate.metric, estimate.group): estimate for estimate in results.estimates}
+        found: dict[tuple[str, Group], Estimate] = kept[id(results)]
+        return found
+
+
+def _features(given: Any, prefix: str) -> dict[str, Any]:
+    """Features by name, from a series, a frame, a mapping, a list or an array with a column for each."""
+    if isinstance(given, Mapping):
+        return {str(name): np.asarray(values) for name, values in given.items()}
+    if hasattr(given, "columns"):
+        return {str(name): np.asarray(given[name]) for name in given.columns}
+    name = getattr(given, "name", None)
+    array = np.asarray(given)
+    if array.ndim == 2:
+        return {f"{prefix}{place}": column for place, column in enumerate(array.T)}
+    return {f"{prefix}0" if name is None else str(name): array}
+
+
+def _checked(method: str) -> str:
+    if method not in ("between_groups", "to_overall"):
+        raise OptionError(f"method={method!r}: expected 'between_groups' or 'to_overall'.")
+    return method
+
+
+def _divided(top: float, bottom: float) -> float:
+    return top / bottom if bottom else math.nan
+
+
+def _folded(value: float) -> float:
+    return 1 / value if value > 1 else value
+
+
+def _name(function: Function) -> str:
+    return getattr(function, "__name__", "metric")
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        return None
+    return pandas
+
+
+def _series(values: Mapping[Any, Any], names: list[str] | None = None, title: str | None = None) -> Any:
+    pandas = _pandas()
+    if pandas is None:
+        return dict(values)
+    return pandas.Series(list(values.values()), index=_pandas_index(pandas, list(values), names), name=title)
+
+
+def _frame(rows: Mapping[Any, Mapping[str, Any]], names: list[str]) -> Any:
+    pandas = _pandas()
+    if pandas is None:
+        return {name: dict(row) for name, row in rows.items()}
+    return pandas.DataFrame(list(rows.values()), index=_pandas_index(pandas, list(rows), names))
+
+
+def _records(rows: list[dict[str, Any]]) -> Any:
+    pandas = _pandas()
+    return rows if pandas is None else pandas.DataFrame(rows)
+
+
+def _pandas_index(pandas: Any, keys: list[Any], names: list[str] | None) -> Any:
+    if names is not None and len(names) > 1:
+        return pandas.MultiIndex.from_tuples(keys, names=names)
+    return pandas.Index(keys, name=names[0] if names else None)
