@@ -106,7 +106,7 @@ def on_one_core() -> None:
 def from_files(data: dict[str, Any]) -> Any:
     """SSIM of pairs as the task measures them: read, decoded, compared, averaged."""
     from evenhand.benchmarks.synthesis.features import FeatureTable
-    from evenhand.benchmarks.synthesis.looks import Looks, Side
+    from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource
     from evenhand.benchmarks.synthesis.pairs import FramePair
     from evenhand.benchmarks.synthesis.record import Asked
     from evenhand.benchmarks.synthesis.runners import run_paired
@@ -114,7 +114,7 @@ def from_files(data: dict[str, Any]) -> Any:
     on_one_core()
     nowhere = FeatureTable(Path())
     pairs = [FramePair(str(n), str(n), str(n), *paths) for n, paths in enumerate(data["pairs"])]
-    looks = Looks(Side("synthesised", nowhere), Side("real", nowhere))
+    looks = FrameInstruments(FrameSource("synthesised", nowhere), FrameSource("real", nowhere))
     return run_paired(pairs, ("ssim",), looks, Asked((), image_size=SIDE)).values
 
 

@@ -29,6 +29,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from evenhand.core.optional import cv2
 from evenhand.instruments.errors import PictureError
+from evenhand.instruments.films import film_of, frame_bytes, pixels_of
 
 Pixels = NDArray[np.uint8]  # (height, width, 3), red-green-blue
 
@@ -108,7 +109,10 @@ def load(path: Path, loading: Loading = AS_IT_IS) -> Picture:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a picture file; a missing file or a folder is a `PictureError`."""
+    """The bytes of a picture file, or the pixels of a film's frame; what is not there is a `PictureError`."""
+    film = film_of(path)
+    if film is not None:
+        return frame_bytes(film, int(path.name))
     try:
         return path.read_bytes()
     except FileNotFoundError as error:
@@ -124,11 +128,13 @@ def content_of(data: bytes) -> str:
 
 def decode(data: bytes, name: str, loading: Loading = AS_IT_IS) -> Picture:
     """The picture in `data`; `name` is what messages call it."""
-    _check_header(data, name, loading.most_pixels)
-    if loading.decoder is Decoder.OPENCV:
-        pixels = _by_opencv(data, name)
-    else:
-        pixels = _by_pillow(data, name, upright=loading.upright)
+    pixels = pixels_of(data, name)  # of a film, decoded already
+    if pixels is None:
+        _check_header(data, name, loading.most_pixels)
+        if loading.decoder is Decoder.OPENCV:
+            pixels = _by_opencv(data, name)
+        else:
+            pixels = _by_pillow(data, name, upright=loading.upright)
     if loading.size is not None:
         pixels = resize(pixels, loading.size, loading.resampling)
     return Picture(name, content_of(data), pixels)
@@ -173,7 +179,7 @@ def _check_header(data: bytes, name: str, most_pixels: int) -> None:
         raise PictureError(name, _too_large(f"{width} × {height} pixels", most_pixels))
     if frames > 1 and form != "MPO":
         raise PictureError(
-            name, f"has {frames} frames ({form}); one is expected, and which one is not said. Save the one that counts."
+            name, f"has {frames} frames ({form}); one picture is expected here. Save the frame that counts."
         )
     if _looks_cut_off(data, form):
         _by_pillow(data, name)  # the slow and certain answer: raises when pixels are missing

@@ -133,7 +133,7 @@ def test_networks_with_real_weights_rank_the_degradations(data: Path, tmp_path: 
     import skimage.data
 
     from evenhand.benchmarks.synthesis.features import FeatureTable
-    from evenhand.benchmarks.synthesis.looks import Looks, Networks, Side
+    from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource, NetworkBuilder
     from evenhand.benchmarks.synthesis.pairs import FramePair
     from evenhand.benchmarks.synthesis.record import Asked
     from evenhand.benchmarks.synthesis.runners import run_paired
@@ -142,7 +142,11 @@ def test_networks_with_real_weights_rank_the_degradations(data: Path, tmp_path: 
     other = read(str(next((data / "images_HD").rglob("0000.png"))))
     stranger = np.kron(other, np.ones((6, 6, 1), np.uint8))[:256, :256]
     save(str(tmp_path / "real.png"), face)
-    looks = Looks(Side("made", FeatureTable(tmp_path)), Side("real", FeatureTable(tmp_path)), Networks(image_size=256))
+    looks = FrameInstruments(
+        FrameSource("made", FeatureTable(tmp_path)),
+        FrameSource("real", FeatureTable(tmp_path)),
+        NetworkBuilder(image_size=256),
+    )
     found = {}
     for kind, strength in (("blur", 0.05), ("blur", 0.4), ("colour", 0.3), ("identity", 0.9)):
         path = tmp_path / f"{kind}-{strength}.png"

@@ -18,7 +18,7 @@ from harness import Checks
 
 from evenhand.benchmarks.synthesis.features import FeatureTable
 from evenhand.benchmarks.synthesis.imitation import run_model
-from evenhand.benchmarks.synthesis.looks import Looks, Networks, Side
+from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource, NetworkBuilder
 from evenhand.benchmarks.synthesis.models import MotionImitationModel, NovelViewModel
 from evenhand.benchmarks.synthesis.numbers import (
     batch_means,
@@ -308,9 +308,9 @@ def filled_runs(checks: Checks, folder: Path, runs: dict[str, Any], given: Mappi
     known_keys = ("image_size", "batch_size", "ids", "paired", "unpaired", "per_pair_cosine_raw")
     paths = {pair["id"]: pair for pair in json.loads((folder / "pairs.json").read_text(encoding="utf-8"))}
     size, batch = runs["image_size"], runs["batch_size"]
-    networks = Networks(image_size=size, given=given)
-    side = Side("synthesised", FeatureTable(folder)), Side("real", FeatureTable(folder))
-    looks = Looks(*side, networks)
+    networks = NetworkBuilder(image_size=size, given=given)
+    side = FrameSource("synthesised", FeatureTable(folder)), FrameSource("real", FeatureTable(folder))
+    looks = FrameInstruments(*side, networks)
 
     def pairs_of(ids: list[str]) -> tuple[FramePair, ...]:
         return tuple(FramePair(i, i, i, folder / paths[i]["pred"], folder / paths[i]["ref"]) for i in ids)
@@ -356,8 +356,8 @@ def trained_runs(checks: Checks, folder: Path, runs: dict[str, Any], given: Mapp
         "unpaired",
         "per_pair_cosine_raw",
     )
-    side = Side("synthesised", FeatureTable(folder)), Side("real", FeatureTable(folder))
-    looks = Looks(*side, Networks(image_size=runs["image_size"], given=given))
+    side = FrameSource("synthesised", FeatureTable(folder)), FrameSource("real", FeatureTable(folder))
+    looks = FrameInstruments(*side, NetworkBuilder(image_size=runs["image_size"], given=given))
     pairs = tuple(FramePair(i, i, i, folder / paths[i]["pred"], folder / paths[i]["ref"]) for i in runs["ids"])
     how = Asked((), image_size=runs["image_size"], batch=runs["batch_size"])
     for name, run in (("paired", run_paired), ("unpaired", run_unpaired)):
@@ -380,11 +380,11 @@ def trained_runs(checks: Checks, folder: Path, runs: dict[str, Any], given: Mapp
 def pixel_aggregates(checks: Checks, folder: Path, expected: list[dict[str, Any]]) -> None:
     """Means over batches of ssim and psnr, in list order."""
     paths = {pair["id"]: pair for pair in json.loads((folder / "pairs.json").read_text(encoding="utf-8"))}
-    side = Side("synthesised", FeatureTable(folder)), Side("real", FeatureTable(folder))
+    side = FrameSource("synthesised", FeatureTable(folder)), FrameSource("real", FeatureTable(folder))
     for number, case in enumerate(expected):
         known(checks, f"aggregates[{number}]", case, "ids", "batch", "size", "expected")
         pairs = tuple(FramePair(i, i, i, folder / paths[i]["pred"], folder / paths[i]["ref"]) for i in case["ids"])
         how = Asked((), image_size=case["size"], batch=case["batch"])
-        got = run_paired(pairs, list(case["expected"]), Looks(*side), how).values
+        got = run_paired(pairs, list(case["expected"]), FrameInstruments(*side), how).values
         for metric, value in case["expected"].items():
             checks.close(f"aggregates[{number}].{metric}", got.get(metric), value, abs=1e-6)

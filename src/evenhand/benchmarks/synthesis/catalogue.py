@@ -30,7 +30,7 @@ SPLITS = 10  # of the corrected inception score
 HIGHER, LOWER = Direction.HIGHER, Direction.LOWER
 
 
-class Looks(Enum):
+class Region(Enum):
     """What part of a picture a metric looks at."""
 
     WHOLE = "the whole picture"
@@ -45,7 +45,7 @@ class Entry:
 
     name: str
     direction: Direction
-    looks_at: Looks
+    looks_at: Region
     definition: str
     paired: bool = False  # compares a frame with its own truth
     unpaired: bool = False  # compares two sets of frames
@@ -63,21 +63,21 @@ _NOT_LITERATURE = "Not the network of the FID literature: compare it only with n
 CATALOGUE: Mapping[str, Entry] = {
     entry.name: entry
     for entry in (
-        Entry("ssim", HIGHER, Looks.WHOLE, "structural similarity, 7 × 7 windows", paired=True),
+        Entry("ssim", HIGHER, Region.WHOLE, "structural similarity, 7 × 7 windows", paired=True),
         Entry(
             "psnr",
             HIGHER,
-            Looks.WHOLE,
+            Region.WHOLE,
             "peak signal-to-noise ratio, in decibel",
             paired=True,
             caution="The published range halves when no value of the reference is below 128: a jump of 6 dB.",
         ),
-        Entry("lps", LOWER, Looks.WHOLE, "learned perceptual distance (LPIPS, AlexNet 0.1)", paired=True),
-        Entry("is", HIGHER, Looks.WHOLE, "inception score", unpaired=True, feature="inception", caution=_FEW_WORDS),
+        Entry("lps", LOWER, Region.WHOLE, "learned perceptual distance (LPIPS, AlexNet 0.1)", paired=True),
+        Entry("is", HIGHER, Region.WHOLE, "inception score", unpaired=True, feature="inception", caution=_FEW_WORDS),
         Entry(
             "fid",
             LOWER,
-            Looks.WHOLE,
+            Region.WHOLE,
             "Fréchet distance of Inception features",
             unpaired=True,
             feature="inception",
@@ -86,7 +86,7 @@ CATALOGUE: Mapping[str, Entry] = {
         Entry(
             "OS-freid",
             LOWER,
-            Looks.PERSON,
+            Region.PERSON,
             "Fréchet distance of OSNet features",
             unpaired=True,
             feature="osnet",
@@ -95,7 +95,7 @@ CATALOGUE: Mapping[str, Entry] = {
         Entry(
             "OS-CS-reid",
             HIGHER,
-            Looks.PERSON,
+            Region.PERSON,
             "cosine of OSNet features",
             paired=True,
             unpaired=True,
@@ -105,7 +105,7 @@ CATALOGUE: Mapping[str, Entry] = {
         Entry(
             "PCB-freid",
             LOWER,
-            Looks.PERSON,
+            Region.PERSON,
             "Fréchet distance of PCB features",
             unpaired=True,
             feature="pcb",
@@ -114,7 +114,7 @@ CATALOGUE: Mapping[str, Entry] = {
         Entry(
             "PCB-CS-reid",
             HIGHER,
-            Looks.PERSON,
+            Region.PERSON,
             "cosine of PCB features",
             paired=True,
             unpaired=True,
@@ -124,7 +124,7 @@ CATALOGUE: Mapping[str, Entry] = {
         Entry(
             "face-FD",
             LOWER,
-            Looks.FACE,
+            Region.FACE,
             "Fréchet distance of face embeddings",
             unpaired=True,
             feature="face",
@@ -133,20 +133,20 @@ CATALOGUE: Mapping[str, Entry] = {
         Entry(
             "face-CS",
             HIGHER,
-            Looks.FACE,
+            Region.FACE,
             "cosine of face embeddings",
             paired=True,
             unpaired=True,
             feature="face",
             caution=_FACE_ALONE,
         ),
-        Entry("SSPE", LOWER, Looks.BODY, "scale, shape and pose error", paired=True, unpaired=True, feature="body"),
-        Entry("ms-ssim", HIGHER, Looks.WHOLE, "multi-scale structural similarity", paired=True, published=False),
-        Entry("dists", LOWER, Looks.WHOLE, "structure and texture distance (DISTS)", paired=True, published=False),
+        Entry("SSPE", LOWER, Region.BODY, "scale, shape and pose error", paired=True, unpaired=True, feature="body"),
+        Entry("ms-ssim", HIGHER, Region.WHOLE, "multi-scale structural similarity", paired=True, published=False),
+        Entry("dists", LOWER, Region.WHOLE, "structure and texture distance (DISTS)", paired=True, published=False),
         Entry(
             "kid",
             LOWER,
-            Looks.WHOLE,
+            Region.WHOLE,
             "kernel distance of Inception features, unbiased at every size",
             unpaired=True,
             feature="inception",
@@ -155,7 +155,7 @@ CATALOGUE: Mapping[str, Entry] = {
         Entry(
             "neighbours",
             HIGHER,
-            Looks.WHOLE,
+            Region.WHOLE,
             "precision, recall, density and coverage of Inception features",
             unpaired=True,
             feature="inception",
@@ -204,7 +204,7 @@ def entry_of(name: str) -> Entry:
     if kind == "CS":
         definition, both = f"cosine of the features {feature!r}", True
         return Entry(
-            name, HIGHER, Looks.WHOLE, definition, paired=both, unpaired=both, feature=feature, published=False
+            name, HIGHER, Region.WHOLE, definition, paired=both, unpaired=both, feature=feature, published=False
         )
     base = CATALOGUE[kind]
     definition = base.definition.replace("Inception features", f"the features {feature!r}")
@@ -412,7 +412,7 @@ def column_of(name: str) -> str:
 
 def cautions() -> tuple[str, ...]:
     """What each metric looks at, and what it does not see, for people to read."""
-    by_part: dict[Looks, list[str]] = {}
+    by_part: dict[Region, list[str]] = {}
     by_caution: dict[str, list[str]] = {}
     for entry in CATALOGUE.values():
         by_part.setdefault(entry.looks_at, []).append(entry.name)

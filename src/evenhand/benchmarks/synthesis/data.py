@@ -17,7 +17,7 @@ from evenhand.benchmarks.synthesis.folders import (
     read_frames,
 )
 from evenhand.benchmarks.synthesis.items import Item
-from evenhand.benchmarks.synthesis.looks import WEIGHTS
+from evenhand.benchmarks.synthesis.measuring import WEIGHTS
 from evenhand.benchmarks.synthesis.options import AppearanceOptions, ProtocolOptions, SynthesisOptions
 from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Reading
 from evenhand.benchmarks.synthesis.protocol_file import Question

@@ -9,6 +9,7 @@ Arrays are read without running anything.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +22,7 @@ from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files.arrays import read_npy, read_npz
 from evenhand.files.inputs import Problem, hash_of, read
+from evenhand.instruments.films import FILMS
 
 PICTURES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".gif"})
 """Endings of picture files."""
@@ -66,11 +68,19 @@ class FeatureTable:
 def frame_id(path: Path, root: Path) -> str:
     """A frame's path below a folder, in forward slashes and without its ending.
 
-    >>> frame_id(Path("data/001/7.png"), Path("data"))
-    '001/7'
+    Frames of a film go by the film's name. Letters with accents are written in one form (NFC), however a disk writes
+    them.
+
+    >>> frame_id(Path("data/001/7.png"), Path("data")), frame_id(Path("data/a.mp4/00000003"), Path("data"))
+    ('001/7', 'a/00000003')
     """
     inside = path.relative_to(root) if path.is_relative_to(root) else path
-    return (inside.with_suffix("") if inside.suffix.lower() in PICTURES else inside).as_posix()
+    if inside.suffix.lower() in PICTURES:
+        inside = inside.with_suffix("")
+    elif inside.parent.suffix.lower() in FILMS:
+        inside = inside.parent.with_suffix("") / inside.name
+    text = inside.as_posix()
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def read_features(path: Path, root: Path, problem: Problem) -> FeatureTable:

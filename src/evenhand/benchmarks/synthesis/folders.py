@@ -26,6 +26,7 @@ from evenhand.benchmarks.synthesis.features import (
 from evenhand.core.records import Attribute
 from evenhand.core.task import InputFact
 from evenhand.files.inputs import Problem, read
+from evenhand.instruments.films import FILMS, Film, is_film, open_film
 
 ATTRIBUTES_FILE = "attributes.csv"
 KEYS = ("id", "video")
@@ -66,6 +67,8 @@ class FrameSet:
     attributes: AttributeTable
     inputs: tuple[InputFact, ...] = ()
     warnings: tuple[str, ...] = ()
+    films: Mapping[str, Film] = field(default_factory=dict)  # by unit
+    unit: str = ""  # of frames that lie in no folder; each is its own where this is empty
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -74,41 +77,63 @@ class FrameSet:
 
     def unit_of(self, frame: str) -> str:
         """The video that a frame belongs to; the frame itself when it belongs to none."""
-        return self.attributes.video_of.get(frame) or (frame.rpartition("/")[0] or frame)
+        return self.attributes.video_of.get(frame) or frame.rpartition("/")[0] or self.unit or frame
 
 
 def read_frames(path: Path, problem: Problem) -> FrameSet:
-    """The frames in a folder of pictures, in a folder of `.npy` features, or in an `.npz` file of features."""
+    """The frames in a folder of pictures and films, a film, a folder of `.npy` features, or an `.npz` of features."""
     path = Path(path)
+    if is_film(path):
+        film = open_film(path)
+        fact = folder_fact(path, [path])
+        return FrameSet(
+            path,
+            film.frames,
+            True,
+            FeatureTable(path),
+            read_attributes(path.parent / ATTRIBUTES_FILE, problem),
+            (fact,),
+            film.notes,
+            {path.stem: film},
+            path.stem,
+        )
+    if path.is_file() and path.suffix.lower() in PICTURES:
+        raise problem(f"{path} is one picture; name the folder that it lies in, with the other pictures.")
     if path.is_file():
         features = read_features(path, path.parent, problem)
         attributes = read_attributes(path.parent / ATTRIBUTES_FILE, problem)
         return _without_pictures(path.parent, features, attributes)
     if not path.is_dir():
-        raise problem(f"{path} does not exist. Name a folder of pictures, or an .npz file of features.")
+        raise problem(f"{path} does not exist. Name a folder of pictures or films, a film, or an .npz of features.")
     attributes = read_attributes(path / ATTRIBUTES_FILE, problem)
     if (path / IDS_FILE).exists():
         return _without_pictures(path, read_features(path, path, problem), attributes)
     own = {FEATURES_FILE, ATTRIBUTES_FILE}
     files = sorted(entry for entry in path.rglob("*") if entry.is_file() and not _is_hidden(entry, path))
-    pictures = [file for file in files if file.suffix.lower() in PICTURES]
+    films = [open_film(file) for file in files if is_film(file)]
+    in_films = {film.path for film in films}
+    pictures = [file for file in files if file.suffix.lower() in PICTURES and file not in in_films]
     others = Counter(
         file.suffix.lower() or "no ending"
         for file in files
-        if file.suffix.lower() not in PICTURES and file.relative_to(path).as_posix() not in own
+        if file.suffix.lower() not in PICTURES and file not in in_films and file.relative_to(path).as_posix() not in own
     )
     features = FeatureTable(path)
     if (path / FEATURES_FILE).exists():
         features = read_features(path / FEATURES_FILE, path, problem)
-    if not pictures:
+    if not pictures and not films:
         if features.ids:
             return _without_pictures(path, features, attributes)
-        raise problem(f"{path} holds no picture ({', '.join(sorted(PICTURES))}) and no {FEATURES_FILE}.")
-    _check_unique(pictures, path, problem)
-    said = ", ".join(f"{count} × {ending}" for ending, count in sorted(others.items()))
-    warnings = (f"{path}: {sum(others.values())} files are no pictures and were left out ({said}).",) if others else ()
-    facts = (folder_fact(path, pictures), *features.inputs, *attributes.inputs)
-    return FrameSet(path, tuple(pictures), True, features, attributes, facts, warnings)
+        endings = ", ".join(sorted(PICTURES | FILMS))
+        raise problem(f"{path} holds no picture or film ({endings}) and no {FEATURES_FILE}.")
+    frames = sorted([*pictures, *(frame for film in films for frame in film.frames)])
+    _check_unique(frames, path, problem)
+    listed = ", ".join(f"{count} × {ending}" for ending, count in sorted(others.items()))
+    warnings = (f"{path}: {sum(others.values())} files are no pictures; left out ({listed}).",) if others else ()
+    warnings += tuple(note for film in films for note in film.notes)
+    facts = (folder_fact(path, [*pictures, *in_films]), *features.inputs, *attributes.inputs)
+    units = {frame_id(film.frames[0], path).rpartition("/")[0]: film for film in films}
+    return FrameSet(path, tuple(frames), True, features, attributes, facts, warnings, units)
 
 
 def read_attributes(path: Path, problem: Problem) -> AttributeTable:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.benchmarks.synthesis.catalogue import SPLITS, column_of, entry_of, features_of
-from evenhand.benchmarks.synthesis.looks import Compared, Looks, Seen, Side
+from evenhand.benchmarks.synthesis.measuring import FrameFeatures, FrameInstruments, FrameSource, PairValues
 from evenhand.benchmarks.synthesis.numbers import batch_weights, cosine_rows, paired_face_shares, sspe_rows
 from evenhand.benchmarks.synthesis.pairs import FramePair
 from evenhand.benchmarks.synthesis.protocol import Reading
@@ -69,7 +69,7 @@ class PixelPart(NamedTuple):
     time_limit: float = TIME_LIMIT
 
 
-def paired_rows(pairs: Sequence[FramePair], looks: Looks, asked: Asked) -> Iterator[Records]:
+def paired_rows(pairs: Sequence[FramePair], looks: FrameInstruments, asked: Asked) -> Iterator[Records]:
     """The rows of paired frames, part by part, in order."""
     weights = batch_weights(len(pairs), asked.batch)
     features = [name for name in features_of(asked.names, asked.reading) if looks.available(name)]
@@ -116,7 +116,7 @@ def paired_rows(pairs: Sequence[FramePair], looks: Looks, asked: Asked) -> Itera
         yield Records(columns, asked.attributes(part))
 
 
-def unpaired_rows(pairs: Sequence[FramePair], looks: Looks, asked: Asked) -> Iterator[Records]:
+def unpaired_rows(pairs: Sequence[FramePair], looks: FrameInstruments, asked: Asked) -> Iterator[Records]:
     """The rows of two sets, part by part: a row per frame on either side. A pair may have one side only."""
     features = [name for name in features_of(asked.names, asked.reading) if looks.available(name)]
     wanted = features_of(asked.names, asked.reading)
@@ -228,7 +228,7 @@ def _add_features(
     columns: dict[str, Array],
     reasons: list[str],
     wanted: Sequence[str],
-    seen: Mapping[str, tuple[Seen, Seen]],
+    seen: Mapping[str, tuple[FrameFeatures, FrameFeatures]],
     inside: Sequence[int],
     *,
     is_made: bool,
@@ -251,7 +251,7 @@ def _add_features(
 def _add_cosines(
     columns: dict[str, Array],
     wanted: Sequence[str],
-    seen: Mapping[str, tuple[Seen, Seen]],
+    seen: Mapping[str, tuple[FrameFeatures, FrameFeatures]],
     inside: Sequence[int],
     *,
     is_made: bool,
@@ -266,7 +266,7 @@ def _add_cosines(
 
 def _add_faces(
     columns: dict[str, Array],
-    face: tuple[Seen, Seen] | None,
+    face: tuple[FrameFeatures, FrameFeatures] | None,
     part: Sequence[FramePair],
     inside: Sequence[int],
     *,
@@ -304,12 +304,14 @@ def _path(pair: FramePair, *, made: bool) -> Path | None:
     return pair.prediction if made else pair.reference
 
 
-def _both(looks: Looks, feature: str, part: Sequence[FramePair]) -> tuple[Seen, Seen]:
+def _both(looks: FrameInstruments, feature: str, part: Sequence[FramePair]) -> tuple[FrameFeatures, FrameFeatures]:
     """The features on both sides; frames that are not there hold NaN."""
     return _see(looks, feature, part, looks.synthesised, made=True), _see(looks, feature, part, looks.real, made=False)
 
 
-def _see(looks: Looks, feature: str, part: Sequence[FramePair], side: Side, *, made: bool) -> Seen:
+def _see(
+    looks: FrameInstruments, feature: str, part: Sequence[FramePair], side: FrameSource, *, made: bool
+) -> FrameFeatures:
     paths = [_path(pair, made=made) for pair in part]
     there = [number for number, path in enumerate(paths) if path is not None]
     seen = looks.see(feature, [path for path in paths if path is not None], side)
@@ -320,10 +322,10 @@ def _see(looks: Looks, feature: str, part: Sequence[FramePair], side: Side, *, m
     values[there], found[there] = seen.values, seen.found
     for number, reason in zip(there, seen.reasons, strict=True):
         reasons[number] = reason
-    return Seen(values, found, tuple(reasons))
+    return FrameFeatures(values, found, tuple(reasons))
 
 
-def _row_values(feature: str, made: Seen, real: Seen) -> Array:
+def _row_values(feature: str, made: FrameFeatures, real: FrameFeatures) -> Array:
     """(pairs,): the cosine of both sides, or the body error; NaN where a side is missing."""
     known: Array = np.asarray(np.isfinite(made.values).all(axis=1) & np.isfinite(real.values).all(axis=1))
     values = np.full(len(known), np.nan)
@@ -334,7 +336,7 @@ def _row_values(feature: str, made: Seen, real: Seen) -> Array:
 
 
 def _cosines(
-    looks: Looks, feature: str, part: Sequence[FramePair], known: Seen | None
+    looks: FrameInstruments, feature: str, part: Sequence[FramePair], known: FrameFeatures | None
 ) -> tuple[Array, list[str], Array]:
     """The row values of a feature, why some are missing, and whether what it is about was found on both sides.
 
@@ -346,7 +348,7 @@ def _cosines(
     return _row_values(feature, made, real), reasons, made.found & real.found
 
 
-def _compare(looks: Looks, name: str, part: Sequence[FramePair]) -> Compared:
+def _compare(looks: FrameInstruments, name: str, part: Sequence[FramePair]) -> PairValues:
     there = [n for n, pair in enumerate(part) if pair.prediction is not None and pair.reference is not None]
     compared = looks.compare(
         name,
@@ -357,10 +359,10 @@ def _compare(looks: Looks, name: str, part: Sequence[FramePair]) -> Compared:
     values[there] = compared.values
     for number, reason in zip(there, compared.reasons, strict=True):
         reasons[number] = reason
-    return Compared(values, tuple(reasons))
+    return PairValues(values, tuple(reasons))
 
 
-def _reference_faces(pairs: Sequence[FramePair], looks: Looks) -> list[Seen]:
+def _reference_faces(pairs: Sequence[FramePair], looks: FrameInstruments) -> list[FrameFeatures]:
     """The face features of the references, part by part."""
     return [_see(looks, "face", pairs[span], looks.real, made=False) for span in blocks(len(pairs), PART)]
 

@@ -20,7 +20,7 @@ from evenhand.benchmarks.synthesis.catalogue import (
     unpaired_names,
     widened,
 )
-from evenhand.benchmarks.synthesis.looks import Looks
+from evenhand.benchmarks.synthesis.measuring import FrameInstruments
 from evenhand.benchmarks.synthesis.pairs import FramePair
 from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.benchmarks.synthesis.record import Asked, paired_rows, unpaired_rows
@@ -45,7 +45,9 @@ class RunnerResults:
         return tuple(name for name in self.values if name not in self.asked)
 
 
-def run_paired(pairs: Sequence[FramePair], names: Sequence[str], looks: Looks, asked: Asked) -> RunnerResults:
+def run_paired(
+    pairs: Sequence[FramePair], names: Sequence[str], looks: FrameInstruments, asked: Asked
+) -> RunnerResults:
     """The paired metrics over all pairs, in the order in which they were asked for."""
     wanted = paired_names(names)
     metrics = paired_metrics(wanted, asked.reading)
@@ -56,7 +58,7 @@ def run_paired(pairs: Sequence[FramePair], names: Sequence[str], looks: Looks, a
 def run_unpaired(
     pairs: Sequence[FramePair],
     names: Sequence[str],
-    looks: Looks,
+    looks: FrameInstruments,
     asked: Asked,
     say: Callable[[str], None] = lambda message: None,
 ) -> RunnerResults:
@@ -74,7 +76,7 @@ def run_unpaired(
 
 
 def _results(
-    asked: tuple[str, ...], names: Sequence[str], found: Sequence[Estimate], looks: Looks, reading: Reading
+    asked: tuple[str, ...], names: Sequence[str], found: Sequence[Estimate], looks: FrameInstruments, reading: Reading
 ) -> RunnerResults:
     by_metric: dict[str, Estimate] = {}
     for estimate in found:

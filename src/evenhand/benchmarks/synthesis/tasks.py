@@ -27,7 +27,7 @@ from evenhand.benchmarks.synthesis.data import (
 )
 from evenhand.benchmarks.synthesis.features import frame_id
 from evenhand.benchmarks.synthesis.folders import AttributeTable, FrameSet
-from evenhand.benchmarks.synthesis.looks import Looks, Networks, Side
+from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource, NetworkBuilder
 from evenhand.benchmarks.synthesis.options import (
     AppearanceOptions,
     CrossOptions,
@@ -61,7 +61,10 @@ def record_paired(
             continue
         reason = "" if answer is not None else "there is no synthesised frame of this name."
         pairs.append(FramePair(name, name, truth.unit_of(name), answer, path, reason))
-    sides = Side("synthesised", made.features, made.has_pictures), Side("real", truth.features, truth.has_pictures)
+    sides = (
+        FrameSource("synthesised", made.features, made.has_pictures),
+        FrameSource("real", truth.features, truth.has_pictures),
+    )
     names = paired_names(options.metrics)
     asked = _asked(names, options, tools, _folder_attributes(truth, dataset.levels))
     yield from paired_rows(pairs, _looks(sides, options, tools, predictions.facts), asked)
@@ -74,7 +77,10 @@ def record_unpaired(
     assert isinstance(predictions, FrameAnswers)  # read by our codec
     truth, made = dataset.truth, predictions.frames
     pairs = _sets_of(truth, made, options.pairing)
-    sides = Side("synthesised", made.features, made.has_pictures), Side("real", truth.features, truth.has_pictures)
+    sides = (
+        FrameSource("synthesised", made.features, made.has_pictures),
+        FrameSource("real", truth.features, truth.has_pictures),
+    )
     names = unpaired_names(options.metrics)
     asked = _asked(names, options, tools, _folder_attributes(truth, dataset.levels))
     yield from unpaired_rows(pairs, _looks(sides, options, tools, predictions.facts), asked)
@@ -110,7 +116,7 @@ def _item_rows(
     options: ProtocolOptions,
     tools: Tools,
     names: tuple[str, ...],
-) -> tuple[list[FramePair], Looks, Asked]:
+) -> tuple[list[FramePair], FrameInstruments, Asked]:
     assert isinstance(predictions, ItemAnswers)  # read by our codec
     truth = dataset.truth
     pairs: list[FramePair] = []
@@ -134,7 +140,7 @@ def _item_rows(
             reason = "" if made is not None else "this picture is missing."
             path = None if made is None else Path(made)
             pairs.append(FramePair(f"{item.name}:{n:04d}", item.name, item.video, path, real, reason))
-    sides = Side("synthesised", predictions.features), Side("real", truth.features)
+    sides = FrameSource("synthesised", predictions.features), FrameSource("real", truth.features)
 
     def attributes(part: Sequence[FramePair]) -> Mapping[str, Attribute]:
         frames = [frame_id(pair.reference, truth.root) if pair.reference else "" for pair in part]
@@ -167,8 +173,10 @@ def _sets_of(truth: FrameSet, made: FrameSet, pairing: str) -> list[FramePair]:
     ]
 
 
-def _looks(sides: tuple[Side, Side], options: SynthesisOptions, tools: Tools, facts: Mapping[str, Any]) -> Looks:
-    networks = Networks(
+def _looks(
+    sides: tuple[FrameSource, FrameSource], options: SynthesisOptions, tools: Tools, facts: Mapping[str, Any]
+) -> FrameInstruments:
+    networks = NetworkBuilder(
         image_size=options.image_size or 512,
         reading=options.rules,
         weights=options.weights,
@@ -179,7 +187,7 @@ def _looks(sides: tuple[Side, Side], options: SynthesisOptions, tools: Tools, fa
         given={name: tools.instruments[name] for name in tools.instruments},
         fingerprints=facts["instruments_used"],
     )
-    return Looks(*sides, networks, tools.warn, facts["not_available"])
+    return FrameInstruments(*sides, networks, tools.warn, facts["not_available"])
 
 
 def _asked(

@@ -16,7 +16,7 @@ from evenhand.benchmarks.synthesis.catalogue import PAIRED_DEFAULT, UNPAIRED_DEF
 from evenhand.benchmarks.synthesis.data import find_protocol
 from evenhand.benchmarks.synthesis.features import FeatureTable
 from evenhand.benchmarks.synthesis.imitation import Outcome, StartMethod, Unfinished, run_model
-from evenhand.benchmarks.synthesis.looks import Looks, Networks, Side
+from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource, NetworkBuilder
 from evenhand.benchmarks.synthesis.models import SynthesisModel
 from evenhand.benchmarks.synthesis.pairs import PairLists, pair_lists
 from evenhand.benchmarks.synthesis.protocol import Protocol, Reading, flavour_named
@@ -141,8 +141,8 @@ class _Evaluator:
             self._warn(message)
         return lists
 
-    def _looks(self, image_size: int, device: object, output_dir: str) -> Looks:
-        networks = Networks(
+    def _looks(self, image_size: int, device: object, output_dir: str) -> FrameInstruments:
+        networks = NetworkBuilder(
             image_size=image_size,
             reading=self.reading,
             weights=self.weights,
@@ -151,8 +151,11 @@ class _Evaluator:
             empty_crop=self.empty_crop,
             given=self.networks,
         )
-        made, real = Side("synthesised", FeatureTable(Path(output_dir))), Side("real", FeatureTable(self.data_dir))
-        return Looks(made, real, networks, self._warn)
+        made, real = (
+            FrameSource("synthesised", FeatureTable(Path(output_dir))),
+            FrameSource("real", FeatureTable(self.data_dir)),
+        )
+        return FrameInstruments(made, real, networks, self._warn)
 
     def _asked(self, image_size: int, batch: int, on_missing: str) -> Asked:
         return Asked((), reading=self.reading, image_size=image_size, batch=batch, on_missing=on_missing)

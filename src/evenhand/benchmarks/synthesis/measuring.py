@@ -38,7 +38,7 @@ WEIGHTS: Mapping[str, tuple[str, ...]] = {
 """The weights that a feature or comparison needs when a network has to read it."""
 
 
-class Seen(NamedTuple):
+class FrameFeatures(NamedTuple):
     """The features of frames: NaN where they could not be read, and why."""
 
     values: Array  # (frames, dimensions)
@@ -46,7 +46,7 @@ class Seen(NamedTuple):
     reasons: tuple[str, ...]  # (frames,): empty where the frame was read
 
 
-class Compared(NamedTuple):
+class PairValues(NamedTuple):
     """One number per pair: NaN where there is none, and why."""
 
     values: NDArray[np.float64]
@@ -54,7 +54,7 @@ class Compared(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Side:
+class FrameSource:
     """Where the frames of one side come from."""
 
     name: str  # for messages: "synthesised", "real"
@@ -63,7 +63,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Networks:
+class NetworkBuilder:
     """The networks, each built when it is first needed and kept.
 
     `given` readers and comparers (anything with `readings` or `comparisons`) take the place of ours, by feature name.
@@ -192,12 +192,12 @@ class Networks:
 
 
 @dataclass(frozen=True)
-class Looks:
+class FrameInstruments:
     """Everything that frames of two sides are looked at with."""
 
-    synthesised: Side
-    real: Side
-    networks: Networks = field(default_factory=Networks)
+    synthesised: FrameSource
+    real: FrameSource
+    networks: NetworkBuilder = field(default_factory=NetworkBuilder)
     warn: Callable[[str], None] = lambda message: None
     refused: dict[str, str] = field(default_factory=dict)  # what is not available, and why
     recent: dict[tuple[str, tuple[Path, ...]], Any] = field(default_factory=dict)  # the last few Inception readings
@@ -212,25 +212,25 @@ class Looks:
             self.warn(f"{name} is not available: {reason}")
         return not reason
 
-    def see(self, feature: str, paths: Sequence[Path], side: Side) -> Seen:
+    def see(self, feature: str, paths: Sequence[Path], side: FrameSource) -> FrameFeatures:
         """The features of frames of one side."""
         if feature in side.features:
             return _from_table(feature, paths, side.features)
         return self._by_network(feature, paths)
 
-    def compare(self, name: str, made: Sequence[Path], real: Sequence[Path]) -> Compared:
+    def compare(self, name: str, made: Sequence[Path], real: Sequence[Path]) -> PairValues:
         """One number per pair of frames."""
         if name in self.synthesised.features:
             values = np.asarray(self.synthesised.features.rows(name, made), dtype=np.float64).reshape(len(made))
             reasons = tuple("no value in the features file" if np.isnan(value) else "" for value in values)
-            return Compared(values, reasons)
+            return PairValues(values, reasons)
         readings = self.networks.instrument(name).comparisons(list(made), list(real))
         values = np.full(len(made), np.nan)
         values[readings.positions] = readings.values[:, 0]
         why = {problem.position: f"{problem.picture}: {problem.reason}" for problem in readings.problems}
-        return Compared(values, tuple(why.get(number, "") for number in range(len(made))))
+        return PairValues(values, tuple(why.get(number, "") for number in range(len(made))))
 
-    def _by_network(self, feature: str, paths: Sequence[Path]) -> Seen:
+    def _by_network(self, feature: str, paths: Sequence[Path]) -> FrameFeatures:
         instrument = self.networks.instrument(feature)
         readings = self._readings(instrument, feature, tuple(paths))
         rows = readings.values
@@ -246,7 +246,7 @@ class Looks:
         found[readings.positions] = rows[:, 0] > 0 if flagged else True
         for problem in readings.problems:
             reasons[problem.position] = f"{problem.picture}: {problem.reason}"
-        return Seen(values, found, tuple(reasons))
+        return FrameFeatures(values, found, tuple(reasons))
 
     def _readings(self, instrument: Any, feature: str, paths: tuple[Path, ...]) -> Any:
         """What the instrument says of the frames; logits start from the pooled features of a moment ago."""
@@ -289,7 +289,7 @@ class Looks:
             return ""
         return self._no_network(name, self.synthesised) or self._no_network(name, self.real)
 
-    def _no_network(self, name: str, side: Side) -> str:
+    def _no_network(self, name: str, side: FrameSource) -> str:
         if not side.has_pictures:
             return f"there are neither {name!r} features nor pictures of the {side.name} frames"
         try:
@@ -301,7 +301,7 @@ class Looks:
         return ""
 
 
-def _from_table(feature: str, paths: Sequence[Path], table: FeatureTable) -> Seen:
+def _from_table(feature: str, paths: Sequence[Path], table: FeatureTable) -> FrameFeatures:
     values = table.rows(feature, paths)
     if values.ndim == 1:
         values = values[:, np.newaxis]
@@ -311,4 +311,4 @@ def _from_table(feature: str, paths: Sequence[Path], table: FeatureTable) -> See
     if flag is not None and flag in table:
         found &= np.nan_to_num(table.rows(flag, paths)).astype(np.bool_)
     reasons = tuple("" if known else "no features in the file" for known in there)
-    return Seen(values, found, reasons)
+    return FrameFeatures(values, found, reasons)
