@@ -29,6 +29,11 @@ PUBLISHED = {  # names, shapes and counts of the authors' files
     "yolov3-spp": ("module_list.112.conv_112.weight", (255, 256, 1, 1), 444),
     "osnet-ibn": ("conv2.0.conv2d.3.conv2.weight", (64, 1, 3, 3), 566),
     "pcb": ("model.layer4.0.downsample.0.weight", (2048, 1024, 1, 1), 318),
+    "clip-b32": ("transformer.resblocks.11.attn.in_proj_weight", (2304, 768), 152),
+    "clip-l14": ("positional_embedding", (577, 1024), 296),
+    "dino": ("blocks.11.attn.qkv.weight", (1152, 384), 150),
+    "i3d": ("Mixed_5c.b1b.conv3d.weight", (384, 192, 3, 3, 3), 344),
+    "arcface": ("layer3.29.conv2.weight", (256, 256, 3, 3), 925),
     "magface": ("layer3.29.conv2.weight", (256, 256, 3, 3), 925),
     "curricularface": ("body.48.res_layer.4.running_var", (512,), 672),
 }

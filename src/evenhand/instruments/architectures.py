@@ -193,6 +193,30 @@ def _pcb() -> nn.Module:
     return Pcb()
 
 
+def _clip_b32() -> nn.Module:
+    from evenhand.instruments.networks.vit import ClipVision
+
+    return ClipVision(224, 32, 768, 12, 12, 512)
+
+
+def _clip_l14() -> nn.Module:
+    from evenhand.instruments.networks.vit import ClipVision
+
+    return ClipVision(336, 14, 1024, 24, 16, 768)
+
+
+def _dino() -> nn.Module:
+    from evenhand.instruments.networks.vit import DinoVision
+
+    return DinoVision()
+
+
+def _i3d() -> nn.Module:
+    from evenhand.instruments.networks.i3d import InceptionI3d
+
+    return InceptionI3d()
+
+
 def _magface(stages: tuple[int, ...] = (3, 13, 30, 3)) -> nn.Module:
     from evenhand.instruments.networks.iresnet import IResNet
 
@@ -204,6 +228,8 @@ def _curricularface() -> nn.Module:
 
     return Ir()
 
+
+_CLIP_TEXT = ("transformer.", "token_embedding.", "positional_embedding", "ln_final.", "text_projection", "logit_scale")
 
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
     {
@@ -233,6 +259,11 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
         "yolov3-spp": Architecture("YOLOv3-SPP", _yolo, (Part("yolov3-spp", gain=0.5),)),
         "osnet-ibn": Architecture("OSNet-IBN x1.0", _osnet, (Part("osnet-ibn", left_out=("classifier.",), gain=1.5),)),
         "pcb": Architecture("PCB", _pcb, (Part("pcb", left_out=("classifier", "model.fc.", "fc."), gain=1.0),)),
+        "clip-b32": Architecture("CLIP ViT-B/32", _clip_b32, (Part("clip-vit-b32", left_out=_CLIP_TEXT),)),
+        "clip-l14": Architecture("CLIP ViT-L/14 at 336", _clip_l14, (Part("clip-vit-l14-336", left_out=_CLIP_TEXT),)),
+        "dino": Architecture("DINO ViT-S/16", _dino, (Part("dino-vits16"),)),
+        "i3d": Architecture("I3D", _i3d, (Part("i3d-kinetics-400"),)),
+        "arcface": Architecture("ArcFace's iResNet-100", _magface, (Part("arcface"),)),
         "magface": Architecture("MagFace's iResNet-100", _magface, (Part("magface"),)),
         "magface-18": Architecture("MagFace's iResNet-18", partial(_magface, (2, 2, 2, 2)), (Part("magface"),)),
         "magface-34": Architecture("MagFace's iResNet-34", partial(_magface, (3, 4, 6, 3)), (Part("magface"),)),

@@ -18,7 +18,7 @@ import numpy as np
 from evenhand.core.errors import MissingExtraError
 from evenhand.core.records import Array
 from evenhand.files.arrays import read_safetensors
-from evenhand.files.pickles import load_plain
+from evenhand.files.pickles import load_plain, named_arrays
 from evenhand.instruments.errors import WeightsError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 _WRAPPERS = ("state_dict", "model_state_dict", "model", "net", "backbone")
-_PREFIXES = ("module.features.", "features.module.", "module.", "backbone.")
+_PREFIXES = ("module.features.", "features.module.", "module.", "backbone.", "visual.")
 _SHOWN = 4  # names that a message lists
 
 
@@ -58,7 +58,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     if path.suffix == ".safetensors":
         arrays = read_safetensors(path, WeightsError)
     else:
-        arrays = _state_dictionary(load_plain(path, WeightsError), path)
+        arrays = _state_dictionary(load_plain(path, WeightsError, modules=True), path)
     return {key: torch.from_numpy(np.require(array, requirements="W")) for key, array in arrays.items()}
 
 
@@ -177,6 +177,7 @@ def _state_dictionary(content: Any, path: Path) -> dict[str, Array]:
     if not isinstance(content, dict):
         raise WeightsError(f"{path}: holds a {type(content).__name__}, not a dictionary of tensors.")
     arrays = {str(key): value for key, value in content.items() if isinstance(value, np.ndarray)}
+    arrays = arrays or dict(named_arrays(content, "."))  # modules inside modules, as TorchScript keeps them
     if not arrays:
         raise WeightsError(f"{path}: holds no tensor (keys: {_some([str(key) for key in content]) or 'none'}).")
     return arrays

@@ -7,7 +7,7 @@ rest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,19 +94,8 @@ def lpips_comparer(
         raise OptionError(f"There is no LPIPS on {backbone!r}. Use alex or vgg.")
     network = ready or build_network(f"lpips-{backbone}", paths=paths, folder=folder, device=device)
     load = loading or (FHIBE if backbone == "vgg" else HIS_EVALUATORS)
-
-    def together(jobs: Sequence[Pictures]) -> Vectors:
-        import torch
-
-        for job in jobs:
-            check_pair(job[0].pixels, job[1].pixels, _LEAST_SIDE)
-        with torch.inference_mode():
-            first, second = (signed(unit_batch([job[side].pixels for job in jobs], network.device)) for side in (0, 1))
-            distances: Tensor = network.network(first, second)
-            return distances.cpu().numpy()[:, None]
-
     name = f"lpips-{backbone}|{network.fingerprint}|{load.fingerprint}"
-    return PictureComparer(Instrument(name, load, 1, together=together, batch=batch if load.size else 1), cache)
+    return PictureComparer(Instrument(name, load, 1, together=_pairwise(network, signed), batch=batch), cache)
 
 
 def dists_comparer(
@@ -121,21 +110,34 @@ def dists_comparer(
 ) -> PictureComparer:
     """DISTS on VGG-16; pictures whose shorter side is over 256 pixels are shrunk to that first, as its authors do."""
     network = ready or build_network("dists", paths=paths, folder=folder, device=device)
+    name = f"dists|{network.fingerprint}|{loading.fingerprint}|at-most-256"
+    together = _pairwise(network, lambda batch: batch, _shorter_to_256)
+    return PictureComparer(Instrument(name, loading, 1, together=together, batch=batch), cache)
+
+
+def _pairwise(
+    ready: Ready, prepare: Callable[[Tensor], Tensor], resized: Callable[[Pixels], Pixels] = lambda pixels: pixels
+) -> Callable[[Sequence[Pictures]], Vectors]:
+    """How a network compares the pairs of a batch: those of one size together."""
 
     def together(jobs: Sequence[Pictures]) -> Vectors:
         import torch
 
-        for job in jobs:
-            check_pair(job[0].pixels, job[1].pixels, _LEAST_SIDE)
+        by_size: dict[tuple[int, ...], list[int]] = {}
+        for number, (picture, reference) in enumerate(jobs):
+            check_pair(picture.pixels, reference.pixels, _LEAST_SIDE)
+            by_size.setdefault(picture.pixels.shape, []).append(number)
+        distances = np.empty((len(jobs), 1), np.float32)
         with torch.inference_mode():
-            first, second = (
-                unit_batch([_shorter_to_256(job[side].pixels) for job in jobs], network.device) for side in (0, 1)
-            )
-            distances: Tensor = network.network(first, second)
-            return distances.cpu().numpy()[:, None]
+            for numbers in by_size.values():
+                first, second = (
+                    prepare(unit_batch([resized(jobs[number][side].pixels) for number in numbers], ready.device))
+                    for side in (0, 1)
+                )
+                distances[numbers, 0] = ready.network(first, second).cpu().numpy()
+        return distances
 
-    name = f"dists|{network.fingerprint}|{loading.fingerprint}|at-most-256"
-    return PictureComparer(Instrument(name, loading, 1, together=together, batch=batch if loading.size else 1), cache)
+    return together
 
 
 def _shorter_to_256(picture: Pixels) -> Pixels:

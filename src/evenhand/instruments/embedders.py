@@ -1,4 +1,4 @@
-"""Face embeddings of located faces: MagFace, CurricularFace, SFace, VGGFace2 and dlib.
+"""Face embeddings of located faces: ArcFace, MagFace, CurricularFace, SFace, VGGFace2 and dlib.
 
 An embedder takes a picture and the faces found in it, cuts each out as its publication does (aligned by five landmarks
 to 112 × 112, or the box at 160 × 160), and gives one vector per face, not made unit length.
@@ -59,18 +59,18 @@ def face_embedder(
     device: str = "cpu",
     ready: Ready | None = None,
 ) -> FaceEmbedder:
-    """The embedder of that name: `magface`, `curricularface`, `sface`, `vggface2` or `dlib`.
+    """The embedder of that name: `arcface`, `magface`, `curricularface`, `sface`, `vggface2` or `dlib`.
 
     `magface-18`, `-34` and `-50` are MagFace's smaller networks, from a checkpoint of the user.
     """
-    if name in ("magface", "magface-18", "magface-34", "magface-50", "curricularface", "vggface2"):
+    if name in ("arcface", "magface", "magface-18", "magface-34", "magface-50", "curricularface", "vggface2"):
         network = ready or build_network(name, paths=paths, folder=folder, device=device)
         return _torch_embedder(name, network)
     if name == "sface":
         return _sface(paths, folder)
     if name == "dlib":
         return _dlib(paths, folder)
-    raise UnknownNameError("face embedder", name, ("magface", "curricularface", "sface", "vggface2", "dlib"))
+    raise UnknownNameError("face embedder", name, ("arcface", "magface", "curricularface", "sface", "vggface2", "dlib"))
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _torch_embedder(name: str, ready: Ready) -> FaceEmbedder:
 
         if name.startswith("magface"):
             batch = unit_batch([blue_green_red(one) for one in crops], ready.device)
-        elif name == "curricularface":
+        elif name in ("arcface", "curricularface"):
             batch = (unit_batch(crops, ready.device) - 0.5) / 0.5
         else:
             batch = torch.from_numpy(standardised(crops)).to(ready.device)

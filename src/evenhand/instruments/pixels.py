@@ -44,6 +44,7 @@ class Colours(Enum):
 
     EACH = "each channel, then the mean"
     LUMA = "one grey picture: 0.2989 R + 0.5870 G + 0.1140 B, rounded"
+    YIQ = "one grey picture: 0.299 R + 0.587 G + 0.114 B in single precision, rounded"
 
 
 class Halving(Enum):
@@ -74,6 +75,7 @@ class SsimSetting:
     signed: bool = False  # pictures mapped to [-1, 1], L = 2: shifts the means, not the variances
     colours: Colours = Colours.EACH
     shrink_to_256: bool = False  # block means until the shorter side is about 256
+    clip_negative: bool = False  # negative contrast and structure count as 0
 
 
 @dataclass(frozen=True)
@@ -105,12 +107,14 @@ SSIM: Mapping[str, SsimSetting] = MappingProxyType(
             SsimSetting("his_evaluators", Window.UNIFORM, 7, sample_covariance=True, signed=True),
             SsimSetting("skimage", Window.UNIFORM, 7, sample_covariance=True),
             SsimSetting("skimage_gaussian", Window.GAUSSIAN, 11),
+            SsimSetting("torchmetrics", Window.GAUSSIAN, 11),
+            SsimSetting("pyiqa", Window.GAUSSIAN, 11, colours=Colours.YIQ, clip_negative=True),
             SsimSetting("wang2004", Window.GAUSSIAN, 11, colours=Colours.LUMA),
             SsimSetting("piq", Window.GAUSSIAN, 11, shrink_to_256=True),
         )
     }
 )
-"""Published SSIM settings by name: the synthesis protocol, scikit-image's two, the original paper, PIQ."""
+"""Published SSIM settings by name: of the synthesis protocol, of four packages, and of the original paper."""
 
 MS_SSIM: Mapping[str, MultiScaleSetting] = MappingProxyType(
     {
@@ -155,7 +159,9 @@ def ssim(picture: Pixels, reference: Pixels, setting: SsimSetting = SSIM["his_ev
         factor = max(1, round(min(first.shape[:2]) / 256))
         first, second = _block_means(first, factor), _block_means(second, factor)
         check_pair(first, second, setting.width)
-    similarity, _ = _similarity_maps(first, second, _gaussian(setting.width, setting.sigma))
+    similarity, contrast = _similarity_maps(first, second, _gaussian(setting.width, setting.sigma))
+    if setting.clip_negative:
+        similarity = np.where(contrast < 0, 0.0, similarity)
     return float(similarity.mean())
 
 
@@ -216,6 +222,45 @@ def psnr(picture: Pixels, reference: Pixels, setting: PsnrSetting = PSNR["his_ev
         signed = _UNIT * np.float32(2) - np.float32(1)
         return _decibels(_mean_square(picture, reference, signed), 1.0 if int(reference.min()) >= 128 else 2.0)
     return _decibels(float(cv2.norm(picture, reference, cv2.NORM_L2SQR)) / picture.size, 255.0)
+
+
+def absolute_error(picture: Pixels, reference: Pixels) -> float:
+    """The mean absolute difference of values from 0 to 1.
+
+    >>> absolute_error(np.zeros((2, 2, 3), np.uint8), np.full((2, 2, 3), 51, np.uint8))
+    0.2
+    """
+    check_pair(picture, reference, 1)
+    return float(cv2.norm(picture, reference, cv2.NORM_L1)) / picture.size / 255.0
+
+
+def squared_error(picture: Pixels, reference: Pixels) -> float:
+    """The mean squared difference of values from 0 to 1."""
+    check_pair(picture, reference, 1)
+    return float(cv2.norm(picture, reference, cv2.NORM_L2SQR)) / picture.size / 255.0**2
+
+
+def change(picture: Pixels, previous: Pixels) -> Pixels:
+    """The change from one frame to the next in eight bits: half the difference, with 128 for none.
+
+    >>> change(np.full((1, 1, 3), 30, np.uint8), np.full((1, 1, 3), 10, np.uint8)).tolist()
+    [[[138, 138, 138]]]
+    """
+    check_pair(picture, previous, 1)
+    return ((picture.astype(np.int16) - previous + 256) >> 1).astype(np.uint8)
+
+
+def flicker(frames: tuple[Pixels, Pixels], reference: tuple[Pixels, Pixels]) -> float:
+    """The mean absolute difference between two changes from frame to frame, (frame, previous), of values from 0 to 1.
+
+    0 for a film that changes as the reference does, whatever it shows; at most 2.
+
+    >>> still, flash = np.zeros((2, 2, 3), np.uint8), np.full((2, 2, 3), 255, np.uint8)
+    >>> flicker((flash, still), (still, still)), flicker((flash, still), (still, flash))
+    (1.0, 2.0)
+    """
+    changes = [now.astype(np.int16) - before for now, before in (frames, reference)]
+    return float(np.abs(changes[0] - changes[1]).mean()) / 255.0
 
 
 def _decibels(error: float, scale: float) -> float:
@@ -334,6 +379,10 @@ def _twice_plus(values: NDArray[np.int32], constant: float) -> NDArray[np.float3
 def _as_planes(pixels: Pixels, colours: Colours) -> Plane:
     if colours is Colours.EACH:
         return pixels.astype(np.float64)
+    if colours is Colours.YIQ:
+        red, green, blue = np.moveaxis(_UNIT[pixels], 2, 0)
+        luma = np.float32(0.299) * red + np.float32(0.587) * green + np.float32(0.114) * blue
+        return np.asarray(np.rint(luma * np.float32(255))[:, :, None], dtype=np.float64)
     red, green, blue = np.moveaxis(pixels.astype(np.float64), 2, 0)
     return np.asarray(np.floor(0.2989 * red + 0.5870 * green + 0.1140 * blue + 0.5)[:, :, None], dtype=np.float64)
 

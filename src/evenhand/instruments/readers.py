@@ -7,10 +7,11 @@ publication gives it, so a reader's numbers are comparable with those of its pub
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,11 +23,14 @@ from evenhand.instruments.cache import ReadingCache
 from evenhand.instruments.comparers import signed, unit_batch
 from evenhand.instruments.faces import crop, standardised
 from evenhand.instruments.people import Scaling, WholeBox, has_pixels, merge_rows, person_box, person_patches
-from evenhand.instruments.pictures import HIS_EVALUATORS, Loading
+from evenhand.instruments.pictures import HIS_EVALUATORS, Decoder, Loading, Pixels, load
 from evenhand.instruments.readings import Instrument, Pictures, Readings, Vectors, measure
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+_VISIBLE = 0.5  # of a key point that counts as seen
 
 
 @dataclass(frozen=True)
@@ -106,16 +110,116 @@ def inception_reader(
     """2,048 features of Inception v3.
 
     `imagenet` is the synthesis protocol's network: pictures at `image_size`, [-1, 1], bilinear to 299 × 299 by pixel
-    centres. `fid` is the network of the FID literature (2015-12-05) on pictures at their own size, resized as its
-    graph does: bilinear by pixel corners, (value - 128) / 128.
+    centres. The others are the network of the FID literature (2015-12-05) on pictures at their own size, resized as a
+    package does: `torch-fidelity` (and `fid`) by pixel corners as the original graph, (value - 128) / 128;
+    `pytorch-fid` by pixel centres, [-1, 1]; `clean-fid` bicubic with smoothing, (value - 128) / 128.
     """
-    if form not in ("imagenet", "fid"):
-        raise OptionError(f"There is no inception network {form!r}. Use imagenet or fid.")
-    network = ready or build_network(f"inception-{form}", paths=paths, folder=folder, device=device)
+    forms = {
+        "fid": _to_299_by_corners,
+        "torch-fidelity": _to_299_by_corners,
+        "pytorch-fid": _to_299,
+        "clean-fid": _clean_299,
+    }
+    if form != "imagenet" and form not in forms:
+        raise OptionError(f"There is no inception network {form!r}. Use imagenet, {', '.join(forms)}.")
+    which = "imagenet" if form == "imagenet" else "fid"
+    network = ready or build_network(f"inception-{which}", paths=paths, folder=folder, device=device)
     if form == "imagenet":
         return _network_reader("inception-imagenet", network, _his(image_size), 2048, _to_299, cache)
     own = Loading("fid-2015", HIS_EVALUATORS.decoder)
-    return _network_reader("inception-fid", network, own, 2048, _to_299_by_corners, cache)
+    title = "inception-fid" if form in ("fid", "torch-fidelity") else f"inception-fid:{form}"
+    return _network_reader(title, network, own, 2048, forms[form], cache)
+
+
+VISION: Mapping[str, tuple[str, int, int, tuple[float, ...], tuple[float, ...]]] = MappingProxyType(
+    {
+        "clip": ("clip-b32", 224, 512, (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
+        "clip-l": ("clip-l14", 336, 768, (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
+        "dino": ("dino", 224, 384, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    }
+)
+"""Readers of whole pictures by transformers: network, side, numbers, mean and deviation of their input."""
+
+
+def vision_reader(
+    name: str,
+    *,
+    paths: WeightPaths = NO_PATHS,
+    folder: Path | None = None,
+    device: str = "cpu",
+    cache: Path | None = None,
+    ready: Ready | None = None,
+) -> PictureReader:
+    """CLIP (`clip`: ViT-B/32, `clip-l`: ViT-L/14 at 336) or DINO (`dino`: ViT-S/16) embeddings of whole pictures.
+
+    Prepared as published: bicubic with smoothing, the shorter side to the network's (DINO: to 256) and the middle cut
+    out; `clip-l`, for CMMD, squeezed to a square.
+    """
+    network_name, side, width, mean, deviation = VISION[name]
+    network = ready or build_network(network_name, paths=paths, folder=folder, device=device)
+    shorter = {"clip": side, "dino": 256}.get(name)
+
+    def together(jobs: Sequence[Pictures]) -> Vectors:
+        import torch
+
+        pixels = np.stack([_bicubic(job[0].pixels, side, shorter) for job in jobs])
+        with torch.inference_mode():
+            shift, scale = (torch.tensor(part, device=network.device).view(1, 3, 1, 1) for part in (mean, deviation))
+            features: Tensor = network.network((unit_batch(list(pixels), network.device) - shift) / scale)
+            return features.cpu().numpy()
+
+    own = Loading(f"{name}-{side}", Decoder.PILLOW)
+    title = f"{name}|{network.fingerprint}|{own.fingerprint}"
+    return PictureReader(Instrument(title, own, width, together=together, batch=8), cache)
+
+
+def pose_reader(
+    *, image_size: int = 0, paths: WeightPaths = NO_PATHS, folder: Path | None = None, cache: Path | None = None
+) -> PictureReader:
+    """The 17 COCO key points of the surest person: x, y and whether each is visible; all 0 when nobody is found."""
+    from evenhand.instruments.bodies import COCO_POINTS, PoseReader
+
+    reader = PoseReader(paths=paths, folder=folder)
+
+    def alone(pictures: Pictures) -> list[float]:
+        pose = reader.pose(pictures[0].pixels)
+        if pose is None:
+            return [0.0] * (3 * len(COCO_POINTS))
+        seen = pose.visibility[list(COCO_POINTS)] >= _VISIBLE
+        return [float(value) for value in np.column_stack([pose.coco, seen]).ravel()]
+
+    loading = _his(image_size)
+    name = f"{reader.fingerprint}|{loading.fingerprint}|visible {_VISIBLE:g}"
+    return PictureReader(Instrument(name, loading, 3 * len(COCO_POINTS), alone=alone, workers=1), cache)
+
+
+@dataclass(frozen=True)
+class ClipReader:
+    """Runs of frames to vectors: I3D's 400 numbers, for FVD."""
+
+    fingerprint: str
+    ready: Ready
+
+    def read_clips(self, clips: Sequence[Sequence[Path]]) -> Vectors:
+        """One vector per run of frames; frames are squeezed to 224 × 224 by bilinear interpolation."""
+        import torch
+        from torch.nn import functional
+
+        vectors = np.zeros((len(clips), 400), np.float32)
+        for number, clip in enumerate(clips):
+            frames = unit_batch([load(path, Loading("i3d")).pixels for path in clip], self.ready.device)
+            with torch.inference_mode():
+                small = functional.interpolate(signed(frames), size=(224, 224), mode="bilinear", align_corners=False)
+                vectors[number] = self.ready.network(small.transpose(0, 1)[None]).cpu().numpy()[0]
+        return vectors
+
+
+def clip_reader(
+    *, paths: WeightPaths = NO_PATHS, folder: Path | None = None, device: str = "cpu", ready: Ready | None = None
+) -> ClipReader:
+    """The reader of FVD's features."""
+    network = ready or build_network("i3d", paths=paths, folder=folder, device=device)
+    return ClipReader(f"i3d|{network.fingerprint}|224-bilinear", network)
 
 
 def person_detector(
@@ -239,7 +343,36 @@ def _flagged(found: Sequence[bool], features: Tensor) -> Vectors:
 
 
 def _his(image_size: int) -> Loading:
-    return HIS_EVALUATORS.at(image_size, image_size)
+    """Loading as the synthesis protocol does; at every picture's own size for 0."""
+    return HIS_EVALUATORS.at(image_size, image_size) if image_size else replace(HIS_EVALUATORS, size=None)
+
+
+def _bicubic(pixels: Pixels, side: int, shorter: int | None) -> Pixels:
+    """A square of that side: its middle once the shorter side has `shorter` pixels, or all of it squeezed."""
+    from PIL import Image
+
+    height, width = pixels.shape[:2]
+    if shorter is None:
+        return np.asarray(Image.fromarray(pixels).resize((side, side), Image.Resampling.BICUBIC), dtype=np.uint8)
+    scale = shorter / min(height, width)
+    size = max(shorter, int(width * scale)), max(shorter, int(height * scale))
+    resized = np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.BICUBIC), dtype=np.uint8)
+    top, left = round((size[1] - side) / 2), round((size[0] - side) / 2)
+    return resized[top : top + side, left : left + side]
+
+
+def _clean_299(batch: Tensor) -> Tensor:
+    """Bicubic with smoothing in real numbers, channel by channel, as clean-fid prepares pictures."""
+    import torch
+    from PIL import Image
+
+    def resized(channel: NDArray[np.float32]) -> NDArray[np.float32]:
+        picture = Image.fromarray(channel).resize((299, 299), Image.Resampling.BICUBIC)
+        return np.asarray(picture, dtype=np.float32).clip(0, 255)
+
+    values = np.rint(batch.cpu().numpy() * 255).astype(np.float32)
+    pictures = np.stack([np.stack([resized(channel) for channel in picture]) for picture in values])
+    return (torch.from_numpy(pictures).to(batch.device) - 128) / 128
 
 
 def _network_reader(
@@ -258,7 +391,7 @@ def _network_reader(
             return features.cpu().numpy()
 
     whole = f"{name}|{ready.fingerprint}|{loading.fingerprint}"
-    batch = 16 if loading.size else 4  # pictures of any size wait in memory
+    batch = 16 if loading.size else 8  # pictures of any size wait in memory
     return PictureReader(Instrument(whole, loading, width, together=together, batch=batch), cache)
 
 

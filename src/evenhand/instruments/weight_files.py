@@ -52,9 +52,9 @@ class WeightFile:
     measures: str  # what it is for, in words
     needed_by: tuple[str, ...]
     published: str  # where its authors publish it
-    address: str  # a direct address, or empty
     licence: str
     size: int  # bytes, about
+    address: str = ""  # a direct address, where there is one
     sha256: str = ""  # in full, or as many digits as its authors tell; empty when they tell none
     kind: Kind = Kind.STATE
     carriers: tuple[Carrier, ...] = ()

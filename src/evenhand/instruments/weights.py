@@ -130,6 +130,11 @@ def absent_weights(names: Sequence[str], folder: Path | None = None) -> tuple[st
     )
 
 
+def advice_for(name: str) -> str:
+    """What to do to get a weights file that is not here."""
+    return _advice(_known(name))
+
+
 def locate(name: str, *, given: Path | None = None, folder: Path | None = None) -> Located:
     """The weights of that name, found and checked; `given` is a file that the user names for them.
 

@@ -97,14 +97,14 @@ def test_a_picture_whose_truth_is_gone_is_counted_as_not_asked_for(data: Path, t
     assert found.coverage.reasons == {"not asked for": 1}
 
 
-@pytest.mark.parametrize(("task", "metrics"), [("paired", "ssim"), ("unpaired", "fid")])
+@pytest.mark.parametrize(("task", "metrics"), [("paired", "ssim"), ("unpaired", "kid:pytorch-fid")])
 def test_an_empty_folder_is_refused_on_either_side(data: Path, tmp_path: Path, task: str, metrics: str) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     frames = data / "images_HD"
-    with pytest.raises(PredictionError, match=r"empty holds no picture .* and no features\.npz"):
+    with pytest.raises(PredictionError, match=r"empty holds no picture or film .* and no features\.npz"):
         results(f"synthesis/{task}", empty, frames, metrics=metrics)
-    with pytest.raises(DataError, match=r"empty holds no picture .* and no features\.npz"):
+    with pytest.raises(DataError, match=r"empty holds no picture or film .* and no features\.npz"):
         results(f"synthesis/{task}", frames, empty, metrics=metrics)
     with pytest.raises(PredictionError, match=r"holds no picture, and .* no predictions\.json"):
         results("synthesis/self_imitation", empty, data, **PIXELS)

@@ -30,7 +30,7 @@ def test_other_files_are_left_out_and_counted(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     (tmp_path / "notes.txt").write_text("x")
     (tmp_path / ".hidden").write_text("x")
-    assert "1 files are no pictures and were left out (1 × .txt)" in read_frames(tmp_path, DataError).warnings[0]
+    assert "1 files are no pictures; left out (1 × .txt)" in read_frames(tmp_path, DataError).warnings[0]
 
 
 def test_an_empty_folder_an_absent_one_and_two_pictures_of_one_name_are_refused(tmp_path: Path) -> None:

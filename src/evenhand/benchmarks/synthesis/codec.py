@@ -11,20 +11,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from evenhand.benchmarks.synthesis.data import ProtocolTruth
-from evenhand.benchmarks.synthesis.features import FEATURES_FILE, PICTURES, FeatureTable, read_features
+from evenhand.benchmarks.synthesis.features import FEATURES_FILE, PICTURES, FeatureTable, frame_id, read_features
 from evenhand.benchmarks.synthesis.folders import AttributeTable, FrameSet, folder_fact, read_frames
 from evenhand.benchmarks.synthesis.options import PairedOptions
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset
 from evenhand.files.inputs import read
+from evenhand.instruments.films import Film
 
 Pictures = tuple[str | None, ...]  # in the order of the frames; None where one is missing
 _EXAMPLES = 5
@@ -54,22 +56,37 @@ class FrameCodec(Codec[Path]):
 
     def read(self, path: Path, dataset: Dataset[Any], options: Any) -> FrameAnswers:
         frames = _listed(path) if path.suffix == ".json" else read_frames(path, PredictionError)
-        found = dict(zip(frames.ids, frames.paths, strict=True))
         asked = [sample.id for sample in dataset.samples]
-        by_order = isinstance(options, PairedOptions) and options.match == "order"
-        if by_order:
-            found = dict(zip(asked, frames.paths, strict=False))
-        missing = [name for name in asked if name not in found]
-        extra = [] if by_order else [name for name in found if name not in set(asked)]
+        pictures = dict(zip(frames.ids, frames.paths, strict=True))
+        warnings = list(frames.warnings)
+        extra: list[str] = []
+        if isinstance(options, PairedOptions) and options.match == "order":
+            pictures, surplus = dict(zip(asked, frames.paths, strict=False)), max(len(frames.paths) - len(asked), 0)
+        else:
+            if isinstance(options, PairedOptions):
+                warnings += _unequal_films(frames, dataset.truth)
+                if options.frames == "time":
+                    pictures = _by_time(frames, dataset.truth, pictures)
+            known = set(asked)
+            extra = [name for name in pictures if name not in known]
+            surplus = len(extra)
+            if isinstance(options, PairedOptions) and asked and pictures and surplus == len(pictures):
+                raise PredictionError(
+                    f"No picture in {path} has the name of a real one: {_some(pictures)} against {_some(asked)}. Give "
+                    "them the same names, or pair them in the order of their names: --set match=order."
+                )
+            if surplus and isinstance(options, PairedOptions):
+                warnings.append(f"{path}: {surplus} pictures have no real one of their name ({_some(extra)}).")
+        missing = [name for name in asked if name not in pictures]
         coverage = Coverage(
             asked=len(asked),
             answered=len(asked) - len(missing),
             missing=len(missing),
-            extra=max(len(frames.paths) - len(asked), 0) if by_order else len(extra),
+            extra=surplus,
             reasons={reason: len(names) for reason, names in _reasons(missing, extra).items()},
             examples={reason: tuple(names[:_EXAMPLES]) for reason, names in _reasons(missing, extra).items()},
         )
-        return FrameAnswers(found, coverage, frames.inputs, frames.warnings, _facts(), frames)
+        return FrameAnswers(pictures, coverage, frames.inputs, tuple(warnings), _facts(), frames)
 
     def write(self, path: Path, answers: Iterable[tuple[str, Path]], dataset: Dataset[Any], options: Any) -> None:
         path.write_text(json.dumps({name: str(picture) for name, picture in answers}, indent=1), encoding="utf-8")
@@ -140,6 +157,44 @@ def _facts() -> dict[str, Any]:
     return {"instruments_used": {}, "not_available": {}}
 
 
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:3]) + (", …" if len(listed) > 3 else "")
+
+
+def _unequal_films(made: FrameSet, real: FrameSet) -> list[str]:
+    """A sentence for every pair of films that differ in length or rate."""
+    sentences = []
+    for unit, film in _film_pairs(made, real):
+        other = real.films[unit]
+        if len(film.times) != len(other.times) or abs(film.rate - other.rate) > 0.01:
+            sentences.append(
+                f"{unit}: the synthesised film has {len(film.times)} frames at {film.rate:g} a second, the real one "
+                f"{len(other.times)} at {other.rate:g}. To pair frames by time: --set frames=time."
+            )
+    return sentences
+
+
+def _film_pairs(made: FrameSet, real: FrameSet) -> list[tuple[str, Film]]:
+    """The films of both sides that belong together, by the real one's name; two single films do."""
+    if made.unit and real.unit and made.films and real.films:
+        return [(real.unit, next(iter(made.films.values())))]
+    return [(unit, film) for unit, film in made.films.items() if unit in real.films]
+
+
+def _by_time(made: FrameSet, real: FrameSet, pictures: dict[str, Path]) -> dict[str, Path]:
+    """The synthesised frame that is nearest in time to each real one, for films on both sides."""
+    chosen = dict(pictures)
+    for unit, film in _film_pairs(made, real):
+        other = real.films[unit]
+        nearest = np.abs(np.subtract.outer(np.array(other.times), np.array(film.times))).argmin(axis=1)
+        for frame in film.frames:
+            chosen.pop(frame_id(frame, made.root), None)
+        for frame, number in zip(other.frames, nearest.tolist(), strict=True):
+            chosen[frame_id(frame, real.root)] = film.frames[number]
+    return chosen
+
+
 def _listed(path: Path) -> FrameSet:
     """A JSON object of id → path, as a set of frames."""
     source = read(path, PredictionError)
@@ -152,18 +207,7 @@ def _listed(path: Path) -> FrameSet:
     frames = FrameSet(root, paths, True, FeatureTable(root), AttributeTable(), (source.fact,))
     if frames.ids == tuple(listed):
         return frames
-    return _Renamed(root, paths, True, FeatureTable(root), AttributeTable(), (source.fact,), (), tuple(listed))
-
-
-@dataclass(frozen=True)
-class _Renamed(FrameSet):
-    """Frames whose ids were told, and are not their paths."""
-
-    told: tuple[str, ...] = ()
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        return self.told
+    return replace(frames, names=tuple(listed))
 
 
 class _ItemFile(msgspec.Struct):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evenhand.benchmarks.synthesis.availability import announced, facts_of, unavailable
 from evenhand.benchmarks.synthesis.catalogue import canonical, features_of
 from evenhand.benchmarks.synthesis.features import FEATURES_FILE, FeatureTable, read_features
 from evenhand.benchmarks.synthesis.folders import (
@@ -59,7 +60,7 @@ class ProtocolTruth:
 
 
 @dataclass(frozen=True)
-class LazyGiven(Mapping[str, Any]):
+class ItemInputs(Mapping[str, Any]):
     """What a model may see of an item; its parameters are read when it is looked into."""
 
     protocol: Protocol
@@ -92,6 +93,7 @@ def load_folder(data: Path, options: SynthesisOptions) -> Dataset[FrameSet]:
     """The real frames of a folder, or of a file of features."""
     options.check()
     frames = read_frames(data, DataError)
+    missing = unavailable(options.metrics, options, frames.features)
     samples = [
         Sample(name, (path,) if frames.has_pictures else ())
         for name, path in zip(frames.ids, frames.paths, strict=True)
@@ -104,8 +106,8 @@ def load_folder(data: Path, options: SynthesisOptions) -> Dataset[FrameSet]:
         samples,
         frames,
         levels,
-        (*frames.inputs, *weight_facts(options)),
-        frames.warnings,
+        (*frames.inputs, *weight_facts(options), *facts_of(missing)),
+        (*frames.warnings, *announced(options.metrics, missing, options)),
         {"frames": len(samples), "videos": len(units), "reading": options.reading},
     )
 
@@ -207,13 +209,14 @@ def _load(data: Path, options: ProtocolOptions, question: Question, *, cross: bo
         truth = _truth(item, cross=cross)
         items[item.name] = truth
         names = ("source", *(("appearance",) if item.appearance else ()), "reference", "frames_before")
-        given = LazyGiven(asked, position, cross, before, names)
+        given = ItemInputs(asked, position, cross, before, names)
         reference = item.cross if cross and item.cross is not None else item.own
         samples.append(Sample(item.name, (*item.source.images, *reference.images), given))
         before += truth.asked
     features = FeatureTable(data)
     if (data / FEATURES_FILE).exists():
         features = read_features(data / FEATURES_FILE, data, DataError)
+    missing = unavailable(options.metrics, options, features)
     folder = "" if question is Question.NOVEL_VIEW else "cross_imitation" if cross else "self_imitation"
     frames = sum(len(item.references) for item in items.values())
     return Dataset(
@@ -226,8 +229,12 @@ def _load(data: Path, options: ProtocolOptions, question: Question, *, cross: bo
             *attributes.inputs,
             *features.inputs,
             *weight_facts(options),
+            *facts_of(missing),
         ),
-        tuple(protocol.warnings()) if options.rules is Reading.COMPAT else (),
+        (
+            *(protocol.warnings() if options.rules is Reading.COMPAT else ()),
+            *announced(options.metrics, missing, options),
+        ),
         {"items": len(items), "frames": frames, "reading": options.reading, "sources": protocol.sources},
     )
 

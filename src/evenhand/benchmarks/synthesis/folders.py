@@ -69,11 +69,12 @@ class FrameSet:
     warnings: tuple[str, ...] = ()
     films: Mapping[str, Film] = field(default_factory=dict)  # by unit
     unit: str = ""  # of frames that lie in no folder; each is its own where this is empty
+    names: tuple[str, ...] = ()  # ids, where they are not the paths
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The id of every frame."""
-        return tuple(frame_id(path, self.root) for path in self.paths)
+        return self.names or tuple(frame_id(path, self.root) for path in self.paths)
 
     def unit_of(self, frame: str) -> str:
         """The video that a frame belongs to; the frame itself when it belongs to none."""
@@ -129,8 +130,9 @@ def read_frames(path: Path, problem: Problem) -> FrameSet:
     frames = sorted([*pictures, *(frame for film in films for frame in film.frames)])
     _check_unique(frames, path, problem)
     listed = ", ".join(f"{count} × {ending}" for ending, count in sorted(others.items()))
-    warnings = (f"{path}: {sum(others.values())} files are no pictures; left out ({listed}).",) if others else ()
-    warnings += tuple(note for film in films for note in film.notes)
+    warnings: tuple[str, ...] = (
+        (f"{path}: {sum(others.values())} files are no pictures; left out ({listed}).",) if others else ()
+    )
     facts = (folder_fact(path, [*pictures, *in_films]), *features.inputs, *attributes.inputs)
     units = {frame_id(film.frames[0], path).rpartition("/")[0]: film for film in films}
     return FrameSet(path, tuple(frames), True, features, attributes, facts, warnings, units)

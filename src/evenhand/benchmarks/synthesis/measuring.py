@@ -8,7 +8,7 @@ silence.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -26,12 +26,19 @@ _RECENT = 2  # both sides of a part
 WEIGHTS: Mapping[str, tuple[str, ...]] = {
     "inception": ("inception-imagenet",),
     "logits": ("inception-imagenet",),
-    "fid-2015": ("inception-fid",),
+    **dict.fromkeys(("fid-2015", "pytorch-fid", "torch-fidelity", "clean-fid"), ("inception-fid",)),
     "osnet": ("yolov3-spp", "osnet-ibn"),
     "pcb": ("yolov3-spp", "pcb"),
     "face": ("mtcnn-pnet", "mtcnn-rnet", "mtcnn-onet", "vggface2"),
     "lps": ("alexnet", "lpips-alex-heads"),
+    "lpips-vgg": ("vgg16", "lpips-vgg-heads"),
     "dists": ("vgg16", "dists"),
+    "pose": ("pose-detection", "pose-landmarks"),
+    "clip": ("clip-vit-b32",),
+    "clip-l": ("clip-vit-l14-336",),
+    "dino": ("dino-vits16",),
+    "i3d": ("i3d-kinetics-400",),
+    **{name: ("mtcnn-pnet", "mtcnn-rnet", "mtcnn-onet", name) for name in ("arcface", "magface", "curricularface")},
     "sface": ("yunet", "sface"),
     "dlib": ("dlib-landmarks", "dlib-embedding"),
 }
@@ -69,12 +76,13 @@ class NetworkBuilder:
     `given` readers and comparers (anything with `readings` or `comparisons`) take the place of ours, by feature name.
     """
 
-    image_size: int = 512
+    image_size: int = 512  # 0: every picture at its own size, where the network can
     reading: Reading = Reading.COMPAT
     weights: Path | None = None
     device: str = "cpu"
     cache: Path | None = None
     empty_crop: Literal["error", "whole"] = "error"  # a person's box without pixels
+    most_pixels: int = 178_956_970  # of a picture that is decoded
     onnx: Mapping[str, Path] = field(default_factory=dict)  # features of a user's own network
     given: Mapping[str, Any] = field(default_factory=dict)
     fingerprints: dict[str, str] = field(default_factory=dict)  # of what was used, filled as it is built
@@ -85,6 +93,19 @@ class NetworkBuilder:
 
         choose_device(self.device)  # one that is not here stops the run; it is no reason to leave a metric out
 
+    @property
+    def squared(self) -> int:
+        """The size for networks that take one size only."""
+        return self.image_size or 512
+
+    @property
+    def loading(self) -> Any:
+        """How pictures are loaded for what compares them as they are."""
+        from evenhand.instruments.pictures import HIS_EVALUATORS
+
+        size = (self.image_size, self.image_size) if self.image_size else None
+        return replace(HIS_EVALUATORS, size=size, most_pixels=self.most_pixels)
+
     def instrument(self, feature: str) -> Any:
         """The reader or comparer of a feature; raises an InputError that says what is missing."""
         if feature not in self.built:
@@ -92,16 +113,16 @@ class NetworkBuilder:
             self.fingerprints[feature] = str(self.built[feature].fingerprint)
         return self.built[feature]
 
-    def classifier(self) -> Any:
-        """The Inception network itself, which features and class logits share."""
+    def classifier(self, name: str = "inception-imagenet") -> Any:
+        """An Inception network itself, which several features share."""
         from evenhand.instruments.architectures import build_network
 
-        if "classifier" not in self.built:
-            self.built["classifier"] = build_network("inception-imagenet", folder=self.weights, device=self.device)
-        return self.built["classifier"]
+        if name not in self.built:
+            self.built[name] = build_network(name, folder=self.weights, device=self.device)
+        return self.built[name]
 
     def _build(self, feature: str) -> Any:
-        from evenhand.instruments import comparers, pictures, readers
+        from evenhand.instruments import comparers, readers
         from evenhand.instruments.people import Scaling
 
         common: dict[str, Any] = {"folder": self.weights, "device": self.device, "cache": self.cache}
@@ -110,16 +131,22 @@ class NetworkBuilder:
         match feature:
             case "inception" | "logits":
                 return readers.inception_reader(
-                    "imagenet", image_size=self.image_size, cache=self.cache, ready=self.classifier()
+                    "imagenet", image_size=self.squared, cache=self.cache, ready=self.classifier()
                 )
-            case "fid-2015":
-                return readers.inception_reader("fid", **common)
+            case "fid-2015" | "pytorch-fid" | "torch-fidelity" | "clean-fid":
+                ready = self.classifier("inception-fid")
+                form = "fid" if feature == "fid-2015" else feature
+                return readers.inception_reader(form, cache=self.cache, ready=ready)
+            case "clip" | "clip-l" | "dino":
+                return readers.vision_reader(feature, **common)
+            case "pose":
+                return readers.pose_reader(image_size=self.image_size, folder=self.weights, cache=self.cache)
+            case "i3d":
+                return readers.clip_reader(folder=self.weights, device=self.device)
             case "osnet" | "pcb":
                 if "detector" not in self.built:
                     scaling = Scaling.NONE if self.reading is Reading.STRICT else Scaling.AS_PUBLISHED
-                    self.built["detector"] = readers.person_detector(
-                        image_size=self.image_size, scaling=scaling, **common
-                    )
+                    self.built["detector"] = readers.person_detector(image_size=self.squared, scaling=scaling, **common)
                 strict = self.reading is Reading.STRICT
                 detector = self.built["detector"]
                 return readers.person_reader(
@@ -127,33 +154,35 @@ class NetworkBuilder:
                     detector=detector,
                     strict=strict,
                     whole_if_empty=self.empty_crop == "whole",
-                    image_size=self.image_size,
+                    image_size=self.squared,
                     **common,
                 )
             case "face":
                 return readers.face_reader(image_size=self.image_size, **common)
-            case "sface" | "dlib":
+            case "sface" | "dlib" | "arcface" | "magface" | "curricularface":
                 return self._substitute_face(feature)
-            case "lps":
-                loading = pictures.HIS_EVALUATORS.at(self.image_size, self.image_size)
-                return comparers.lpips_comparer("alex", loading=loading, **common)
+            case "lps" | "lpips-vgg":
+                return comparers.lpips_comparer("alex" if feature == "lps" else "vgg", loading=self.loading, **common)
             case "dists":
-                loading = pictures.HIS_EVALUATORS.at(self.image_size, self.image_size)
-                return comparers.dists_comparer(loading=loading, **common)
+                return comparers.dists_comparer(loading=self.loading, **common)
         raise InputError(
             f"there is no network for {feature!r}. Bring its values for every frame in features.npz, or a network as "
             f"ONNX file ({feature}=FILE.onnx among the networks)."
         )
 
     def _substitute_face(self, name: str) -> Any:
-        """Another face detector and embedding: YuNet with SFace, or dlib's own. A picture without a face has none."""
-        from evenhand.instruments import detectors, embedders, pictures
+        """Another face detector and embedding: YuNet with SFace, dlib's own, MTCNN with the others.
+
+        A picture without a face has no embedding.
+        """
+        from evenhand.instruments import detectors, embedders
         from evenhand.instruments.readers import FlaggedReader, PictureReader
         from evenhand.instruments.readings import Instrument
 
-        detector = detectors.face_detector("yunet" if name == "sface" else name, folder=self.weights)
+        finder = {"sface": "yunet", "dlib": "dlib"}.get(name, "mtcnn")
+        detector = detectors.face_detector(finder, folder=self.weights)
         embedder = embedders.face_embedder(name, folder=self.weights, device=self.device)
-        loading = pictures.HIS_EVALUATORS.at(self.image_size, self.image_size)
+        loading = self.loading
 
         def look(found: Any) -> list[float]:
             pixels = found[0].pixels
@@ -229,6 +258,10 @@ class FrameInstruments:
         values[readings.positions] = readings.values[:, 0]
         why = {problem.position: f"{problem.picture}: {problem.reason}" for problem in readings.problems}
         return PairValues(values, tuple(why.get(number, "") for number in range(len(made))))
+
+    def clips(self, feature: str, runs: Sequence[Sequence[Path]]) -> Array:
+        """(runs, numbers): the features of runs of frames, by network."""
+        return np.asarray(self.networks.instrument(feature).read_clips(runs))
 
     def _by_network(self, feature: str, paths: Sequence[Path]) -> FrameFeatures:
         instrument = self.networks.instrument(feature)

@@ -127,3 +127,37 @@ def sspe_rows(predictions: Array, references: Array) -> Floats:
 def sspe(predictions: Array, references: Array) -> float:
     """The mean of `sspe_rows`."""
     return float(sspe_rows(predictions, references).mean())
+
+
+POSE_VALUES = 3  # of a key point: x, y and whether it is seen
+
+
+class PoseErrors(NamedTuple):
+    """How far key points are apart, and which share of the real ones is not found; NaN where there is nothing."""
+
+    distance: Floats  # (rows,)
+    missing: Floats  # (rows,)
+
+
+def pose_errors(predictions: Array, references: Array) -> PoseErrors:
+    """The distance of key points that both frames show, and the share of the reference's that the prediction lacks.
+
+    A row holds x, y and 1 (seen) or 0 of every key point. Without any in the reference both are NaN; a prediction in
+    which nobody is found lacks all of them and has no distance.
+
+    >>> made, real = np.array([[3.0, 4.0, 1, 9, 9, 0]]), np.array([[0.0, 0.0, 1, 5, 5, 1]])
+    >>> pose_errors(made, real)
+    PoseErrors(distance=array([5.]), missing=array([0.5]))
+    """
+    first, second = (
+        np.atleast_2d(np.asarray(side, dtype=np.float64)).reshape(len(side), -1, POSE_VALUES)
+        for side in (predictions, references)
+    )
+    wanted, shown = second[:, :, 2] > 0, first[:, :, 2] > 0
+    both = wanted & shown
+    apart = np.where(both, np.linalg.norm(first[:, :, :2] - second[:, :, :2], axis=2), 0.0)
+    unread = np.isnan(first).any(axis=(1, 2)) | np.isnan(second).any(axis=(1, 2))
+    count, known = both.sum(axis=1), wanted.sum(axis=1)
+    distance = np.where((count > 0) & ~unread, apart.sum(axis=1) / np.maximum(count, 1), np.nan)
+    missing = np.where((known > 0) & ~unread, 1.0 - count / np.maximum(known, 1), np.nan)
+    return PoseErrors(distance, missing)

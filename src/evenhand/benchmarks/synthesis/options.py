@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evenhand.benchmarks.synthesis.catalogue import PAIRED_DEFAULT, UNPAIRED_DEFAULT
+from evenhand.benchmarks.synthesis.catalogue import PAIRED_DEFAULT, SETS_DEFAULT, TABLE, UNPAIRED_DEFAULT
 from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.core.errors import OptionError
 from evenhand.core.options import Options, option
@@ -15,7 +15,7 @@ from evenhand.core.options import Options, option
 
 @dataclass(frozen=True)
 class SynthesisOptions(Options):
-    """What all tasks can be told."""
+    """Options of all tasks."""
 
     metrics: tuple[str, ...] = option(PAIRED_DEFAULT, "what is measured, by name; `describe` lists them")
     reading: Literal["compat", "strict"] = option("compat", "the published rules, or the corrected ones")
@@ -32,6 +32,7 @@ class SynthesisOptions(Options):
     )
     weights: Path | None = option(None, "a folder with weights files; `evenhand weights` lists them")
     networks: tuple[str, ...] = option((), "networks of your own for features: NAME=FILE.onnx")
+    most_pixels: int = option(178_956_970, "a picture with more pixels is refused before it is decoded")
 
     @property
     def rules(self) -> Reading:
@@ -60,18 +61,34 @@ class SynthesisOptions(Options):
             raise OptionError(f"batch={self.batch}, image_size={self.image_size}: expected at least 1 and 0.")
 
 
+_PLAIN = "boxes and windows as published, or the corrected ones; means are over pictures in both"
+
+
 @dataclass(frozen=True)
 class PairedOptions(SynthesisOptions):
-    """What paired folders can be told besides."""
+    """Options of pictures that have a real one each."""
 
+    reading: Literal["compat", "strict"] = option("strict", _PLAIN)
     match: Literal["name", "order"] = option("name", "predictions belong to references of the same name, or by order")
+    frames: Literal["number", "time"] = option(
+        "number", "frames of films belong together by their number, or by the time at which they are shown"
+    )
+
+
+@dataclass(frozen=True)
+class PictureOptions(PairedOptions):
+    """Options of the table over two folders or films."""
+
+    metrics: tuple[str, ...] = option(TABLE, "what is measured, by name; `describe` lists them")
+    image_size: int = option(0, "pictures are squeezed to this many pixels squared; 0 keeps their own size")
 
 
 @dataclass(frozen=True)
 class UnpairedOptions(SynthesisOptions):
-    """What two sets of frames can be told besides."""
+    """Options of two sets of frames."""
 
-    metrics: tuple[str, ...] = option(("fid", "kid"), "what is measured, by name; `describe` lists them")
+    metrics: tuple[str, ...] = option(SETS_DEFAULT, "what is measured, by name; `describe` lists them")
+    reading: Literal["compat", "strict"] = option("strict", _PLAIN)
     pairing: Literal["none", "name", "order"] = option("none", "which real frame a cosine is taken with, if any")
     frechet: Literal["features", "moments"] = option(
         "features", "what Fréchet distances keep: features, or sums (for sets beyond memory)"
@@ -80,7 +97,7 @@ class UnpairedOptions(SynthesisOptions):
 
 @dataclass(frozen=True)
 class ProtocolOptions(SynthesisOptions):
-    """What tasks with a protocol file can be told besides."""
+    """Options of tasks with a protocol file."""
 
     dataset: Literal["iPER", "iPER_ICCV", "MotionSynthetic", "FashionVideo", "YoutubeDancer18"] = option(
         "iPER", "how the data folder is laid out"
@@ -91,7 +108,7 @@ class ProtocolOptions(SynthesisOptions):
 
 @dataclass(frozen=True)
 class AppearanceOptions(ProtocolOptions):
-    """What appearance transfer can be told besides."""
+    """Options of appearance transfer."""
 
     motion: Literal["appearance", "source"] = option(
         "appearance", "whose video the person moves through and is measured against: the appearance's, or their own"
@@ -100,7 +117,7 @@ class AppearanceOptions(ProtocolOptions):
 
 @dataclass(frozen=True)
 class CrossOptions(ProtocolOptions):
-    """What cross-imitation can be told besides."""
+    """Options of cross-imitation."""
 
     metrics: tuple[str, ...] = option(UNPAIRED_DEFAULT, "what is measured, by name; `describe` lists them")
     frechet: Literal["features", "moments"] = option(

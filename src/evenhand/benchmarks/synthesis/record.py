@@ -1,43 +1,64 @@
 """Pairs of frames to rows.
 
-Paired: a row is a synthesised frame beside its truth, with what was measured on both. Unpaired: a row is a frame, real
-or synthesised, with its features; a synthesised frame also has its cosines to the real one at its position. Whatever
-could not be measured is NaN, and `reason` says why.
+Paired: a row is a synthesised frame beside its truth, with what was measured on both; where distances between sets are
+asked for too (`Asked.sets`), it also holds the features of both, and a frame without a partner is a row with one side.
+Unpaired: a row is a frame, real or synthesised, with its features; a synthesised frame also has its cosines to the real
+one at its position. Whatever could not be measured is NaN, and `reason` says why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.benchmarks.synthesis.catalogue import SPLITS, column_of, entry_of, features_of
-from evenhand.benchmarks.synthesis.measuring import FrameFeatures, FrameInstruments, FrameSource, PairValues
-from evenhand.benchmarks.synthesis.numbers import batch_weights, cosine_rows, paired_face_shares, sspe_rows
+from evenhand.benchmarks.synthesis.measuring import FrameFeatures, FrameInstruments, PairValues
+from evenhand.benchmarks.synthesis.numbers import (
+    batch_weights,
+    cosine_rows,
+    paired_face_shares,
+    pose_errors,
+    sspe_rows,
+)
 from evenhand.benchmarks.synthesis.pairs import FramePair
 from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.core.engine import Engine, Serial, Workplace, finished
-from evenhand.core.errors import PredictionError
+from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Array, Attribute, Records, blocks
 from evenhand.instruments.ahead import TIME_LIMIT
+from evenhand.metrics.distances.frames import PARTNER
 
+if TYPE_CHECKING:
+    from evenhand.instruments.pictures import Pixels
+
+MOST_PIXELS = 178_956_970  # of a picture that is decoded
 PART = 256  # pairs that are measured together
 DECODED_AHEAD = 2  # pairs of pictures that wait in memory while one is compared
-PIXELS = ("ssim", "psnr", "ms-ssim")
+CLIP = 16  # frames that FVD looks at together
+PIXELS = ("ssim", "psnr", "ms-ssim", "l1", "mse", "fd-ssim", "flicker")
+MOTION = ("fd-ssim", "flicker")
 WORST: Mapping[str, float] = {
     "ssim": -1.0,
     "psnr": 0.0,
     "ms_ssim": 0.0,
+    "l1": 1.0,
+    "mse": 1.0,
+    "fd_ssim": -1.0,
+    "flicker": 2.0,
     "lps": 1.0,
+    "lpips_vgg": 1.0,
     "dists": 1.0,
+    "mkr": 1.0,
     "squared_error": 4.0,
 }
 """What a missing or unreadable frame counts as under `on_missing=worst`; cosines count as −1.
 
-Distances of sets leave it out, and so does the body error, which has no worst."""
+Distances of sets leave it out, and so do the body error and the distance of key points, which have no worst."""
 
 _NO_FACE = "no face in the reference"
 _NO_PERSON = "no person found: the whole picture was looked at"
@@ -58,6 +79,10 @@ class Asked:
     engine: Engine = field(default_factory=Serial)
     attributes: Attributes = lambda pairs: {}
     progress: Callable[[int, int | None, str], None] = lambda done, total, what: None
+    sets: bool = False  # rows of pairs hold the features of both frames
+    by_content: bool = False  # splits of the inception score by what files hold, not by their order
+    part: int = PART
+    most_pixels: int = MOST_PIXELS
 
 
 class PixelPart(NamedTuple):
@@ -66,54 +91,139 @@ class PixelPart(NamedTuple):
     pairs: tuple[FramePair, ...]
     names: tuple[str, ...]
     image_size: int
+    before: FramePair | None = None  # the pair in front of the first one, for what is about motion
+    most_pixels: int = MOST_PIXELS
     time_limit: float = TIME_LIMIT
 
 
-def paired_rows(pairs: Sequence[FramePair], looks: FrameInstruments, asked: Asked) -> Iterator[Records]:
+def paired_rows(pairs: Sequence[FramePair], instruments: FrameInstruments, asked: Asked) -> Iterator[Records]:
     """The rows of paired frames, part by part, in order."""
     weights = batch_weights(len(pairs), asked.batch)
-    features = [name for name in features_of(asked.names, asked.reading) if looks.available(name)]
-    comparisons = [name for name in _comparisons(asked.names) if looks.available(name, comparison=True)]
-    # Batches are weighed by the faces of their references, so these are looked for before the first row is written.
-    references = _reference_faces(pairs, looks) if "face" in features else []
+    wanted = features_of(asked.names, asked.reading)
+    features = [name for name in wanted if instruments.available(name)]
+    comparisons = [name for name in _comparisons(asked.names) if instruments.available(name, comparison=True)]
+    face_published = "face-CS" in asked.names and not asked.sets
+    references: list[FrameFeatures] = []
+    if face_published and "face" in features:
+        # Batches are weighed by the faces of their references, so these are looked for before the first row is written.
+        references = [_see(instruments, "face", pairs[span], synthesised=False) for span in blocks(len(pairs), PART)]
     faces = np.concatenate([seen.found for seen in references]) if references else None
     shares = paired_face_shares(np.zeros(len(pairs)), faces, asked.batch) if faces is not None else None
-    for span, pixels in zip(blocks(len(pairs), PART), _pixel_parts(pairs, asked), strict=True):
+    clips = _clip_starts(pairs) if "i3d" in features else np.zeros(len(pairs), dtype=np.bool_)
+    for span, pixels in zip(blocks(len(pairs), asked.part), _pixel_parts(pairs, asked), strict=True):
         part = pairs[span]
         reasons = [pair.reason or reason for pair, reason in zip(part, pixels["reason"].tolist(), strict=True)]
         columns: dict[str, Array] = {name: pixels[name] for name in pixels.columns if name != "reason"}
         for name in comparisons:
-            compared = _compare(looks, name, part)
-            columns[name] = compared.values
+            compared = _compare(instruments, name, part)
+            columns[column_of(name)] = compared.values
             _note(reasons, compared.reasons)
         for feature in features:
-            known = references[span.start // PART] if feature == "face" else None
-            values, why, persons = _cosines(looks, feature, part, known)
+            if feature == "i3d":
+                _add_clips(columns, instruments, pairs, span, clips)
+                continue
+            made = _see(instruments, feature, part, synthesised=True)
+            known = references[span.start // PART] if feature == "face" and references else None
+            real = known if known is not None else _see(instruments, feature, part, synthesised=False)
+            _note(reasons, [first or second for first, second in zip(made.reasons, real.reasons, strict=True)])
+            columns |= _pair_values(feature, made, real)
             if feature in ("osnet", "pcb"):
-                _note_persons(columns, persons, looked_for=True)
-            columns["sspe" if feature == "body" else f"cosine_{feature}"] = values
-            _note(reasons, why)
-        if any(entry_of(name).feature in ("osnet", "pcb") for name in asked.names) and "person_found" not in columns:
-            _note_persons(columns, np.zeros(len(part), dtype=np.bool_), looked_for=False)
-        for name in asked.names:  # what is not available is a column without values
-            columns.setdefault(column_of(name), np.full(len(part), np.nan))
+                _note_persons(columns, made.found & real.found, looked_for=True)
+            if feature == "face":
+                columns["reference_has_face"] = real.found
+            if asked.sets and feature in _of_sets(asked.names):
+                columns[feature], columns[PARTNER + feature] = made.values, real.values
+        _fill_unavailable(columns, len(part), wanted, asked)
         columns["weight"] = weights[span]
-        if "face-CS" in asked.names:
-            found = faces[span] if faces is not None else np.zeros(len(part), dtype=np.bool_)
-            columns["reference_has_face"] = found
-            columns["face_looked_for"] = np.full(len(part), faces is not None)
-            columns["face_reason"] = _why(found, _NO_FACE if faces is not None else _NOT_LOOKED_FOR)
-            if shares is not None:
-                cosine = columns["cosine_face"]
-                columns["face_published"] = np.where(found, cosine, np.where(np.isnan(cosine), np.nan, 0.0))
-                columns["face_weight"] = shares.weights[span]
-                columns["cosine_face"] = np.where(found, cosine, np.nan)
-            else:
-                columns["face_published"], columns["face_weight"] = columns["cosine_face"], weights[span]
+        if "face" in wanted:
+            _settle_faces(columns, shares.weights[span] if shares is not None else weights[span], "face" in features)
+        if "logits" in columns:
+            columns["split"] = _splits(part)
         _settle(columns, part, reasons, asked)
         columns["reason"] = np.array(reasons, dtype=np.str_)
         asked.progress(span.stop, len(pairs), "pairs")
         yield Records(columns, asked.attributes(part))
+
+
+def _fill_unavailable(columns: dict[str, Array], count: int, wanted: Sequence[str], asked: Asked) -> None:
+    """What is not available is a column without values."""
+    if any(entry_of(name).feature in ("osnet", "pcb") for name in asked.names) and "person_found" not in columns:
+        _note_persons(columns, np.zeros(count, dtype=np.bool_), looked_for=False)
+    for name in asked.names:
+        if entry_of(name).paired:
+            columns.setdefault(column_of(name), np.full(count, np.nan))
+    for feature in (*_of_sets(asked.names), *(["logits"] if "logits" in wanted else [])) if asked.sets else ():
+        for name in (feature, PARTNER + feature):
+            columns.setdefault(name, np.full((count, 1), np.nan, dtype=np.float32))
+    if "i3d" in wanted:
+        columns.setdefault("clip", np.zeros(count, dtype=np.bool_))
+
+
+def _settle_faces(columns: dict[str, Array], weights: Array, looked_for: bool) -> None:
+    """Which references show a face; a cosine without one does not count, and is 0 in the published mean."""
+    cosine = columns.setdefault("cosine_face", np.full(len(weights), np.nan))
+    found = columns.setdefault("reference_has_face", np.zeros(len(weights), dtype=np.bool_))
+    columns["face_looked_for"] = np.full(len(weights), looked_for)
+    columns["face_reason"] = _why(found, _NO_FACE if looked_for else _NOT_LOOKED_FOR)
+    columns["face_weight"] = weights
+    columns["face_published"] = (
+        np.where(found, cosine, np.where(np.isnan(cosine), np.nan, 0.0)) if looked_for else cosine
+    )
+    columns["cosine_face"] = np.where(found, cosine, np.nan)
+
+
+def _of_sets(names: Sequence[str]) -> tuple[str, ...]:
+    """The features of which distances between sets are asked for."""
+    return tuple(dict.fromkeys(entry_of(n).feature for n in names if not entry_of(n).paired and n != "is"))
+
+
+def _splits(part: Sequence[FramePair]) -> Array:
+    """The split of each frame for the inception score, by the content of its file: no name or order decides."""
+    marks = [0 if pair.prediction is None else _digest(pair.prediction) for pair in part]
+    return np.array(marks, dtype=np.int64) % SPLITS
+
+
+def _digest(path: Path) -> int:
+    from evenhand.instruments.pictures import content_of, read_bytes
+
+    try:
+        return int(content_of(read_bytes(path))[:8], 16)
+    except DataError:
+        return 0
+
+
+def _clip_starts(pairs: Sequence[FramePair]) -> NDArray[np.bool_]:
+    """Which pairs begin a run of so many frames of one film that both sides have; runs do not overlap."""
+    starts = np.zeros(len(pairs), dtype=np.bool_)
+    begun = 0
+    for number, pair in enumerate(pairs):
+        if pair.unit != pairs[begun].unit or pair.prediction is None or pair.reference is None:
+            begun = number if pair.prediction is not None and pair.reference is not None else number + 1
+        if number - begun + 1 == CLIP:
+            starts[begun] = True
+            begun = number + 1
+        begun = min(begun, len(pairs) - 1)
+    return starts
+
+
+def _add_clips(
+    columns: dict[str, Array],
+    instruments: FrameInstruments,
+    pairs: Sequence[FramePair],
+    span: slice,
+    starts: NDArray[np.bool_],
+) -> None:
+    """The features of the runs of frames that begin in this part."""
+    inside = np.flatnonzero(starts[span])
+    columns["clip"] = starts[span]
+    for name, prediction in (("i3d", True), (PARTNER + "i3d", False)):
+        runs = [
+            [path for pair in pairs[first : first + CLIP] if (path := _path(pair, made=prediction)) is not None]
+            for first in (span.start + inside).tolist()
+        ]
+        vectors = instruments.clips("i3d", runs)
+        columns[name] = np.full((len(starts[span]), vectors.shape[1]), np.nan, dtype=np.float32)
+        columns[name][inside] = vectors
 
 
 def unpaired_rows(pairs: Sequence[FramePair], looks: FrameInstruments, asked: Asked) -> Iterator[Records]:
@@ -124,6 +234,8 @@ def unpaired_rows(pairs: Sequence[FramePair], looks: FrameInstruments, asked: As
     weights, split = np.zeros(len(pairs)), np.zeros(len(pairs), dtype=np.int64)
     weights[made] = batch_weights(len(made), asked.batch)
     split[made] = np.arange(len(made)) * SPLITS // max(len(made), 1)
+    if asked.by_content and "logits" in features:
+        split = _splits(pairs)
     has_cosines = any(column_of(name).startswith(("cosine_", "sspe")) for name in asked.names)
     for span in blocks(len(pairs), PART):
         part = pairs[span]
@@ -164,10 +276,11 @@ def measure_pixels(part: PixelPart, place: Workplace) -> Records:
     """The pixel metrics of some pairs: what a worker does. The next pair is decoded while one is compared."""
     from evenhand.instruments.ahead import ahead
     from evenhand.instruments.errors import PictureError
-    from evenhand.instruments.pictures import HIS_EVALUATORS, Loading, Pixels, load
+    from evenhand.instruments.pictures import HIS_EVALUATORS, Loading, load
 
     size = part.image_size
     loading = HIS_EVALUATORS.at(size, size) if size else Loading("his_evaluators", HIS_EVALUATORS.decoder)
+    loading = replace(loading, most_pixels=part.most_pixels)
     count = len(part.pairs)
     columns: dict[str, Array] = {column_of(name): np.full(count, np.nan) for name in part.names}
     if "psnr" in part.names:
@@ -180,23 +293,33 @@ def measure_pixels(part: PixelPart, place: Workplace) -> Records:
         except PictureError as error:
             return error
 
-    whole = {
+    of_motion = any(name in MOTION for name in part.names)
+    listed = {
         number: (pair.prediction, pair.reference)
         for number, pair in enumerate(part.pairs)
         if pair.prediction is not None and pair.reference is not None and part.names
     }
+    before = part.before
+    previous: tuple[Pixels, Pixels] | PictureError | None = None
+    if of_motion and before is not None and before.prediction is not None and before.reference is not None:
+        previous = decoded((before.prediction, before.reference))
+    following = 0  # the number of the pair that follows `previous`
     for (number, paths), outcome in zip(
-        whole.items(),
-        ahead(whole.values(), decoded, workers=1, depth=DECODED_AHEAD, limit=part.time_limit),
+        listed.items(),
+        ahead(listed.values(), decoded, workers=1, depth=DECODED_AHEAD, limit=part.time_limit),
         strict=True,
     ):
+        predecessor = part.pairs[number - 1] if number else before
+        same_film = predecessor is not None and predecessor.unit == part.pairs[number].unit and number == following
+        earlier = previous if same_film and isinstance(previous, tuple) else None
         try:
             if outcome.done is None:
                 both = " or ".join(map(str, paths))
                 raise PictureError(both, f"was not read within {part.time_limit:g} seconds. Write it again.")
             if isinstance(outcome.done, PictureError):
                 raise outcome.done
-            for name, value in _pixel_values(*outcome.done, part.names).items():
+            previous, following = outcome.done, number + 1
+            for name, value in _pixel_values(*outcome.done, part.names, earlier).items():
                 columns[name][number] = value
         except PictureError as error:
             where = "" if error.picture.startswith(str(paths[0].parent)) else f"{paths[0].name}, "
@@ -209,19 +332,50 @@ def measure_pixels(part: PixelPart, place: Workplace) -> Records:
     return Records(columns, {})
 
 
-def _pixel_values(made: Array, real: Array, names: Sequence[str]) -> dict[str, float]:
-    """The numbers of one pair by column."""
-    from evenhand.instruments.pixels import MS_SSIM, PSNR, ms_ssim, psnr, ssim
+def _pixel_values(
+    made: Pixels, real: Pixels, names: Sequence[str], previous: tuple[Pixels, Pixels] | None
+) -> dict[str, float]:
+    """The numbers of one pair by column; without a metric that needs larger pictures, unless it is the only one."""
+    from evenhand.instruments.errors import PictureError
+    from evenhand.instruments.pixels import check_pair
 
-    found: dict[str, float] = {}
-    if "ssim" in names:
-        found["ssim"] = ssim(made, real)
-    if "ms-ssim" in names:
-        found["ms_ssim"] = ms_ssim(made, real, MS_SSIM["pytorch_msssim"])
-    if "psnr" in names:
-        found["psnr"] = psnr(made, real)
-        found["squared_error"] = 4.0 * 10.0 ** (-psnr(made, real, PSNR["his_evaluators_strict"]) / 10.0)
-    return found
+    check_pair(made, real, 1)
+    values: dict[str, float] = {}
+    refused: PictureError | None = None
+    for name in names:
+        if name in MOTION and previous is None:
+            continue
+        try:
+            values |= _pixel_value(made, real, name, previous)
+        except PictureError as error:
+            refused = error
+    if refused is not None and not values:
+        raise refused
+    return values
+
+
+def _pixel_value(made: Pixels, real: Pixels, name: str, previous: tuple[Pixels, Pixels] | None) -> dict[str, float]:
+    from evenhand.instruments import pixels
+
+    kind, _, convention = name.partition(":")
+    column = column_of(name)
+    match kind:
+        case "ssim":
+            return {column: pixels.ssim(made, real, pixels.SSIM[convention or "his_evaluators"])}
+        case "ms-ssim":
+            return {column: pixels.ms_ssim(made, real, pixels.MS_SSIM[convention or "pytorch_msssim"])}
+        case "psnr":
+            error = 4.0 * 10.0 ** (-pixels.psnr(made, real, pixels.PSNR["his_evaluators_strict"]) / 10.0)
+            return {column: pixels.psnr(made, real), "squared_error": error}
+        case "l1":
+            return {column: pixels.absolute_error(made, real)}
+        case "mse":
+            return {column: pixels.squared_error(made, real)}
+    assert previous is not None  # what is left is about motion
+    changes = pixels.change(made, previous[0]), pixels.change(real, previous[1])
+    if kind == "fd-ssim":
+        return {column: pixels.ssim(*changes, pixels.SSIM["skimage"])}
+    return {column: pixels.flicker((made, previous[0]), (real, previous[1]))}
 
 
 def _add_features(
@@ -291,13 +445,26 @@ def _note_persons(columns: dict[str, Array], found: Array, *, looked_for: bool) 
 
 
 def _pixel_parts(pairs: Sequence[FramePair], asked: Asked) -> Iterator[Records]:
-    names = tuple(name for name in asked.names if name in PIXELS)
-    parts = [PixelPart(tuple(pairs[span]), names, asked.image_size) for span in blocks(len(pairs), PART)]
+    names = tuple(name for name in asked.names if _is_of_pixels(name))
+    parts = [
+        PixelPart(
+            tuple(pairs[span]),
+            names,
+            asked.image_size,
+            pairs[span.start - 1] if span.start else None,
+            asked.most_pixels,
+        )
+        for span in blocks(len(pairs), asked.part)
+    ]
     yield from finished(asked.engine.map(measure_pixels, parts), "part")
 
 
+def _is_of_pixels(name: str) -> bool:
+    return name.partition(":")[0] in PIXELS
+
+
 def _comparisons(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if not entry_of(name).feature and name not in PIXELS)
+    return tuple(name for name in names if not entry_of(name).feature and not _is_of_pixels(name))
 
 
 def _path(pair: FramePair, *, made: bool) -> Path | None:
@@ -306,13 +473,13 @@ def _path(pair: FramePair, *, made: bool) -> Path | None:
 
 def _both(looks: FrameInstruments, feature: str, part: Sequence[FramePair]) -> tuple[FrameFeatures, FrameFeatures]:
     """The features on both sides; frames that are not there hold NaN."""
-    return _see(looks, feature, part, looks.synthesised, made=True), _see(looks, feature, part, looks.real, made=False)
+    return _see(looks, feature, part, synthesised=True), _see(looks, feature, part, synthesised=False)
 
 
-def _see(
-    looks: FrameInstruments, feature: str, part: Sequence[FramePair], side: FrameSource, *, made: bool
-) -> FrameFeatures:
-    paths = [_path(pair, made=made) for pair in part]
+def _see(looks: FrameInstruments, feature: str, part: Sequence[FramePair], *, synthesised: bool) -> FrameFeatures:
+    """The features on one side; frames that are not there hold NaN."""
+    side = looks.synthesised if synthesised else looks.real
+    paths = [_path(pair, made=synthesised) for pair in part]
     there = [number for number, path in enumerate(paths) if path is not None]
     seen = looks.see(feature, [path for path in paths if path is not None], side)
     if len(there) == len(paths):
@@ -335,17 +502,14 @@ def _row_values(feature: str, made: FrameFeatures, real: FrameFeatures) -> Array
     return values
 
 
-def _cosines(
-    looks: FrameInstruments, feature: str, part: Sequence[FramePair], known: FrameFeatures | None
-) -> tuple[Array, list[str], Array]:
-    """The row values of a feature, why some are missing, and whether what it is about was found on both sides.
-
-    `known` is the real side when it was seen before.
-    """
-    made = _see(looks, feature, part, looks.synthesised, made=True)
-    real = known if known is not None else _see(looks, feature, part, looks.real, made=False)
-    reasons = [a or b for a, b in zip(made.reasons, real.reasons, strict=True)]
-    return _row_values(feature, made, real), reasons, made.found & real.found
+def _pair_values(feature: str, made: FrameFeatures, real: FrameFeatures) -> dict[str, Array]:
+    """What a feature says of each pair, by column."""
+    if feature == "pose":
+        errors = pose_errors(made.values, real.values)
+        return {"akd": errors.distance, "mkr": errors.missing}
+    if feature == "logits":
+        return {"logits": made.values}
+    return {"sspe" if feature == "body" else f"cosine_{feature}": _row_values(feature, made, real)}
 
 
 def _compare(looks: FrameInstruments, name: str, part: Sequence[FramePair]) -> PairValues:
@@ -360,11 +524,6 @@ def _compare(looks: FrameInstruments, name: str, part: Sequence[FramePair]) -> P
     for number, reason in zip(there, compared.reasons, strict=True):
         reasons[number] = reason
     return PairValues(values, tuple(reasons))
-
-
-def _reference_faces(pairs: Sequence[FramePair], looks: FrameInstruments) -> list[FrameFeatures]:
-    """The face features of the references, part by part."""
-    return [_see(looks, "face", pairs[span], looks.real, made=False) for span in blocks(len(pairs), PART)]
 
 
 def _settle(columns: dict[str, Array], part: Sequence[FramePair], reasons: list[str], asked: Asked) -> None:
@@ -395,8 +554,8 @@ def _refuse(reasons: Sequence[str], ids: Sequence[str]) -> None:
     if wrong:
         more = f" So are {len(wrong) - 1} other frames of this part." if len(wrong) > 1 else ""
         raise PredictionError(
-            f"{wrong[0][0]} can't be measured: {wrong[0][1]}{more} The evaluation stops here, as published. To leave "
-            "such frames out and count them: --set reading=strict --set on_missing=skip."
+            f"{wrong[0][0]} can't be measured: {wrong[0][1]}{more} The evaluation stops here. To leave such frames "
+            "out and count them: --set reading=strict --set on_missing=skip."
         )
 
 

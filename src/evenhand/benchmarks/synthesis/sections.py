@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evenhand.benchmarks.synthesis.catalogue import CATALOGUE, STRICT, canonical, entry_of
+from evenhand.benchmarks.synthesis.catalogue import CONVENTIONS, PUBLISHED, STRICT, canonical, entry_of
 from evenhand.benchmarks.synthesis.metrics import LEFT_OUT
 from evenhand.core.errors import OptionError
 from evenhand.core.page import Cell, Interval, Section, Table, Text
@@ -14,7 +14,7 @@ from evenhand.core.results import Results
 
 
 def how_it_was_measured(results: Results) -> Section | None:
-    """Every metric with its reading, what it looks at, the share of frames it was measured on, and its policy."""
+    """Every metric with its convention, what it looks at, the share of frames it was measured on, and its policy."""
     rows: list[tuple[Cell, ...]] = []
     policies = {fact.name: str(fact.parameters.get("policy", "")) for fact in results.metrics}
     for estimate in results.estimates:
@@ -30,7 +30,7 @@ def how_it_was_measured(results: Results) -> Section | None:
         rows.append(
             (
                 name,
-                _reading(name),
+                _convention(name, results),
                 entry.looks_at.value,
                 share,
                 estimate.missing,
@@ -39,9 +39,8 @@ def how_it_was_measured(results: Results) -> Section | None:
         )
     if not rows:
         return None
-    columns = ("metric", "reading", "looks at", "share measured", "frames missing", "policy for the rest")
+    columns = ("metric", "convention", "looks at", "share measured", "frames missing", "policy for the rest")
     blocks: list[Text | Table] = [
-        Text(f"Reading of the rows: {results.options.get('reading', 'compat')}."),
         Table("What each number rests on", columns, tuple(rows)),
     ]
     missing = results.facts.get("not_available") or {}
@@ -53,24 +52,35 @@ def how_it_was_measured(results: Results) -> Section | None:
 
 
 def every_convention(run: Any) -> Section:
-    """`evenhand explain`: each number as published and as corrected, with what the two do differently."""
+    """`evenhand explain`: each number under every convention that was measured, and whose code each belongs to."""
     results: Results = run.results
-    known = {
-        (estimate.metric, estimate.output): estimate for estimate in results.estimates if estimate.group == EVERYONE
-    }
     rows: list[tuple[Cell, ...]] = []
-    for (name, output), estimate in known.items():
-        if output not in _FIRST or name.removesuffix(STRICT) not in CATALOGUE:
+    for estimate in results.estimates:
+        if estimate.group != EVERYONE or estimate.output not in _FIRST:
+            continue
+        try:
+            entry = entry_of(canonical(estimate.metric))
+        except OptionError:
             continue
         value = Interval(
             estimate.number, estimate.low, estimate.high, "" if estimate.number is not None else "undefined"
         )
-        base = name.removesuffix(STRICT)
-        code = "corrected" if name.endswith(STRICT) else "his_evaluators" if CATALOGUE[base].published else "evenhand"
-        rows.append((base, code, value, _DIFFERENCE.get(base, "a mean of batch means against a mean of frames")))
+        base = entry.name.partition(":")[0]
+        difference = _DIFFERENCE.get(base, "a mean of batch means against a mean of frames") if entry.published else ""
+        rows.append((entry.name, _convention(estimate.metric, results), value, difference or entry.definition))
     columns = ("metric", "whose convention", "value", "what differs")
     note = Text("Rows that differ (boxes, windows, sources) need another run: --set reading=strict.", "small")
-    return Section("The same numbers under every convention", (Table("", columns, tuple(rows)), note), name="explain")
+    measured = {estimate.metric for estimate in results.estimates}
+    known = tuple(
+        (f"{kind}:{name}", whose, "measured here" if f"{kind}:{name}" in measured else "--set metrics=…")
+        for kind, names in CONVENTIONS.items()
+        for name, whose in names.items()
+    )
+    return Section(
+        "The same numbers under every convention",
+        (Table("", columns, tuple(rows)), note, Table("Conventions by name", ("name", "whose", "value"), known)),
+        name="explain",
+    )
 
 
 _DIFFERENCE: Mapping[str, str] = {
@@ -85,9 +95,19 @@ _DIFFERENCE: Mapping[str, str] = {
     "face-FD": "exact in both; published code is noisy or fails where frames are few",
 }
 _FIRST = frozenset({"mean", "distance", "score", "precision"})
+_PLAIN = frozenset({"synthesis/pictures", "synthesis/paired", "synthesis/unpaired"})
 
 
-def _reading(name: str) -> str:
+def _convention(name: str, results: Results) -> str:
+    """Whose convention a number follows, in words."""
+    entry = entry_of(canonical(name))
+    kind, _, which = entry.name.partition(":")
+    if which in CONVENTIONS.get(kind, ()) or which in CONVENTIONS["fid"]:
+        return which
+    if name.endswith(PUBLISHED):
+        return "his_evaluators"
     if name.endswith(STRICT):
         return "corrected"
-    return "published" if name in CATALOGUE and CATALOGUE[name].published else "ours"
+    if results.task in _PLAIN:
+        return "mean over pictures" if entry.paired else "evenhand"
+    return "his_evaluators" if entry.published else "evenhand"

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evenhand.benchmarks.synthesis.availability import unavailable
 from evenhand.benchmarks.synthesis.catalogue import (
     CATALOGUE,
+    CONVENTIONS,
+    canonical,
     cautions,
+    entry_of,
     paired_metrics,
     paired_names,
+    table_metrics,
     unpaired_metrics,
     unpaired_names,
 )
@@ -32,18 +38,20 @@ from evenhand.benchmarks.synthesis.options import (
     AppearanceOptions,
     CrossOptions,
     PairedOptions,
+    PictureOptions,
     ProtocolOptions,
     SynthesisOptions,
     UnpairedOptions,
 )
 from evenhand.benchmarks.synthesis.pairs import FramePair
 from evenhand.benchmarks.synthesis.protocol import Reading
-from evenhand.benchmarks.synthesis.record import Asked, paired_rows, unpaired_rows
+from evenhand.benchmarks.synthesis.record import PART, Asked, paired_rows, unpaired_rows
 from evenhand.benchmarks.synthesis.sections import every_convention, how_it_was_measured
 from evenhand.core.errors import PredictionError
 from evenhand.core.measure import AnyMetric
 from evenhand.core.records import Attribute, Records
 from evenhand.core.task import About, Dataset, Predictions, Task, Tools
+from evenhand.instruments.films import BUFFER
 
 
 def record_paired(
@@ -61,13 +69,48 @@ def record_paired(
             continue
         reason = "" if answer is not None else "there is no synthesised frame of this name."
         pairs.append(FramePair(name, name, truth.unit_of(name), answer, path, reason))
-    sides = (
+    sides = _sides(made, truth)
+    names = paired_names(options.metrics)
+    asked = _asked(names, options, tools, _folder_attributes(truth, dataset.levels))
+    asked = replace(asked, part=_part_of(truth, made))
+    yield from paired_rows(pairs, _looks(sides, options, tools, predictions.facts), asked)
+
+
+def record_pictures(
+    dataset: Dataset[FrameSet], predictions: Predictions[Path], options: PictureOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per pair of pictures, with the features of both; a picture without a partner is a row with one side."""
+    assert isinstance(predictions, FrameAnswers)  # read by our codec
+    truth, made = dataset.truth, predictions.frames
+    pairs = []
+    for name, path in zip(truth.ids, truth.paths, strict=True):
+        answer = predictions.get(name)
+        reason = "" if answer is not None else "there is no synthesised picture of this name."
+        pairs.append(FramePair(name, name, truth.unit_of(name), answer, path, reason))
+    names = tuple(dict.fromkeys(map(canonical, options.metrics)))
+    if not all(entry_of(name).paired for name in names):  # they belong to the set, if to no pair
+        paired_ones = {pair.prediction for pair in pairs}
+        others = [path for path in made.paths if path not in paired_ones] if options.frames == "number" else []
+        for path in others:
+            name = frame_id(path, made.root)
+            pairs.append(FramePair(f"{name}:unpaired", name, made.unit_of(name), path, None))
+    sides = _sides(made, truth)
+    asked = _asked(names, options, tools, _folder_attributes(truth, dataset.levels))
+    asked = replace(asked, sets=True, part=_part_of(truth, made))
+    yield from paired_rows(pairs, _looks(sides, options, tools, predictions.facts), asked)
+
+
+def _sides(made: FrameSet, truth: FrameSet) -> tuple[FrameSource, FrameSource]:
+    return (
         FrameSource("synthesised", made.features, made.has_pictures),
         FrameSource("real", truth.features, truth.has_pictures),
     )
-    names = paired_names(options.metrics)
-    asked = _asked(names, options, tools, _folder_attributes(truth, dataset.levels))
-    yield from paired_rows(pairs, _looks(sides, options, tools, predictions.facts), asked)
+
+
+def _part_of(*frames: FrameSet) -> int:
+    """How many pairs are measured together: of films, as many as stay decoded."""
+    sizes = [film.size[0] * film.size[1] * 3 for side in frames for film in side.films.values()]
+    return PART if not sizes else max(8, min(PART, int(0.8 * BUFFER) // (2 * max(sizes))))
 
 
 def record_unpaired(
@@ -77,12 +120,10 @@ def record_unpaired(
     assert isinstance(predictions, FrameAnswers)  # read by our codec
     truth, made = dataset.truth, predictions.frames
     pairs = _sets_of(truth, made, options.pairing)
-    sides = (
-        FrameSource("synthesised", made.features, made.has_pictures),
-        FrameSource("real", truth.features, truth.has_pictures),
-    )
+    sides = _sides(made, truth)
     names = unpaired_names(options.metrics)
     asked = _asked(names, options, tools, _folder_attributes(truth, dataset.levels))
+    asked = replace(asked, by_content=True)
     yield from unpaired_rows(pairs, _looks(sides, options, tools, predictions.facts), asked)
 
 
@@ -102,12 +143,22 @@ def record_cross(
 
 def metrics_paired(options: SynthesisOptions) -> tuple[AnyMetric, ...]:
     """The paired metrics, published and corrected."""
-    return paired_metrics(paired_names(options.metrics), options.rules)
+    return paired_metrics(paired_names(options.metrics), options.rules, plain=isinstance(options, PairedOptions))
+
+
+def metrics_pictures(options: PictureOptions) -> tuple[AnyMetric, ...]:
+    """The metrics of the table."""
+    return table_metrics(options.metrics)
 
 
 def metrics_unpaired(options: UnpairedOptions | CrossOptions) -> tuple[AnyMetric, ...]:
     """The unpaired metrics, published and corrected."""
-    return unpaired_metrics(unpaired_names(options.metrics), options.rules, moments=options.frechet == "moments")
+    return unpaired_metrics(
+        unpaired_names(options.metrics),
+        options.rules,
+        moments=options.frechet == "moments",
+        plain=isinstance(options, UnpairedOptions),
+    )
 
 
 def _item_rows(
@@ -177,17 +228,24 @@ def _looks(
     sides: tuple[FrameSource, FrameSource], options: SynthesisOptions, tools: Tools, facts: Mapping[str, Any]
 ) -> FrameInstruments:
     networks = NetworkBuilder(
-        image_size=options.image_size or 512,
+        image_size=options.image_size,
         reading=options.rules,
         weights=options.weights,
         device=tools.device,
         cache=tools.cache,
         empty_crop=options.empty_crop,
+        most_pixels=options.most_pixels,
         onnx=options.onnx,
         given={name: tools.instruments[name] for name in tools.instruments},
         fingerprints=facts["instruments_used"],
     )
-    return FrameInstruments(*sides, networks, tools.warn, facts["not_available"])
+    told_before = unavailable(options.metrics, options)
+
+    def warn(message: str) -> None:
+        if message.partition(" ")[0] not in told_before:
+            tools.warn(message)
+
+    return FrameInstruments(*sides, networks, warn, facts["not_available"])
 
 
 def _asked(
@@ -205,6 +263,7 @@ def _asked(
         tools.engine,
         attributes,
         tools.progress,
+        most_pixels=options.most_pixels,
     )
 
 
@@ -243,8 +302,11 @@ _LICENCE = (
     "some weights are for non-commercial research; evenhand ships none of them."
 )
 _CONVENTIONS = (
-    "A name alone is the published number; a name with /strict is the corrected one (docs/families/synthesis.md).",
-    "Published means are means of batch means; corrected ones are means of frames.",
+    "With a protocol a name alone is the published number, with /strict the corrected one; on plain folders a name "
+    "alone is the mean over pictures, with /published the published mean of batch means.",
+    "A colon picks a convention: "
+    + "; ".join(f"{kind}:{name}" for kind, names in CONVENTIONS.items() for name in names)
+    + ". `evenhand explain` says whose each is.",
     "Fréchet distances are exact, symmetric and never negative; compare groups at equal size, or by kid.",
     "The unit is the video: frames of one video are not independent.",
 )
@@ -266,6 +328,26 @@ ATTRIBUTES = ("sex", "age", "skin_tone", "clothing", "motion")
 _PAIR_ROW = "a synthesised frame beside its truth; frames that could not be measured are rows with their reason"
 _SET_ROW = "a frame, real or synthesised, with its features"
 
+pictures: Task[FrameSet, Path] = Task(
+    name="synthesis/pictures",
+    aliases=("synthesis",),
+    summary="The table of a paper from two folders of pictures or films, or two films.",
+    load=load_folder,
+    codec=FrameCodec(),
+    options=PictureOptions,
+    about=_about(
+        _FOLDER.replace("A folder of real frames", "A film, or a folder of real pictures or films"),
+        "A folder of pictures or films with the names of the real ones, or a film.",
+        "a synthesised picture beside its real one, with the features of both",
+    ),
+    record=record_pictures,
+    metrics=metrics_pictures,
+    attributes=ATTRIBUTES,
+    headline=("ssim", "mean"),
+    sections=(how_it_was_measured,),
+    explain=every_convention,
+    check=check_folder(load_folder, FrameCodec()),
+)
 paired: Task[FrameSet, Path] = Task(
     name="synthesis/paired",
     summary="Compare synthesised pictures with their truth, picture by picture.",
@@ -291,7 +373,7 @@ unpaired: Task[FrameSet, Path] = Task(
     record=record_unpaired,
     metrics=metrics_unpaired,
     attributes=ATTRIBUTES,
-    headline=("fid", "distance"),
+    headline=("fid:pytorch-fid", "distance"),
     sections=(how_it_was_measured,),
     explain=every_convention,
     check=check_folder(load_folder, FrameCodec()),
@@ -357,4 +439,4 @@ novel_view: Task[ProtocolTruth, Any] = Task(
     explain=every_convention,
     check=check_protocol(load_novel_view, ItemCodec()),
 )
-TASKS = (self_imitation, cross_imitation, appearance_transfer, novel_view, paired, unpaired)
+TASKS = (pictures, self_imitation, cross_imitation, appearance_transfer, novel_view, paired, unpaired)

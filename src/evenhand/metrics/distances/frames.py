@@ -21,6 +21,14 @@ Mask = NDArray[np.bool_]
 SIDE = "synthesised"
 """The column that says on which side a frame stands: true for the model's, false for the real ones."""
 
+PARTNER = "real_"
+"""Before the name of a feature: the column of the real frame in rows that are pairs of frames, which have no side."""
+
+
+def columns_of(feature: str, side: str, *others: str | None) -> tuple[str, ...]:
+    """The columns that a distance reads; an empty `side` means rows that are pairs."""
+    return (feature, side or PARTNER + feature, *(name for name in others if name))
+
 
 @dataclass(frozen=True, eq=False)
 class Frames(Collected):
@@ -48,18 +56,34 @@ class Sides(NamedTuple):
 def collect(rows: Records, feature: str, side: str, cells: Array | None, size: int, among: str | None = None) -> Frames:
     """The state of the rows; `among` names a column that must be true for a row to be used at all.
 
-    A row that `among` leaves out is not kept, and not counted as missing: the distance is not about it.
+    A row that `among` leaves out is not kept, and not counted as missing: the distance is not about it. Without a
+    `side`, a row is a pair: its synthesised frame is missing when it has no features, its real one is just not there.
     """
     codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
-    features = np.asarray(rows[feature])
-    if features.ndim == 1:
-        features = features[:, np.newaxis]
-    synthesised = np.asarray(rows[side], dtype=np.bool_)
-    if among is not None:
-        keep = np.asarray(rows[among], dtype=np.bool_)
-        codes, features, synthesised = codes[keep], features[keep], synthesised[keep]
-    usable = np.isfinite(features).all(axis=1) if features.size else np.zeros(len(features), dtype=np.bool_)
-    return Frames(codes, size, None, features, synthesised, usable)
+    keep = slice(None) if among is None else np.asarray(rows[among], dtype=np.bool_)
+    codes, features = codes[keep], _matrix(rows[feature])[keep]
+    usable = _finite(features)
+    if side:
+        return Frames(codes, size, None, features, np.asarray(rows[side], dtype=np.bool_)[keep], usable)
+    real = _matrix(rows[PARTNER + feature])[keep]
+    there = _finite(real)
+    return Frames(
+        np.concatenate([codes, codes[there]]),
+        size,
+        None,
+        np.concatenate([features, real[there]]),
+        np.repeat([True, False], [len(features), int(there.sum())]),
+        np.concatenate([usable, there[there]]),
+    )
+
+
+def _matrix(column: Array) -> Array:
+    values = np.asarray(column)
+    return values[:, np.newaxis] if values.ndim == 1 else values
+
+
+def _finite(features: Array) -> Mask:
+    return np.asarray(np.isfinite(features).all(axis=1)) if features.size else np.zeros(len(features), dtype=np.bool_)
 
 
 def sides(state: Frames, cell: int) -> Sides:
@@ -78,4 +102,6 @@ def missing(state: Frames) -> Array:
 
 def too_few(what: str, counts: tuple[int, int], least: int) -> str:
     """Why a distance is undefined for want of frames."""
+    if counts == (0, 0):
+        return f"{what} has nothing to compare: no frame on either side has these features"
     return f"{what} needs at least {least} frames on each side; there are {counts[0]} synthesised and {counts[1]} real"

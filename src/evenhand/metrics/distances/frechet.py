@@ -27,7 +27,7 @@ from scipy import linalg
 from evenhand.core.errors import DataError
 from evenhand.core.metric import POSITIVE, Column, Direction, Linear, Metric, Numbers, Resampling, Scale
 from evenhand.core.records import Array, Records, blocks
-from evenhand.metrics.distances.frames import SIDE, Floats, Frames, Sides, collect, missing, sides, too_few
+from evenhand.metrics.distances.frames import SIDE, Floats, Frames, Sides, collect, columns_of, missing, sides, too_few
 from evenhand.metrics.distances.roots import sum_of_singular_values, trace_of_root, upper_covariance
 
 _WHAT = "a Fréchet distance"
@@ -118,7 +118,7 @@ class Frechet(Metric[Frames]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (self.feature, self.side, *([self.among] if self.among else []))
+        return columns_of(self.feature, self.side, self.among)
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Frames:
         return collect(rows, self.feature, self.side, cells, size, self.among)
@@ -174,7 +174,7 @@ class FrechetOfMoments(Metric[TwoMoments]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (self.feature, self.side)
+        return columns_of(self.feature, self.side)
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> TwoMoments:
         kept = collect(rows, self.feature, self.side, cells, size)

@@ -62,7 +62,7 @@ class InceptionScore(Metric[Logits]):
     """The inception score of the synthesised frames: sure of each, many classes in all; higher is better.
 
     `split` names a column with the split of each row; the score is then the mean over the `splits` that have rows,
-    beside the deviation between them. Without it all rows are one split.
+    beside the deviation between them. Without it all rows are one split; with an empty `side` every row counts.
     """
 
     name: str
@@ -82,10 +82,10 @@ class InceptionScore(Metric[Logits]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (self.logits, self.side, *([self.split] if self.split else []))
+        return (self.logits, *(name for name in (self.side, self.split) if name))
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Logits:
-        made = np.asarray(rows[self.side], dtype=np.bool_)
+        made = np.asarray(rows[self.side], dtype=np.bool_) if self.side else np.ones(len(rows), dtype=np.bool_)
         codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
         logits = np.asarray(rows[self.logits])[made]
         split = np.zeros(len(logits), dtype=np.intp) if self.split is None else np.asarray(rows[self.split])[made]

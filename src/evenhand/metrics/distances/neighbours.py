@@ -22,7 +22,7 @@ import numpy as np
 from evenhand.core.errors import DataError
 from evenhand.core.metric import POSITIVE, UNIT_SCALE, Column, Direction, Metric, Numbers, Resampling, Scale
 from evenhand.core.records import Array, Records, blocks
-from evenhand.metrics.distances.frames import SIDE, Floats, Frames, collect, missing, sides, too_few
+from evenhand.metrics.distances.frames import SIDE, Floats, Frames, collect, columns_of, missing, sides, too_few
 
 _ROWS = 1024  # rows of a matrix of distances that are in memory at once
 
@@ -90,7 +90,7 @@ class Neighbours(Metric[Frames]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (self.feature, self.side)
+        return columns_of(self.feature, self.side)
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Frames:
         return collect(rows, self.feature, self.side, cells, size)

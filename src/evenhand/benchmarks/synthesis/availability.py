@@ -1,0 +1,106 @@
+"""Which networks can be had here, told before anything is measured and without building them.
+
+A network needs packages and weights files; what is missing is one sentence with the line that gets it. What is missing
+is part of a run's inputs, so that the same command computes it once the package or file has arrived.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
+
+from evenhand.benchmarks.synthesis.catalogue import CONVENTIONS, TABLE, canonical, entry_of, features_of
+from evenhand.benchmarks.synthesis.features import FeatureTable
+from evenhand.benchmarks.synthesis.measuring import WEIGHTS
+from evenhand.benchmarks.synthesis.options import SynthesisOptions
+from evenhand.core.errors import DataError
+from evenhand.core.task import InputFact
+
+_PACKAGES: Mapping[str, tuple[str, str]] = {
+    "pose": ("ai_edge_litert", "models"),
+    "dlib": ("dlib", "models"),
+    "sface": ("cv2", "images"),
+}
+"""The package that a feature needs, and the extra that has it; torch where none is named."""
+
+_BY_ITSELF = frozenset({"body"})  # is brought by the user
+
+
+def missing_for(feature: str, options: SynthesisOptions) -> str:
+    """What a feature or comparison lacks here, with what to do about it; empty when nothing."""
+    if feature in options.onnx or feature in _BY_ITSELF or feature not in WEIGHTS:
+        return ""
+    package, extra = _PACKAGES.get(feature, ("torch", "torch"))
+    if importlib.util.find_spec(package) is None:
+        return f"it needs {package}: pip install 'evenhand[{extra}]'"
+    from evenhand.instruments.weights import absent_weights, advice_for
+
+    absent = absent_weights(WEIGHTS[feature], options.weights)
+    if not absent:
+        return ""
+    hint = ""
+    if feature == "inception" and not missing_for("pytorch-fid", options):
+        hint = " With the network of the FID literature, which is here: fid:pytorch-fid, kid:pytorch-fid."
+    return f"the weights {', '.join(absent)} are not here. {advice_for(absent[0])}{hint}"
+
+
+def unavailable(
+    names: Sequence[str], options: SynthesisOptions, features: FeatureTable | None = None
+) -> dict[str, str]:
+    """The features and comparisons of these metrics that can't be had, and why; those in a table can."""
+    reasons: dict[str, str] = {}
+    for name in map(canonical, names):
+        for feature in _needed(name, options):
+            if features is None or feature not in features:
+                reason = missing_for(feature, options)
+                if reason:
+                    reasons[feature] = reason
+    return reasons
+
+
+def announced(names: Sequence[str], reasons: Mapping[str, str], options: SynthesisOptions) -> tuple[str, ...]:
+    """One sentence per missing network, with the metrics that need it. Raises when nothing is left to measure."""
+    lost: dict[str, list[str]] = {}
+    for name in map(canonical, names):
+        feature = next((feature for feature in _needed(name, options) if feature in reasons), None)
+        if feature is not None:
+            lost.setdefault(feature, []).append(name)
+    sentences = tuple(f"{', '.join(metrics)} not available: {reasons[name]}" for name, metrics in lost.items())
+    if sum(map(len, lost.values())) == len(set(map(canonical, names))):
+        raise DataError(f"Nothing that is asked for can be measured here. {' '.join(sentences)}")
+    return sentences
+
+
+def facts_of(reasons: Mapping[str, str]) -> tuple[InputFact, ...]:
+    """What is missing, as inputs of the run: when it arrives, the run is another one."""
+    return tuple(
+        InputFact(f"not available: {name}", 0, hashlib.sha256(reason.encode()).hexdigest())
+        for name, reason in sorted(reasons.items())
+    )
+
+
+def limits() -> Iterator[tuple[str, str]]:
+    """The metrics that can't be computed on this machine, and why: for `evenhand doctor`."""
+    options = SynthesisOptions()
+    every = (
+        *TABLE,
+        *(f"fid:{name}" for name in CONVENTIONS["fid"]),
+        "fid",
+        "is",
+        "OS-CS-reid",
+        "PCB-CS-reid",
+        "CS:dlib",
+    )
+    reasons = unavailable(every, options)
+    by_reason: dict[str, list[str]] = {}
+    for name in dict.fromkeys(every):
+        feature = next((feature for feature in _needed(name, options) if feature in reasons), None)
+        if feature is not None:
+            by_reason.setdefault(reasons[feature], []).append(name)
+    yield from ((", ".join(names), reason) for reason, names in by_reason.items())
+
+
+def _needed(name: str, options: SynthesisOptions) -> tuple[str, ...]:
+    """The features of a metric, or itself when a network compares two pictures."""
+    return features_of([name], options.rules) if entry_of(name).feature else (name,)
