@@ -35,6 +35,9 @@ PUBLISHED = {  # names, shapes and counts of the authors' files
     "i3d": ("Mixed_5c.b1b.conv3d.weight", (384, 192, 3, 3, 3), 344),
     "arcface": ("layer3.29.conv2.weight", (256, 256, 3, 3), 925),
     "magface": ("layer3.29.conv2.weight", (256, 256, 3, 3), 925),
+    "magface-18": ("layer3.1.conv2.weight", (256, 256, 3, 3), 187),
+    "magface-34": ("layer3.5.conv2.weight", (256, 256, 3, 3), 331),
+    "magface-50": ("layer3.13.conv2.weight", (256, 256, 3, 3), 475),
     "curricularface": ("body.48.res_layer.4.running_var", (512,), 672),
 }
 

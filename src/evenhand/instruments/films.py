@@ -117,7 +117,7 @@ class _Capture:
         try:
             import cv2
         except ImportError as error:
-            raise MissingExtraError(f"{path.name} is a film, and films need OpenCV", "images") from error
+            raise MissingExtraError(f"{path.name} is a film, and films need OpenCV", "pixels") from error
         if not path.is_file():
             raise PictureError(str(path), "there is no such film.")
         self._cv2, self._film = cv2, cv2.VideoCapture(str(path))

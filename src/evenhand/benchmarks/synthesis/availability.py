@@ -20,7 +20,7 @@ from evenhand.core.task import InputFact
 _PACKAGES: Mapping[str, tuple[str, str]] = {
     "pose": ("ai_edge_litert", "models"),
     "dlib": ("dlib", "models"),
-    "sface": ("cv2", "images"),
+    "sface": ("cv2", "pixels"),
 }
 """The package that a feature needs, and the extra that has it; torch where none is named."""
 
