@@ -66,10 +66,12 @@ def misread_boxes(truth: BoxTruth, answers: Any, overlaps: Array | None = None) 
 
     `overlaps` are those of the boxes as they are, where they are known.
     """
+    now = float((box_overlaps(truth, answers) if overlaps is None else overlaps).mean())
+    if now > _GOOD:
+        return
     entries = {image: answers.get(image) for image in truth.people.distinct_images()}
     known = {image: entry for image, entry in entries.items() if entry is not None and len(entry.boxes_xyxy)}
-    now = float((box_overlaps(truth, known) if overlaps is None else overlaps).mean())
-    if not known or now > _GOOD:
+    if not known:
         return
     boxes = np.concatenate([entry.boxes_xyxy for entry in known.values()])
     if np.abs(boxes).max() <= _LARGEST_SHARE:

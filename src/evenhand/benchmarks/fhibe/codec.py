@@ -134,7 +134,7 @@ class OutputsCodec(Codec[P]):
             return self._decode(path, sample, value, forms)
 
         missing = [sample.id for sample in dataset.samples if sample.id not in matched]
-        empty = sum(bytes(value).strip() in _EMPTY for value in matched.values())
+        empty = sum(memoryview(value).nbytes < 64 and bytes(value).strip() in _EMPTY for value in matched.values())
         if missing and getattr(options, "missing", "missed") == "refuse":
             raise MissingAnswersError(
                 f"{path} has no answer for {len(missing)} of {len(dataset.samples)} images: {_some(missing)}. "
@@ -238,8 +238,8 @@ class BoxCodec(OutputsCodec[Detections]):
         boxes = _entry(found, ("detections", "bboxes"), forms)
         if boxes is None:
             return self.nothing()
-        corners_ = np.array([_four(box) for box in boxes], dtype=np.float64).reshape(-1, 4)
-        return Detections(corners_, tuple(_numbers(found.get("scores"))))
+        corners = np.array([_four(box) for box in boxes], dtype=np.float64).reshape(-1, 4)
+        return Detections(corners, tuple(_numbers(found.get("scores"))))
 
     def stored(self, answer: Detections) -> Any:
         if answer.scores is None:
@@ -449,7 +449,7 @@ def _four(box: Any) -> list[float]:
         )
     if len(box) < 4:
         raise ValueError(f"a box of {len(box)} numbers; x0, y0, x1, y1 were expected")
-    return [float(value) for value in box[:4]]
+    return list(map(float, box[:4]))
 
 
 def _xy(point: Any) -> list[float]:
@@ -459,7 +459,7 @@ def _xy(point: Any) -> list[float]:
 
 
 def _numbers(found: Any) -> list[float]:
-    return [float(value) for value in found or []]
+    return list(map(float, found or ()))
 
 
 def _listed(value: Any) -> Any:

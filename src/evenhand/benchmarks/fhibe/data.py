@@ -303,9 +303,9 @@ def table_attributes(table: Table, *, largest_regions: bool = False) -> dict[str
                 attributes.CORRECTED_NATIONALITY, cells, attributes.corrected_nationality, ()
             )
         if name == "location_country":
-            whole = [attributes.corrected_country(cell) for cell in table.texts(name)]
+            countries = _mapped(table.texts(name), attributes.corrected_country)
             found[attributes.CORRECTED_COUNTRY] = _attribute(
-                attributes.CORRECTED_COUNTRY, whole, lambda cell: () if cell is None else (cell,), ()
+                attributes.CORRECTED_COUNTRY, countries, lambda cell: () if cell is None else (cell,), ()
             )
     if largest_regions:
         for name, regions in vocabulary.REGIONS.items():
@@ -335,20 +335,33 @@ def published_attribute(name: str, cells: Sequence[str | None]) -> Attribute:
 def prepared_cells(name: str, cells: Sequence[str | None], table: Table | None = None) -> list[str | None]:
     """The cells of an attribute after age bucketing and country clean-up."""
     if name == "location_country":
-        return [attributes.clean_country(cell) for cell in cells]
+        return _mapped(cells, attributes.clean_country)
     if name != "age":
         return list(cells)
-    found = []
-    for place, cell in enumerate(cells):
-        try:
-            found.append(attributes.age_bucket(None if cell is None else float(cell)))
-        except ValueError:
-            if cell in attributes.AGE_BUCKETS:
-                found.append(cell)
-                continue
-            where = f"row {place}" if table is None else f"{table.path}, row {int(table.numbers[place])}"
-            raise DataError(f"{where}, column 'age': {cell!r} is not a number of years.") from None
-    return found
+    try:
+        return _mapped(cells, _age)
+    except ValueError:
+        place = next(place for place, cell in enumerate(cells) if not _is_age(cell))
+        where = f"row {place}" if table is None else f"{table.path}, row {int(table.numbers[place])}"
+        raise DataError(f"{where}, column 'age': {cells[place]!r} is not a number of years.") from None
+
+
+def _mapped(cells: Sequence[str | None], function: Callable[[str | None], str | None]) -> list[str | None]:
+    """A function of every cell, computed once for equal cells."""
+    values = {cell: function(cell) for cell in set(cells)}
+    return [values[cell] for cell in cells]
+
+
+def _age(cell: str | None) -> str | None:
+    return cell if cell in attributes.AGE_BUCKETS else attributes.age_bucket(None if cell is None else float(cell))
+
+
+def _is_age(cell: str | None) -> bool:
+    try:
+        _age(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def _attribute(

@@ -15,6 +15,7 @@ import msgspec
 
 from evenhand.core.errors import PredictionError
 from evenhand.files import inputs
+from evenhand.files.writing import open_file
 
 
 def top_level(data: bytes, path: Path) -> Mapping[str, bytes | msgspec.Raw]:
@@ -57,6 +58,9 @@ def match_keys(raw: Mapping[str, Any], ids: Sequence[str]) -> tuple[dict[str, An
     ({'data/a/b.png': 1}, ['other'])
     """
     known = set(ids)
+    prefix = _common_root(raw, known)
+    if prefix is not None:
+        return {key[len(prefix) :]: value for key, value in raw.items()}, []
     by_tail: dict[str, str | None] = {}
     for name in ids:
         by_tail[_tail(name)] = None if _tail(name) in by_tail else name
@@ -73,17 +77,26 @@ def match_keys(raw: Mapping[str, Any], ids: Sequence[str]) -> tuple[dict[str, An
 
 def write_entries(path: Path, entries: Iterable[tuple[str, Any]]) -> None:
     """Write a JSON object entry by entry, whole or not at all."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".partial")
-    with unfinished.open("w", encoding="utf-8") as file:
+    with open_file(path, flush=False) as file:
         separator = "{"
         for key, value in entries:
             text = json.dumps(value, allow_nan=False, default=_json_default)
             file.write(f"{separator}{json.dumps(key)}: {text}")
             separator = ", "
         file.write("{}" if separator == "{" else "}")
-    unfinished.replace(path)
+
+
+def _common_root(raw: Mapping[str, Any], known: set[str]) -> str | None:
+    """What stands before the path of an image in every key; None when the keys are not so simple."""
+    first = next(iter(raw), "")
+    parts = first.split("/")
+    ends = ("/".join(parts[start:]) for start in range(len(parts)))
+    end = next((end for end in ends if end in known), None)
+    if end is None:
+        return None
+    prefix = first[: len(first) - len(end)]
+    simple = all(key.startswith(prefix) and key[len(prefix) :] in known for key in raw)
+    return prefix if simple else None
 
 
 def _match(key: str, known: set[str], by_tail: Mapping[str, str | None]) -> str | None:

@@ -22,6 +22,7 @@ from evenhand.core.errors import EvenhandError, PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset, InputFact, Tools
 from evenhand.files import inputs
+from evenhand.files.writing import make_folder, write_file
 
 ENCODINGS = "face_encodings"
 Picture = Path | bytes  # where it lies, or the content of its file
@@ -119,9 +120,9 @@ class EncodingCodec(Codec[Picture]):
         return Answers(found, coverage, tuple(_facts(found.values())), facts=facts)
 
     def write(self, path: Path, answers: Iterable[tuple[str, Picture]], dataset: Dataset[Any], options: Any) -> None:
-        Path(path).mkdir(parents=True, exist_ok=True)
+        make_folder(path)
         for sample, picture in answers:
-            (Path(path) / Path(sample).name).write_bytes(picture_bytes(picture))
+            write_file(Path(path) / Path(sample).name, picture_bytes(picture), flush=False)
 
     def to_plain(self, answer: Picture) -> Any:
         return np.frombuffer(picture_bytes(answer), dtype=np.uint8)
@@ -179,12 +180,11 @@ class SuperResolutionCodec(OutputsCodec[Picture]):
         """The pictures as `super_<name>` beside the file that names them."""
         known = {sample.id: self.key(sample) for sample in dataset.samples}
         folder = Path(path).parent
-        folder.mkdir(parents=True, exist_ok=True)
         entries = []
         for sample, picture in answers:
             target = folder / f"super_{Path(sample).name}"
             if not isinstance(picture, Path) or picture.resolve() != target.resolve():
-                target.write_bytes(picture_bytes(picture))
+                write_file(target, picture_bytes(picture), flush=False)
             entries.append((known[sample], self.stored(target)))
         write_entries(path, entries)
 

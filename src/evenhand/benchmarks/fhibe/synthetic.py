@@ -1,4 +1,4 @@
-"""A made-up FHIBE: both tables, and pictures where they are asked for, from procedural people.
+"""A synthetic FHIBE: both tables, and pictures where they are asked for, from procedural people.
 
 The layout is the published one, so every loader, wrapper and command works on it. Attributes are
 drawn at random from the vocabulary; geometry follows from the figures.
@@ -17,6 +17,7 @@ import numpy as np
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, table_path
 from evenhand.core.streams import stream
+from evenhand.files.writing import open_file
 from evenhand.scenes.faces import FacePicture, face_picture
 from evenhand.scenes.figures import Box, Figure, picture
 from evenhand.scenes.looks import Look, look_of
@@ -30,7 +31,7 @@ _SEGMENTS = {"Left leg clothes": "Lower body clothes", "Right leg clothes": "Low
 
 @dataclass(frozen=True)
 class Subject:
-    """A made-up person: an identity, a look, and the attributes that do not change from picture to picture."""
+    """A synthetic person: an identity, a look, and the attributes that do not change from picture to picture."""
 
     id: str
     look: Look
@@ -96,14 +97,11 @@ def write_bodies(
     rows = tuple(_body_rows(subjects, images, size, together))
     _write_table(root, BODY_TABLE, [_body_cells(row) for row in rows])
     if pixels:
-        from PIL import Image
-
         shown: dict[str, list[BodyRow]] = {}
         for row in rows:
             shown.setdefault(row.image, []).append(row)
         for image, people in shown.items():
-            (root / image).parent.mkdir(parents=True, exist_ok=True)
-            Image.fromarray(picture([row.figure for row in people], *size)).save(root / image)
+            _save_png(root / image, picture([row.figure for row in people], *size))
     return rows
 
 
@@ -209,18 +207,21 @@ def _cell(name: str, rng: np.random.Generator) -> str:
 
 
 def _save_face(root: Path, row: FaceRow) -> None:
-    from PIL import Image
-
     drawn = row.draw()
     for path, content in ((root / row.image, drawn.pixels), (root / row.mask, drawn.labels)):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(content).save(path)
+        _save_png(path, content)
+
+
+def _save_png(path: Path, pixels: Any) -> None:
+    from PIL import Image
+
+    with open_file(path, "wb", flush=False) as file:
+        Image.fromarray(pixels).save(file, format="png")
 
 
 def _write_table(root: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
     path = table_path(root, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with open_file(path, flush=False) as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)

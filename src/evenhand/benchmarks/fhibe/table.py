@@ -96,7 +96,12 @@ class Table:
     def boxes(self, column: str) -> NDArray[np.float64]:
         """(rows, 4): a column of boxes, left, top, width, height."""
         self._need(column)
-        lists = self.frame[column].to_list()
+        cells_ = self.frame[column]
+        if not cells_.null_count() and (cells_.list.len() == 4).all():
+            table = cells_.explode().to_numpy().reshape(-1, 4)
+            if np.isfinite(table).all():
+                return np.asarray(table, dtype=np.float64)
+        lists = cells_.to_list()
         for number, box in zip(self.numbers, lists, strict=True):
             if box is None or len(box) != 4 or not all(np.isfinite(value) for value in box):
                 raise self.problem(
