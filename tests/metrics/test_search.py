@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -144,3 +146,38 @@ def test_the_iet_curve_is_undefined_without_strangers() -> None:
     some = searches()
     state = OpenSetSearch("1:N").measure(some.take(np.asarray(some["mated"])))
     assert isinstance(OpenSetSearch("1:N").result(state, state)["IET"][0], Undefined)
+
+
+@pytest.mark.parametrize("combination", ["mean", "pooled"])
+def test_people_drawn_again_give_the_rates_of_weighed_searches(combination: Any) -> None:
+    """Every draw equals the metric of rows that are repeated as often as their person was drawn."""
+    from types import SimpleNamespace
+
+    rng = np.random.default_rng(7)
+    n, units = 240, 30
+    mated = rng.random(n) < 0.5
+    mate = np.where(mated, np.round(rng.normal(size=n) + 1, 1), -np.inf)
+    above, tied = rng.integers(0, 4, n) * (mate > -np.inf), rng.integers(0, 2, n) * (mate > -np.inf)
+    columns = {
+        "gallery": rng.integers(0, 2, n), "mated": mated, "mate": mate, "above": above, "tied": tied,
+        "top": np.round(rng.normal(size=n), 1),
+    }  # fmt: skip
+    rows = Records(columns, {})
+    unit, pattern = rng.integers(0, units, n), rng.integers(0, 2, n)
+    metric = OpenSetSearch("1:N", (0.0, 0.05, 0.3, 1.0), (1, 3, ANY_RANK), combination=combination)
+    weights = rng.multinomial(units, np.full(units, 1 / units), 12)
+    kept = np.array([[True, True], [True, False], [False, True]])
+    cells = SimpleNamespace(unit=unit, unit_b=None, units=units, pattern=pattern, kept=kept)
+    state = metric.measure(rows, np.arange(n), n)
+    wanted = frozenset(name for name in metric.outputs if name != "IET")
+    drawn = metric.redrawn(state, cells, [weights[:5], weights[5:]], wanted)
+    assert drawn is not None
+    for place, weight in enumerate(weights):
+        repeated = np.repeat(np.arange(n), weight[unit])
+        whole = metric.measure(rows.take(repeated))
+        for group, keeps in enumerate(kept):
+            part = metric.measure(rows.take(repeated[keeps[pattern[repeated]]]))
+            values = metric.result(part, whole)
+            for name in wanted:
+                expected = values[name].values[0]
+                np.testing.assert_allclose(drawn[name][place, group], expected, atol=1e-12, err_msg=name)

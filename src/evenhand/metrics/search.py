@@ -12,7 +12,7 @@ mated probes, so every name says which.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -26,6 +26,7 @@ from evenhand.core.metric import (
     Metric,
     Numbers,
     OperatingPoint,
+    Sampled,
     Scale,
     Undefined,
 )
@@ -41,6 +42,7 @@ from evenhand.metrics.search_rates import (
     ranks_of,
     share_of,
 )
+from evenhand.metrics.search_resampling import resampled_searches
 
 STANDARD_RATES = (1e-3, 1e-2, 1e-1)
 STANDARD_RANKS = (1, 5, 10)
@@ -175,6 +177,29 @@ class OpenSetSearch(Metric[Searches]):
             found[fnir_name(rate)] = _numbers(fnir, mated, self.combination, part.size, _NO_MATED)
         found["IET"] = LazyCurves(part.size, lambda cell: self._trade_off(part, galleries, cell))
         return {output: found[output] for output in self.outputs}
+
+    def redrawn(
+        self, state: Searches, cells: Sampled, weights: Iterable[Array], wanted: frozenset[str]
+    ) -> Mapping[str, Array] | None:
+        if state.mixture is not None or cells.unit_b is not None:
+            return None
+        first = self.limits[0] if self.limits else 1
+        galleries = resampled_searches(state, cells, weights, self.fpir, self.limits or (first,))
+        found: dict[str, Array] = {}
+        for place, rate in enumerate(self.fpir):
+            read = [rates[place] for rates in galleries]
+            mated, nonmated = [one.mated for one in read], [one.nonmated for one in read]
+            for limit in self.limits:
+                found[tpir_name(rate, limit)] = self._over_galleries([one.tpir[limit] for one in read], mated)
+            found[fpir_name(rate)] = self._over_galleries([one.fpir for one in read], nonmated)
+            found[fnir_name(rate)] = self._over_galleries([one.fnir for one in read], mated)
+        return {output: found[output] for output in wanted}
+
+    def _over_galleries(self, rates: list[Array], bottoms: list[Array]) -> Array:
+        """The same combination as of single cells, for (draws, groups)."""
+        shape = rates[0].shape
+        flat = [[table.reshape(-1) for table in tables] for tables in (rates, bottoms)]
+        return _numbers(flat[0], flat[1], self.combination, rates[0].size, "").values.reshape(shape)
 
     def points(self, part: Searches, whole: Searches) -> Mapping[str, Sequence[OperatingPoint | None]]:
         """Realised FPIR over all galleries; the threshold where there is one gallery."""
