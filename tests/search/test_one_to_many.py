@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -34,7 +36,7 @@ def test_blocks_of_any_size_find_what_the_whole_matrix_shows(
 ) -> None:
     monkeypatch.setattr(one_to_many, "_PROBES", block)
     monkeypatch.setattr(one_to_many, "_TILE", tile)
-    monkeypatch.setattr(one_to_many, "_TILES_KEPT", kept)
+    monkeypatch.setattr(one_to_many, "_ENTRIES_KEPT", 8 * kept)
     probes, gallery = whole_numbers(60, 6, 1), whole_numbers(40, 6, 3)
     rng = np.random.default_rng(9)
     probe_subject, gallery_subject = rng.integers(0, 40, 60), rng.integers(0, 25, 40)  # several templates per person
@@ -78,3 +80,24 @@ def test_two_thousand_probes_in_fifty_thousand_templates_have_exact_ranks() -> N
     expected = search_scores((vectors[some] @ gallery.vectors.T).astype(np.float64), subject[some], np.arange(50_000))
     for name in ("mated", "mate", "above", "tied", "top"):
         np.testing.assert_array_equal(getattr(found, name)[some], getattr(expected, name), err_msg=name)
+
+
+def test_every_product_is_formed_once_wherever_the_mates_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_to_many, "_TILE", 16)
+    monkeypatch.setattr(one_to_many, "_PROBES", 32)
+    rng = np.random.default_rng(4)
+    gallery = rng.normal(size=(320, 8)).astype(np.float32)
+    gallery /= np.linalg.norm(gallery, axis=1, keepdims=True)
+    person = rng.permutation(np.arange(320) // 2)  # two templates each, anywhere
+    probes = Templates(gallery[:64], np.ones(64, dtype=np.bool_), 0)
+    formed: list[int] = []
+    multiply = np.matmul
+
+    def counted(a: Any, b: Any, out: Any = None) -> Any:
+        formed.append(b.shape[1])
+        return multiply(a, b, out=out)
+
+    monkeypatch.setattr(np, "matmul", counted)
+    found = search(probes, person[:64], Templates(gallery, np.ones(320, dtype=np.bool_), 0), person)
+    assert len(formed) == 2 * 20
+    assert found.mate.tolist() == pytest.approx([1.0] * 64, abs=1e-6)

@@ -1,13 +1,13 @@
 """Every probe searched in a gallery, with exact ranks.
 
-A part is a block of probes. It meets the gallery tile by tile, in two rounds: the tiles that
-hold its mates come first and give the mates' scores; then, in every tile, the templates of
-other people that score above or as high as the mate are counted, and the best of them kept.
-No list is ever sorted and no more than a few tiles are held.
+A part is a block of probes. It meets the gallery tile by tile: the tiles that hold its mates come
+first and give the mates' scores; in every tile, the templates of other people that score above or
+as high as the mate are counted, and the best of them kept. Scores of probes whose mate is not known
+yet wait until it is. No list is ever sorted.
 
-Probes are sorted by the position of their mate and the gallery by person, so the first round
-meets about one tile per block, and every product is formed once. Where a tile has to be
-formed again it is formed with the same shape, so that a tie is a tie.
+Probes are sorted by the position of their mate and the gallery by person, so few scores wait, and every
+product is formed once. Where too many would wait, a tile is formed again with the same shape, so
+that a tie is a tie.
 
 Templates are arrays (`search`), or lie in files and are read tile by tile (`search_stores`).
 """
@@ -30,7 +30,7 @@ from evenhand.search.stores import EmbeddingStore
 _PROBES = 1024  # in a block
 _TILE = 4096  # templates in a tile of the gallery
 _UNIT = 1e-5  # a length so near to one is one
-_TILES_KEPT = 32  # products of the first round that are kept for the second: half a gigabyte at most
+_ENTRIES_KEPT = 1 << 27  # scores of the first round that are kept for the second: half a gigabyte at most
 
 
 class Searched(NamedTuple):
@@ -234,29 +234,47 @@ def _search_tiles(
             silence(product, start)
         return product
 
-    kept: dict[int, Array] = {}
-    for start in with_mates:
-        product = product_of(start, None)
-        rows, columns = own.entries(start, product.shape[1])
-        np.maximum.at(mate, rows, product[rows, columns])
-        if len(kept) < _TILES_KEPT:
-            kept[start] = product
     above, tied = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     top = np.full(count, -np.inf, dtype=np.float32)
     largest = _Largest(block.wanted)
-    for start in starts:
-        product = kept.pop(start) if start in kept else product_of(start, buffer)
-        if start in with_mates:
-            rows, columns = own.entries(start, product.shape[1])
-            product[rows, columns] = -np.inf  # a person's own templates compete with nobody
+
+    def count_rivals(product: Array, best: Array, row_of: Array) -> None:
+        """Count what reaches the mates of rows whose mates are all known."""
+        for line in np.flatnonzero((best >= mate[row_of]) & (mate[row_of] > -np.inf)):
+            row, limit = row_of[line], mate[row_of[line]]
+            above[row] += np.count_nonzero(product[line] > limit)
+            tied[row] += np.count_nonzero(product[line] == limit)
+
+    last_own = own.last_tiles(count)
+    everyone = np.arange(count)
+    kept: list[tuple[Array, Array, Array]] = []  # rows whose mates are not all known yet, with their products
+    held, late = 0, []
+    for start in [*with_mates, *(start for start in starts if start not in set(with_mates))]:
+        product = product_of(start, buffer)
+        rows, columns = own.entries(start, product.shape[1])
+        np.maximum.at(mate, rows, product[rows, columns])
+        product[rows, columns] = -np.inf  # a person's own templates compete with nobody
         best = product.max(axis=1)
         np.maximum(top, best, out=top)
-        rivals = np.flatnonzero((best >= mate) & (mate > -np.inf))
-        for row in rivals:
-            line, limit = product[row], mate[row]
-            above[row] += np.count_nonzero(line > limit)
-            tied[row] += np.count_nonzero(line == limit)
         largest.offer(product, best, block.start)
+        is_known = last_own <= start
+        if start not in with_mates or is_known.all():
+            count_rivals(product, best, everyone)
+            continue
+        count_rivals(product[is_known], best[is_known], everyone[is_known])
+        waiting = everyone[~is_known]
+        if held + len(waiting) * product.shape[1] <= _ENTRIES_KEPT:
+            kept.append((product[waiting], best[waiting], waiting))
+            held += len(waiting) * product.shape[1]
+        else:
+            late.append((start, waiting))
+    for product, best, row_of in kept:
+        count_rivals(product, best, row_of)
+    for start, waiting in late:  # formed again with the same shape, so that a tie is a tie
+        product = product_of(start, buffer)
+        rows, columns = own.entries(start, product.shape[1])
+        product[rows, columns] = -np.inf
+        count_rivals(product[waiting], product[waiting].max(axis=1), waiting)
     return _Found(mate, above, tied, top, *largest.taken())
 
 
@@ -281,6 +299,12 @@ class _Own(NamedTuple):
         """Where the tiles start that hold any of them."""
         starts: list[int] = (np.unique(self.position // _TILE) * _TILE).tolist()
         return starts
+
+    def last_tiles(self, rows: int) -> Array:
+        """(rows,): where the last tile starts that holds a template of each row's person; −1 without any."""
+        last = np.full(rows, -1, dtype=np.int64)
+        np.maximum.at(last, self.row, self.position // _TILE * _TILE)
+        return last
 
     def entries(self, start: int, width: int) -> tuple[Array, Array]:
         """Rows and columns of them in one tile."""
