@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -85,6 +85,13 @@ def evaluate(
         _dry_run(entry, found, source, given, names(by), depth, settings.draws, runs, engine, as_json)
         return
     done: list[Run] = []
+    shown: set[str] = set()
+
+    def first_time(message: str) -> None:
+        if message not in shown:
+            shown.add(message)
+            warn(message)
+
     for name, path in found:
         with progress(quiet=as_json) as hook:
             run = api.evaluate(
@@ -103,15 +110,16 @@ def evaluate(
                 hash_media=hash_media,
                 device=device,
                 progress=hook,
-                warn=warn,
+                warn=first_time,
             )
         done.append(run)
         if not as_json:
-            show(run)
+            show(run, first_time)
     met = [judge_run(run, require, quiet=as_json) for run in done] if require is not None else []
     if as_json:
         print_json({"runs": [as_document(run) for run in done], **({"met": met} if met else {})})
     elif len(done) > 1:
+        show_paper_tables(done)
         err().print(
             f"Compare them: evenhand compare {' '.join(str(run.folder) for run in done)}", style="dim", soft_wrap=True
         )
@@ -119,12 +127,13 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def show(run: Run) -> None:
+def show(run: Run, warn: Callable[[str], None] = warn) -> None:
     """Print what a person wants to see first."""
     console = out()
     results = run.results
     parts = [sections.overview(results), sections.group_tables(results), sections.gaps(results)]
     draw(console, [parts[0]])
+    show_paper_tables([run])
     for block in parts[1].blocks:
         if isinstance(block, Table):
             draw_table(console, block)
@@ -137,6 +146,42 @@ def show(run: Run) -> None:
         again = " (it was there already; --force computes it again)" if run.reused else ""
         console.print(f"\nrun: {escape(str(run.folder))}{again}", soft_wrap=True)
         console.print(f"next: evenhand report {escape(str(run.folder))}", style="dim", soft_wrap=True)
+
+
+def show_paper_tables(runs: Sequence[Run]) -> None:
+    """The tables that papers print, a line per metric and a column per method, with the best in bold."""
+    from rich.table import Table as RichTable
+
+    from evenhand.reporting.rounding import decimals, number
+
+    methods: dict[str, dict[str, tuple[float | None, str]]] = {}
+    for run in runs:
+        for make in registry.task(run.results.task).sections:
+            section = make(run.results)
+            for block in section.blocks if section is not None else ():
+                if isinstance(block, Table) and block.form == "paper":
+                    for row in block.rows:
+                        values = zip(block.columns[1:], row[1:], block.better[1:], strict=True)
+                        methods.setdefault(str(row[0]), {}).update(
+                            {name: (value if isinstance(value, float) else None, way) for name, value, way in values}
+                        )
+    if not methods:
+        return
+    drawn = RichTable("metric", box=None, padding=(0, 2, 0, 0))
+    for method in methods:
+        drawn.add_column(escape(method), justify="right")
+    for metric in dict.fromkeys(name for values in methods.values() for name in values):
+        cells = [values.get(metric, (None, "")) for values in methods.values()]
+        known = [value for value, _ in cells if value is not None]
+        best = (max(known) if cells[0][1] == "higher" else min(known)) if len(known) > 1 else None
+        places = max((decimals(value) for value in known), default=3)
+        texts = [number(value, places) for value, _ in cells]
+        marked = [
+            f"[bold]{text}[/]" if value == best and best is not None else text
+            for text, (value, _) in zip(texts, cells, strict=True)
+        ]
+        drawn.add_row(escape(metric), *marked)
+    out().print(drawn)
 
 
 def narrowed(table: Table, columns: Sequence[str]) -> Table:

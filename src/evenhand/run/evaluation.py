@@ -111,6 +111,8 @@ def evaluate(
             answers = task.codec.read(predictions, dataset, chosen)
     else:
         dataset, answers = loaded
+    for message in (*dataset.warnings, *answers.warnings):  # before anything is computed
+        warn(message)
     if task.resolve is not None:
         chosen = task.resolve(dataset, answers, chosen)
     groups = _groups(task, dataset, by)

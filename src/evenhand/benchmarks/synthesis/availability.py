@@ -7,8 +7,8 @@ is part of a run's inputs, so that the same command computes it once the package
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec as find_package
 
 from evenhand.benchmarks.synthesis.catalogue import CONVENTIONS, TABLE, canonical, entry_of, features_of
 from evenhand.benchmarks.synthesis.features import FeatureTable
@@ -32,7 +32,7 @@ def missing_for(feature: str, options: SynthesisOptions) -> str:
     if feature in options.onnx or feature in _BY_ITSELF or feature not in WEIGHTS:
         return ""
     package, extra = _PACKAGES.get(feature, ("torch", "torch"))
-    if importlib.util.find_spec(package) is None:
+    if find_package(package) is None:
         return f"it needs {package}: pip install 'evenhand[{extra}]'"
     from evenhand.instruments.weights import absent_weights, advice_for
 

@@ -8,9 +8,66 @@ from typing import Any
 from evenhand.benchmarks.synthesis.catalogue import CONVENTIONS, PUBLISHED, STRICT, canonical, entry_of
 from evenhand.benchmarks.synthesis.metrics import LEFT_OUT
 from evenhand.core.errors import OptionError
+from evenhand.core.metric import Direction
 from evenhand.core.page import Cell, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
+
+
+def paper_table(results: Results) -> Section | None:
+    """One row of a table of methods × metrics: the values of everyone, as papers print them."""
+    columns, values, better = ["method"], [], [""]
+    for estimate in results.estimates:
+        name, output = estimate.metric, estimate.output
+        if estimate.group != EVERYONE or name.endswith((STRICT, PUBLISHED)) or not _is_printed(name, output):
+            continue
+        if estimate.number is None and name not in results.options.get("metrics", ()):
+            continue
+        direction = entry_of(canonical(name)).direction
+        columns.append(f"{_printed(name, output)} {'↑' if direction is Direction.HIGHER else '↓'}")
+        better.append(direction.value)
+        values.append(estimate.number)
+    if len(columns) == 1:
+        return None
+    table = Table(
+        "Methods and metrics", tuple(columns), ((results.model, *values),), form="paper", better=tuple(better)
+    )
+    return Section("Table", (table,), name="paper")
+
+
+def _is_printed(name: str, output: str) -> bool:
+    try:
+        kind = canonical(name).partition(":")[0]
+    except OptionError:
+        return False
+    return output in _FIRST or (kind == "neighbours" and output in ("recall", "density", "coverage"))
+
+
+def _printed(name: str, output: str) -> str:
+    """A metric as papers write it.
+
+    >>> _printed("lps", "mean"), _printed("neighbours:pytorch-fid", "recall"), _printed("CS:sface", "mean")
+    ('LPIPS', 'Recall', 'ID (SFace)')
+    """
+    kind, _, which = name.partition(":")
+    if kind == "neighbours":
+        return output.capitalize()
+    if kind == "CS":
+        return {
+            "sface": "ID (SFace)",
+            "arcface": "ID (ArcFace)",
+            "dlib": "ID (dlib)",
+            "clip": "CLIP",
+            "dino": "DINO",
+        }.get(which, f"CS ({which})")
+    shown = {
+        "lps": "LPIPS",
+        "lpips-vgg": "LPIPS-VGG",
+        "l1": "L1",
+        "face-CS": "ID (VGGFace2)",
+        "flicker": "Flicker",
+    }.get(kind, kind.upper() if kind.replace("-", "").islower() else kind)
+    return shown if not which or which == "pytorch-fid" else f"{shown} ({which})"
 
 
 def how_it_was_measured(results: Results) -> Section | None:

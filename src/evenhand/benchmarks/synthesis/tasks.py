@@ -11,6 +11,8 @@ from evenhand.benchmarks.synthesis.availability import unavailable
 from evenhand.benchmarks.synthesis.catalogue import (
     CATALOGUE,
     CONVENTIONS,
+    TABLE,
+    Region,
     canonical,
     cautions,
     entry_of,
@@ -46,7 +48,7 @@ from evenhand.benchmarks.synthesis.options import (
 from evenhand.benchmarks.synthesis.pairs import FramePair
 from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.benchmarks.synthesis.record import PART, Asked, paired_rows, unpaired_rows
-from evenhand.benchmarks.synthesis.sections import every_convention, how_it_was_measured
+from evenhand.benchmarks.synthesis.sections import every_convention, how_it_was_measured, paper_table
 from evenhand.core.errors import PredictionError
 from evenhand.core.measure import AnyMetric
 from evenhand.core.records import Attribute, Records
@@ -98,6 +100,16 @@ def record_pictures(
     asked = _asked(names, options, tools, _folder_attributes(truth, dataset.levels))
     asked = replace(asked, sets=True, part=_part_of(truth, made))
     yield from paired_rows(pairs, _looks(sides, options, tools, predictions.facts), asked)
+
+
+def without_motion(
+    dataset: Dataset[FrameSet], predictions: Predictions[Path], options: PictureOptions
+) -> PictureOptions:
+    """The options for pictures that do not follow each other: what is about motion is not asked for by default."""
+    ids = dataset.truth.ids
+    if options.metrics != TABLE or len({dataset.truth.unit_of(name) for name in ids}) < len(ids):
+        return options
+    return replace(options, metrics=tuple(n for n in TABLE if entry_of(n).looks_at is not Region.MOTION))
 
 
 def _sides(made: FrameSet, truth: FrameSet) -> tuple[FrameSource, FrameSource]:
@@ -340,11 +352,12 @@ pictures: Task[FrameSet, Path] = Task(
         "A folder of pictures or films with the names of the real ones, or a film.",
         "a synthesised picture beside its real one, with the features of both",
     ),
+    resolve=without_motion,
     record=record_pictures,
     metrics=metrics_pictures,
     attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
-    sections=(how_it_was_measured,),
+    sections=(paper_table, how_it_was_measured),
     explain=every_convention,
     check=check_folder(load_folder, FrameCodec()),
 )
@@ -359,7 +372,7 @@ paired: Task[FrameSet, Path] = Task(
     metrics=metrics_paired,
     attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
-    sections=(how_it_was_measured,),
+    sections=(paper_table, how_it_was_measured),
     explain=every_convention,
     check=check_folder(load_folder, FrameCodec()),
 )
@@ -374,7 +387,7 @@ unpaired: Task[FrameSet, Path] = Task(
     metrics=metrics_unpaired,
     attributes=ATTRIBUTES,
     headline=("fid:pytorch-fid", "distance"),
-    sections=(how_it_was_measured,),
+    sections=(paper_table, how_it_was_measured),
     explain=every_convention,
     check=check_folder(load_folder, FrameCodec()),
 )
@@ -390,7 +403,7 @@ self_imitation: Task[ProtocolTruth, Any] = Task(
     metrics=metrics_paired,
     attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
-    sections=(how_it_was_measured,),
+    sections=(paper_table, how_it_was_measured),
     explain=every_convention,
     check=check_protocol(load_self, ItemCodec()),
 )
@@ -405,7 +418,7 @@ cross_imitation: Task[ProtocolTruth, Any] = Task(
     metrics=metrics_unpaired,
     attributes=ATTRIBUTES,
     headline=("fid", "distance"),
-    sections=(how_it_was_measured,),
+    sections=(paper_table, how_it_was_measured),
     explain=every_convention,
     check=check_protocol(load_cross, ItemCodec()),
 )
@@ -420,7 +433,7 @@ appearance_transfer: Task[ProtocolTruth, Any] = Task(
     metrics=metrics_paired,
     attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
-    sections=(how_it_was_measured,),
+    sections=(paper_table, how_it_was_measured),
     explain=every_convention,
     check=check_protocol(load_appearance, ItemCodec()),
 )
@@ -435,7 +448,7 @@ novel_view: Task[ProtocolTruth, Any] = Task(
     metrics=metrics_paired,
     attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
-    sections=(how_it_was_measured,),
+    sections=(paper_table, how_it_was_measured),
     explain=every_convention,
     check=check_protocol(load_novel_view, ItemCodec()),
 )

@@ -1,0 +1,234 @@
+"""The table of a paper from two folders or two films, in one run."""
+
+from __future__ import annotations
+
+import shutil
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from evenhand.benchmarks.synthesis import benchmark
+from evenhand.benchmarks.synthesis.degrading import degrade
+from evenhand.benchmarks.synthesis.drawn import draw, save
+from evenhand.benchmarks.synthesis.sections import every_convention, paper_table
+from evenhand.core.errors import DataError, PredictionError
+from evenhand.core.metric import Undefined
+from evenhand.core.page import Table
+from evenhand.core.results import Results
+from evenhand.instruments.pixels import flicker, ssim
+from evenhand.metrics.distances import frechet_distance
+from evenhand.run.evaluation import evaluate
+
+QUICK: dict[str, Any] = {"draws": 20, "permutations": 10, "depth": 1}
+
+
+def results(made: Path, real: Path, metrics: str = "ssim", task: str = "synthesis", **options: Any) -> Results:
+    return evaluate(benchmark.find(task), made, real, options={"metrics": metrics, **options}, **QUICK).results
+
+
+def pictures(folder: Path, count: int, wrong: int = 0, size: int = 48, name: str = "{:03d}.png") -> list[Any]:
+    """Drawn people; the last `wrong` ones are somebody else, upside down."""
+    folder.mkdir(parents=True)
+    frames = []
+    for number in range(count):
+        frame = draw("somebody", "walk", number / count, size=size)
+        if number >= count - wrong:
+            frame = 255 - frame[::-1]
+        save(str(folder / name.format(number)), frame)
+        frames.append(frame)
+    return frames
+
+
+def film(path: Path, frames: list[Any], rate: float = 25.0) -> Path:
+    height, width = frames[0].shape[:2]
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), rate, (width, height))
+    for frame in frames:
+        writer.write(np.ascontiguousarray(frame[:, :, ::-1]))
+    writer.release()
+    return path
+
+
+def test_the_headline_is_the_mean_over_pictures_whatever_their_batches(tmp_path: Path) -> None:
+    real, made = pictures(tmp_path / "real", 17), pictures(tmp_path / "made", 17, wrong=1)
+    values = [ssim(a, b) for a, b in zip(made, real, strict=True)]
+    for task in ("synthesis", "synthesis/paired"):
+        found = results(tmp_path / "made", tmp_path / "real", task=task, image_size=0)
+        assert found.get("ssim").value == pytest.approx(np.mean(values))
+    published = found.get("ssim/published").value
+    assert published == pytest.approx((np.mean(values[:16]) + values[16]) / 2)
+
+
+def test_no_number_depends_on_the_order_of_names(tmp_path: Path) -> None:
+    pictures(tmp_path / "real", 7), pictures(tmp_path / "made", 7, wrong=1)
+    for side in ("real", "made"):
+        (tmp_path / f"{side}2").mkdir()
+        for number, path in enumerate(sorted((tmp_path / side).iterdir())):
+            shutil.copy(path, tmp_path / f"{side}2" / f"{6 - number}.png")
+    asked = "ssim,ms-ssim,psnr,l1,mse"
+    one = results(tmp_path / "made", tmp_path / "real", asked)
+    two = results(tmp_path / "made2", tmp_path / "real2", asked)
+    for metric in ("ssim", "psnr", "l1", "mse"):
+        assert one.get(metric).value == pytest.approx(two.get(metric).value, rel=1e-12)
+    assert isinstance(
+        one.get("ms-ssim").value, Undefined
+    )  # the pictures are too small for five scales, which is no error
+
+
+def test_pairs_and_sets_are_measured_in_one_run(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    pictures(tmp_path / "real", 12), pictures(tmp_path / "made", 14, wrong=2)
+    made, real = rng.normal(size=(14, 3)).astype(np.float32), rng.normal(size=(12, 3)).astype(np.float32)
+    np.savez(tmp_path / "made/features.npz", ids=[f"{n:03d}" for n in range(14)], own=made)
+    np.savez(tmp_path / "real/features.npz", ids=[f"{n:03d}" for n in range(12)], own=real)
+    found = results(tmp_path / "made", tmp_path / "real", "ssim,l1,fid:own,kid:own,neighbours:own,cmmd:own,CS:own")
+    assert (found.get("ssim").rows, found.get("ssim").missing) == (12, 2)
+    assert found.get("fid:own").value == pytest.approx(frechet_distance(made, real), rel=1e-6)
+    assert found.get("cmmd:own").number is not None
+    assert any("2 pictures have no real one of their name" in message for message in found.warnings)
+    section = paper_table(found)
+    assert section is not None
+    table = section.blocks[0]
+    assert isinstance(table, Table)
+    assert table.form == "paper"
+    assert table.columns[:3] == ("method", "SSIM ↑", "L1 ↓")
+    assert {"Precision ↑", "Recall ↑", "Density ↑", "Coverage ↑"} <= set(table.columns)
+
+
+def test_conventions_have_names_and_explain_says_whose_they_are(tmp_path: Path) -> None:
+    pictures(tmp_path / "real", 4), pictures(tmp_path / "made", 4, wrong=1)
+    run = evaluate(
+        benchmark.find("synthesis"),
+        tmp_path / "made",
+        tmp_path / "real",
+        options={"metrics": "ssim,ssim:torchmetrics,ssim:piq,ssim:pyiqa,ssim:skimage"},
+        **QUICK,
+    )
+    values = {run.results.get(f"ssim:{name}").number for name in ("torchmetrics", "pyiqa", "skimage")}
+    assert len(values) == 3
+    text = str(every_convention(run))
+    assert "torchmetrics' StructuralSimilarityIndexMeasure" in text
+    assert "clean-fid: bicubic" in text
+
+
+def test_names_in_either_form_of_accents_match_and_no_match_offers_the_order(tmp_path: Path) -> None:
+    pictures(tmp_path / "real", 2, name=unicodedata.normalize("NFC", "é{}.png"))
+    pictures(tmp_path / "made", 2, name=unicodedata.normalize("NFD", "é{}.png"))
+    assert results(tmp_path / "made", tmp_path / "real").get("ssim").value == pytest.approx(1.0)
+    pictures(tmp_path / "other", 2, name="out_{}.png")
+    with pytest.raises(PredictionError, match=r"No picture in .*other has the name of a real one.*match=order"):
+        results(tmp_path / "other", tmp_path / "real")
+    assert results(tmp_path / "other", tmp_path / "real", match="order").get("ssim").rows == 2
+
+
+def test_the_limit_of_pixels_can_be_set_where_it_is_named(tmp_path: Path) -> None:
+    pictures(tmp_path / "real", 2), pictures(tmp_path / "made", 2)
+    with pytest.raises(PredictionError, match=r"at most 1,000 pixels are decoded.*most_pixels"):
+        results(tmp_path / "made", tmp_path / "real", most_pixels=1000)
+
+
+def test_two_films_are_compared_frame_by_frame_with_what_is_about_motion(tmp_path: Path) -> None:
+    frames = pictures(tmp_path / "frames", 9)
+    spoilt = [degrade(frame, "blur", 0.2 * (n % 2)) for n, frame in enumerate(frames)]
+    made, real = film(tmp_path / "made.avi", spoilt), film(tmp_path / "real.avi", frames)
+    found = results(made, real, "ssim,l1,fd-ssim,flicker")
+    assert (found.rows, found.units) == (9, 1)
+    assert (found.get("flicker").rows, found.get("flicker").missing) == (8, 1)
+    still = results(real, real, "fd-ssim,flicker")
+    assert (still.get("fd-ssim").value, still.get("flicker").value) == (1.0, 0.0)
+    assert found.get("flicker").number > 0.005  # type: ignore[operator]  # it is a number
+    folders = tmp_path / "folders"
+    for side, films in (("made", made), ("real", real)):
+        (folders / side).mkdir(parents=True)
+        shutil.copy(films, folders / side / "a.avi")
+    same = results(folders / "made", folders / "real", "ssim,l1,fd-ssim,flicker")
+    assert same.get("ssim").value == found.get("ssim").value
+    assert same.get("flicker").value == found.get("flicker").value
+
+
+def test_motion_is_measured_across_the_parts_of_a_film(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from evenhand.benchmarks.synthesis.features import FeatureTable
+    from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource
+    from evenhand.benchmarks.synthesis.pairs import FramePair
+    from evenhand.benchmarks.synthesis.record import Asked, paired_rows
+
+    frames, others = pictures(tmp_path / "a", 7), pictures(tmp_path / "b", 7, wrong=3)
+    pairs = [FramePair(f"{n}", "v", "v", tmp_path / f"b/{n:03d}.png", tmp_path / f"a/{n:03d}.png") for n in range(7)]
+    nothing = FrameSource("synthesised", FeatureTable(tmp_path)), FrameSource("real", FeatureTable(tmp_path))
+    asked = Asked(("flicker",), image_size=0)
+    for part in (256, 3):
+        rows = list(paired_rows(pairs, FrameInstruments(*nothing), replace(asked, part=part)))
+        values = np.concatenate([block["flicker"] for block in rows])
+        assert np.isnan(values[0])
+        wanted = [flicker((others[n], others[n - 1]), (frames[n], frames[n - 1])) for n in range(1, 7)]
+        assert values[1:].tolist() == wanted
+
+
+def test_films_of_other_lengths_and_rates_are_told_and_paired_by_time(tmp_path: Path) -> None:
+    frames = pictures(tmp_path / "frames", 12)
+    real, made = film(tmp_path / "real.avi", frames), film(tmp_path / "made.avi", frames[::2], rate=12.5)
+    with pytest.raises(PredictionError, match="there is no synthesised picture of this name"):
+        results(made, real)
+    found = results(made, real, frames="time")
+    assert found.get("ssim").rows == 12
+    assert any("6 frames at 12.5 a second, the real one 12 at 25" in message for message in found.warnings)
+
+
+def test_a_film_with_a_broken_tail_says_how_many_frames_are_left(tmp_path: Path) -> None:
+    path = film(tmp_path / "a.avi", pictures(tmp_path / "frames", 30))
+    data = path.read_bytes()
+    (tmp_path / "cut.avi").write_bytes(data[: len(data) * 2 // 3])
+    found = results(tmp_path / "cut.avi", tmp_path / "cut.avi", "l1")
+    assert 5 < found.rows < 30
+    assert any("its header promises 30" in message for message in found.warnings)
+    (tmp_path / "no.mp4").write_bytes(b"this is no film at all")
+    with pytest.raises(DataError, match="no frame can be read from it"):
+        results(tmp_path / "no.mp4", tmp_path / "no.mp4")
+
+
+def test_an_animated_gif_is_a_film_and_a_single_one_a_picture(tmp_path: Path) -> None:
+    from PIL import Image
+
+    frames = [Image.fromarray(frame) for frame in pictures(tmp_path / "frames", 4)]
+    frames[0].save(tmp_path / "walk.gif", save_all=True, append_images=frames[1:], duration=40)
+    assert results(tmp_path / "walk.gif", tmp_path / "walk.gif", "l1").rows == 4
+    (tmp_path / "stills").mkdir()
+    frames[0].save(tmp_path / "stills/a.gif")
+    frames[1].save(tmp_path / "stills/b.gif")
+    assert results(tmp_path / "stills", tmp_path / "stills", "l1").rows == 2
+    with pytest.raises(PredictionError, match="is one picture; name the folder"):
+        results(tmp_path / "stills/a.gif", tmp_path / "stills")
+
+
+def test_what_is_missing_is_told_first_and_computed_when_it_arrives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures(tmp_path / "real", 3), pictures(tmp_path / "made", 3)
+    from evenhand.benchmarks.synthesis import availability
+
+    told: list[str] = []
+    asked: dict[str, Any] = {"options": {"metrics": "l1,lps"}, "runs": tmp_path / "runs", **QUICK}
+
+    def run() -> Any:
+        told.clear()
+        return evaluate(benchmark.find("synthesis"), tmp_path / "made", tmp_path / "real", warn=told.append, **asked)
+
+    with monkeypatch.context() as without:
+        without.setattr(availability, "find_package", lambda name: None)
+        first = run()
+        assert told[0].startswith("lps not available: it needs torch: pip install 'evenhand[torch]'")
+        assert run().reused
+    second = run()
+    assert not second.reused
+    assert second.folder != first.folder
+    with monkeypatch.context() as without:
+        without.setattr(availability, "find_package", lambda name: None)
+        with pytest.raises(DataError, match="Nothing that is asked for can be measured here"):
+            results(tmp_path / "made", tmp_path / "real", "lps,dists")
+    with pytest.raises(DataError, match=r"fid, kid not available.*fid:pytorch-fid, kid:pytorch-fid"):
+        results(tmp_path / "made", tmp_path / "real", "fid,kid", task="synthesis/unpaired")
