@@ -1,6 +1,6 @@
 """Boxes and how much they overlap.
 
-Inside the house a box is its corners `x0, y0, x1, y1` in pixels; files that give left, top,
+Inside the package a box is its corners `x0, y0, x1, y1` in pixels; files that give left, top,
 width and height pass through `corners`. All arithmetic is done in the precision of the arrays
 that come in, in one fixed order, because protocols decide borderline cases by it: single
 precision moves an overlap of one half by about 1e-6 at coordinates of a few thousand pixels.

@@ -84,7 +84,7 @@ def test_equal_medians_call_the_second_group_worst() -> None:
 
 
 def test_a_table_without_significant_pairs_is_none() -> None:
-    assert disparity.disparity_table(disparity.Scored("M", PEOPLE, SCORES), ["head_pose"]) is None
+    assert disparity.disparity_table(disparity.ScoredRows("M", PEOPLE, SCORES), ["head_pose"]) is None
 
 
 def test_the_demo_finds_what_was_planted_and_does_not_over_read_chance(tmp_path: Path) -> None:

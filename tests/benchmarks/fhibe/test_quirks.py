@@ -15,7 +15,7 @@ import pytest
 import evenhand.compat.fhibe
 from evenhand.benchmarks.fhibe import attributes, codec, data, pictures, write_outputs
 from evenhand.benchmarks.fhibe.cells import LiteralError
-from evenhand.benchmarks.fhibe.options import FhibeOptions, PictureOptions, RecallOptions
+from evenhand.benchmarks.fhibe.options import FacePictureOptions, FhibeOptions, RecallOptions
 from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.core.errors import PredictionError
 from evenhand.core.metric import Direction
@@ -26,7 +26,7 @@ IMAGE = "data/raw/s1/i1/main_i1.png"
 
 
 def test_the_distance_between_pictures_is_better_when_lower_in_every_evaluation() -> None:  # Q14
-    (lpips,) = task_named("face_super_resolution").metrics(PictureOptions())
+    (lpips,) = task_named("face_super_resolution").metrics(FacePictureOptions())
     assert lpips.outputs["mean"] is Direction.LOWER
 
 

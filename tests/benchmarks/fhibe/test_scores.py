@@ -17,10 +17,10 @@ from evenhand.benchmarks.fhibe.embeddings import EmbeddingCodec
 from evenhand.benchmarks.fhibe.face_segmentation import score_faces
 from evenhand.benchmarks.fhibe.metrics import AverageRecall, TarAtFar, TarAtOwnFar, ValidationRate
 from evenhand.benchmarks.fhibe.options import (
+    FaceVerificationOptions,
     FhibeOptions,
     KeypointOptions,
     RecallOptions,
-    VerificationOptions,
     threshold_keys,
 )
 from evenhand.benchmarks.fhibe.outputs import encode_mask, write_outputs
@@ -368,7 +368,7 @@ def test_verification_compares_groups_with_intervals_and_flags_few_impostors(tmp
     write_faces(tmp_path, people, images=3, size=16)
     rng = np.random.default_rng(1)
     centres = rng.normal(size=(60, 24))
-    dataset = load_identities(tmp_path, VerificationOptions())
+    dataset = load_identities(tmp_path, FaceVerificationOptions())
     codes = {subject: place for place, subject in enumerate(dict.fromkeys(dataset.truth.people.subjects))}
     answers = {}
     for image, subject in zip(dataset.truth.people.images, dataset.truth.people.subjects, strict=True):

@@ -500,14 +500,14 @@ def _kernels(folder: Path, expected: Any, checks: Checks) -> None:
 # Groups and statistics
 
 
-def _scored(folder: Path, config: Mapping[str, Any]) -> disparity.Scored:
+def _scored(folder: Path, config: Mapping[str, Any]) -> disparity.ScoredRows:
     rows = _rows(folder / "scores.csv")
     people = {
         name: data.published_attribute(name, data.prepared_cells(name, [row[name] or None for row in rows]))
         for name in config["attributes"]
     }
     values = np.array([float(row["score"]) if row["score"] else np.nan for row in rows])
-    return disparity.Scored(config["metric"], people, values)
+    return disparity.ScoredRows(config["metric"], people, values)
 
 
 def _intersections(folder: Path, expected: Any, checks: Checks) -> None:
@@ -519,7 +519,9 @@ def _intersections(folder: Path, expected: Any, checks: Checks) -> None:
     _group_means(scored, config["attributes"], expected, checks)
 
 
-def _group_means(scored: disparity.Scored, asked: Sequence[str], expected: Mapping[str, Any], checks: Checks) -> None:
+def _group_means(
+    scored: disparity.ScoredRows, asked: Sequence[str], expected: Mapping[str, Any], checks: Checks
+) -> None:
     largest = max((len(attributes.parse_key(key)) for key in expected), default=0)
     found = intersections.nested(scored.metric, scored.people, asked, scored.scores, largest=largest)
     checks.equal("combinations in order", list(found), list(expected))
@@ -582,7 +584,7 @@ def _part_disparity(folder: Path, expected: Any, checks: Checks) -> None:
         parts, [[row["probabilities"][part] for part in parts] for row in rows], [row["visible"] for row in rows]
     )
     scored = {
-        metric: disparity.Scored(
+        metric: disparity.ScoredRows(
             metric, people, found.recall(grid) if metric == "AR_DET" else found.accuracy(grid), found.parts
         )
         for metric, grid in config["thresholds"].items()

@@ -55,7 +55,7 @@ def parse_literal(text: str) -> Any:
             return msgspec.json.decode(text.replace("'", '"').encode())
         except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
             pass
-    return _Parser(text).parse()
+    return _LiteralParser(text).parse()
 
 
 def numbers(cell: str) -> list[float]:
@@ -139,7 +139,7 @@ def selections(cell: str) -> tuple[str, ...]:
     return tuple(str(value) for value in values)
 
 
-class _Parser:
+class _LiteralParser:
     """One pass over the tokens of a literal."""
 
     def __init__(self, text: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.benchmarks.fhibe.codec import Detections
+from evenhand.benchmarks.fhibe.codec import BoxDetections
 from evenhand.benchmarks.fhibe.data import BoxTruth
 from evenhand.benchmarks.fhibe.scores import box_overlaps
 from evenhand.core.errors import InputError
@@ -83,7 +83,7 @@ def misread_boxes(truth: BoxTruth, answers: Any, overlaps: Array | None = None) 
     if flat > 0.2:
         yield f"{flat:.0%} of the boxes have no area when read as x0, y0, x1, y1."
     for order, turned in _ORDERS.items():
-        other = {image: Detections(turned(entry.boxes_xyxy)) for image, entry in known.items()}
+        other = {image: BoxDetections(turned(entry.boxes_xyxy)) for image, entry in known.items()}
         then = float(box_overlaps(truth, other).mean())
         if then > now + _MUCH_BETTER:
             yield (

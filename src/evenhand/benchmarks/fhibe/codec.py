@@ -4,7 +4,7 @@ Keys are image paths. A file that was made elsewhere carries another data root, 
 its path relative to the root, else by its last components when these are unique. An answer is decoded
 when it is asked for; a file of gigabytes is held as bytes, not as Python objects.
 
-What is accepted beside the published form is told in `facts["form"]`, never guessed in silence.
+What is accepted beside the published form is recorded in `facts["form"]`, never guessed in silence.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MissingAnswersError(PredictionError):
     """Images have no answer, and were not to be scored as missed."""
 
 
-class Detections(NamedTuple):
+class BoxDetections(NamedTuple):
     """Boxes that a model found in an image, as corners, with its confidence in each."""
 
     boxes_xyxy: NDArray[np.float64]  # (boxes, 4)
@@ -203,7 +203,7 @@ class OutputsCodec(Codec[P]):
 
 
 def kind_of_answer(value: Any) -> str:
-    """What an answer seems to hold; empty when that can't be told.
+    """What an answer seems to hold; empty when that is unclear.
 
     >>> kind_of_answer({"detections": [{"Face": 0.9}]}), kind_of_answer({"detections": [[0, 0, 9, 9]]})
     ('probabilities of parts', 'boxes')
@@ -226,7 +226,7 @@ _KINDS = {"detections_rle": "label maps", "super_res_filename": "names of pictur
 _LONGEST_BOX = 8  # numbers of a flat list that may be meant as a box
 
 
-class BoxCodec(OutputsCodec[Detections]):
+class BoxCodec(OutputsCodec[BoxDetections]):
     """Person and face localization: `{"detections": [[x0, y0, x1, y1], …], "scores": […]}`."""
 
     about = "model_outputs.json: for every image its boxes as left, top, right, bottom in pixels, and their scores"
@@ -234,14 +234,14 @@ class BoxCodec(OutputsCodec[Detections]):
 
     example = '{"<image path>": {"detections": [[436.6, 344.3, 1041.4, 1964.6]], "scores": [0.999]}}'
 
-    def answer(self, image: str, found: Any, forms: set[str]) -> Detections:
+    def answer(self, image: str, found: Any, forms: set[str]) -> BoxDetections:
         boxes = _entry(found, ("detections", "bboxes"), forms)
         if boxes is None:
             return self.nothing()
         corners = np.array([_four(box) for box in boxes], dtype=np.float64).reshape(-1, 4)
-        return Detections(corners, tuple(_numbers(found.get("scores"))))
+        return BoxDetections(corners, tuple(_numbers(found.get("scores"))))
 
-    def stored(self, answer: Detections) -> Any:
+    def stored(self, answer: BoxDetections) -> Any:
         if answer.scores is None:
             return {"detections": None, "scores": None}
         return {
@@ -249,14 +249,14 @@ class BoxCodec(OutputsCodec[Detections]):
             "scores": [float(score) for score in answer.scores],
         }
 
-    def nothing(self) -> Detections:
-        return Detections(np.zeros((0, 4)), None)
+    def nothing(self) -> BoxDetections:
+        return BoxDetections(np.zeros((0, 4)), None)
 
 
 class PersonBoxCodec(BoxCodec):
     """Person localization writes null where nobody was found."""
 
-    def stored(self, answer: Detections) -> Any:
+    def stored(self, answer: BoxDetections) -> Any:
         return super().stored(answer) if len(answer.boxes_xyxy) else {"detections": None, "scores": None}
 
 

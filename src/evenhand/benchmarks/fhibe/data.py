@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from evenhand.benchmarks.fhibe import attributes, vocabulary
 from evenhand.benchmarks.fhibe.cells import LiteralError, combined_mask
 from evenhand.benchmarks.fhibe.options import FhibeOptions, KeypointOptions
-from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, Segment, Table, mini_rows, read_table
+from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, AnnotationTable, Segment, mini_rows, read_table
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array, Attribute
 from evenhand.core.task import Dataset, Sample
@@ -271,7 +271,7 @@ def visible_parts(
     return tuple(parts)
 
 
-def people_of(table: Table, options: FhibeOptions) -> People:
+def people_of(table: AnnotationTable, options: FhibeOptions) -> People:
     """The people in a table, with every attribute that it has."""
     images = tuple(str(image) for image in table.texts("filepath"))
     places = {image: place for place, image in enumerate(dict.fromkeys(images))}
@@ -287,7 +287,7 @@ def people_of(table: Table, options: FhibeOptions) -> People:
     )
 
 
-def table_attributes(table: Table, *, largest_regions: bool = False) -> dict[str, Attribute]:
+def table_attributes(table: AnnotationTable, *, largest_regions: bool = False) -> dict[str, Attribute]:
     """Every attribute of a table in canonical order, and the corrected ones beside the published.
 
     With `largest_regions`, ancestry and nationality keep their continents and regions only.
@@ -332,7 +332,7 @@ def published_attribute(name: str, cells: Sequence[str | None]) -> Attribute:
     return _attribute(name, cells, lambda cell: attributes.labels(name, cell, values), vocabulary.VALUES.get(name, ()))
 
 
-def prepared_cells(name: str, cells: Sequence[str | None], table: Table | None = None) -> list[str | None]:
+def prepared_cells(name: str, cells: Sequence[str | None], table: AnnotationTable | None = None) -> list[str | None]:
     """The cells of an attribute after age bucketing and country clean-up."""
     if name == "location_country":
         return _mapped(cells, attributes.clean_country)
@@ -381,7 +381,7 @@ def _attribute(
 
 
 def _dataset(
-    table: Table,
+    table: AnnotationTable,
     people: People,
     truth: T,
     given: Mapping[str, Array] | None = None,
@@ -417,7 +417,7 @@ def _warnings(people: People) -> Iterator[str]:
             yield f"{lacking} of {len(people)} rows have no {name}; they are left out of its groups."
 
 
-def _table(data: Path, name: str, columns: Sequence[str], options: FhibeOptions, cache: Path | None) -> Table:
+def _table(data: Path, name: str, columns: Sequence[str], options: FhibeOptions, cache: Path | None) -> AnnotationTable:
     table = read_table(data, name, (*columns, *vocabulary.ATTRIBUTES), cache)
     return table if options.mini is None else table.take(mini_rows(len(table), options.mini))
 
@@ -428,7 +428,7 @@ def _boxes(data: Path, options: FhibeOptions, column: str, cache: Path | None) -
     return _dataset(table, people, BoxTruth(people, corners(table.boxes(column))))
 
 
-def _sizes(table: Table) -> NDArray[np.int64]:
+def _sizes(table: AnnotationTable) -> NDArray[np.int64]:
     return np.stack([table.whole("image_height"), table.whole("image_width")], axis=1)
 
 

@@ -114,7 +114,7 @@ class Grouped(Protocol):
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredRows:
     """The scores of one metric, row by row, with the attributes of the rows. Parts have a column each."""
 
     metric: str

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.codec import FaceMap, label_map
 from evenhand.benchmarks.fhibe.data import FaceMapTruth
-from evenhand.benchmarks.fhibe.scores import Answered
+from evenhand.benchmarks.fhibe.scores import AnswersByImage
 from evenhand.core.engine import Engine, Failed, Workplace
 from evenhand.core.errors import DataError, EvenhandError, PredictionError
 from evenhand.core.records import Array
@@ -92,7 +92,7 @@ class _Part(NamedTuple):
 
 def score_faces(
     truth: FaceMapTruth,
-    answers: Answered[FaceMap],
+    answers: AnswersByImage[FaceMap],
     engine: Engine,
     *,
     ears_to_skin: bool = False,

@@ -75,7 +75,7 @@ class AverageRecall(Metric[Accepted]):
     name: str
     column: str
     thresholds: tuple[float, ...]
-    strict: bool = False  # «above», as documented, instead of «at least»
+    strict: bool = False  # above, as documented, instead of at least
     skip_missing: bool = False
 
     @property
@@ -186,7 +186,7 @@ class PartMeans(Metric[PartSums]):
 
 
 @dataclass(frozen=True, eq=False)
-class Faces(Collected):
+class FaceEmbeddings(Collected):
     """Embeddings with the image and the identity they belong to."""
 
     image: Array  # (rows,)
@@ -200,7 +200,7 @@ class Faces(Collected):
         return self.embedding[inside], self.identity[inside]
 
 
-class _OfFaces(Metric[Faces]):
+class _OfFaces(Metric[FaceEmbeddings]):
     """What the metrics of face embeddings share: the rows they read, and one state that keeps them."""
 
     @property
@@ -211,7 +211,7 @@ class _OfFaces(Metric[Faces]):
     def keeps(self) -> str:
         return "faces"
 
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Faces:
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> FaceEmbeddings:
         return _collected(rows, cells, size)
 
 
@@ -219,7 +219,7 @@ class _OfFaces(Metric[Faces]):
 class ValidationRate(_OfFaces):
     """VAL: share of pairs of one identity accepted at a false accept rate of 0.001, over ten folds, as published.
 
-    Pairs are drawn inside each group. With fewer than about 3,000 impostor pairs the published rule for
+    ImagePairs are drawn inside each group. With fewer than about 3,000 impostor pairs the published rule for
     the threshold makes VAL small whatever the model; read `TAR_AT_FAR` beside it.
     """
 
@@ -239,7 +239,7 @@ class ValidationRate(_OfFaces):
     def scales(self) -> Mapping[str, Scale]:
         return {"VAL": UNIT_SCALE, "VAL_Error": UNIT_SCALE, "same_pairs": POSITIVE, "different_pairs": POSITIVE}
 
-    def result(self, part: Faces, whole: Faces) -> Mapping[str, Column]:
+    def result(self, part: FaceEmbeddings, whole: FaceEmbeddings) -> Mapping[str, Column]:
         found = [group_validation(*part.members(cell)) for cell in range(part.size)]
         reason = "fewer than two identities with two images, or no pairs of a kind"
         return {
@@ -269,7 +269,7 @@ class TarAtFar(_OfFaces):
     def scales(self) -> Mapping[str, Scale]:
         return {"shared": UNIT_SCALE}
 
-    def result(self, part: Faces, whole: Faces) -> Mapping[str, Column]:
+    def result(self, part: FaceEmbeddings, whole: FaceEmbeddings) -> Mapping[str, Column]:
         everyone = [accept_rate(*whole.members(cell), self.far).threshold for cell in range(whole.size)]
         found = [
             accept_rate_at(*part.members(cell), everyone[cell if whole.size == part.size else 0]).rate
@@ -278,14 +278,14 @@ class TarAtFar(_OfFaces):
         return {"shared": _numbers(found, "no genuine pairs here, or no impostor pairs at all")}
 
     def redrawn(
-        self, state: Faces, cells: Sampled, weights: Iterable[Array], wanted: frozenset[str]
+        self, state: FaceEmbeddings, cells: Sampled, weights: Iterable[Array], wanted: frozenset[str]
     ) -> Mapping[str, Array]:
         # A genuine pair counts as often as its subject was drawn, which weights of rows can't say.
         assert state.mixture is None, "draws are of cells that nobody has weighed"
         found = redrawing(state.embedding, np.asarray(state.codes), cells, self.far).rates(weights)
         return dict.fromkeys(wanted, found)
 
-    def points(self, part: Faces, whole: Faces) -> Mapping[str, Sequence[OperatingPoint | None]]:
+    def points(self, part: FaceEmbeddings, whole: FaceEmbeddings) -> Mapping[str, Sequence[OperatingPoint | None]]:
         one = accept_rate(*whole.members(0), self.far)
         events = None if one.realised is None else round(one.realised * one.impostor)
         point = OperatingPoint(
@@ -331,7 +331,7 @@ class TarAtOwnFar(_OfFaces):
         counts = {"genuine_pairs": POSITIVE, "impostor_pairs": POSITIVE}
         return {**{name: UNIT_SCALE for name in self.outputs if name != "own_threshold"}, **counts}
 
-    def result(self, part: Faces, whole: Faces) -> Mapping[str, Column]:
+    def result(self, part: FaceEmbeddings, whole: FaceEmbeddings) -> Mapping[str, Column]:
         everyone = [accept_rate(*whole.members(cell), self.far).threshold for cell in range(whole.size)]
         members = [part.members(cell) for cell in range(part.size)]
         own = [accept_rate(*one, self.far) for one in members]
@@ -357,9 +357,9 @@ def _numbers(values: Sequence[float | None], reason: str) -> Numbers:
     return Numbers(np.array([np.nan if value is None else value for value in values], dtype=np.float64), reason)
 
 
-def _collected(rows: Records, cells: Array | None, size: int) -> Faces:
+def _collected(rows: Records, cells: Array | None, size: int) -> FaceEmbeddings:
     codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
-    return Faces(codes, size, None, np.asarray(rows["item"]), np.asarray(rows["unit"]), rows["embedding"])
+    return FaceEmbeddings(codes, size, None, np.asarray(rows["item"]), np.asarray(rows["unit"]), rows["embedding"])
 
 
 def _val(group: GroupValidation | None) -> float:

@@ -59,7 +59,7 @@ class ParsingOptions(FhibeOptions):
 
 
 @dataclass(frozen=True)
-class VerificationOptions(FhibeOptions):
+class FaceVerificationOptions(FhibeOptions):
     """Face verification."""
 
     missing: Literal["refuse", "missed"] = option(
@@ -69,7 +69,7 @@ class VerificationOptions(FhibeOptions):
 
 
 @dataclass(frozen=True)
-class PictureOptions(FhibeOptions):
+class FacePictureOptions(FhibeOptions):
     """Face encoding and super resolution."""
 
     metrics: tuple[str, ...] = option((), "which of the task's metrics to compute; all that can be, by default")

@@ -36,7 +36,7 @@ def write_outputs(task: str, answers: Mapping[str, Any], path: str | Path) -> Pa
     """Write answers by image path, checked, as a task's `model_outputs.json`; the path comes back.
 
     An answer is what the task documents: boxes with scores, masks from `encode_mask`, keypoints, part
-    probabilities, a label map (an array) or an embedding; None is «nothing found».
+    probabilities, a label map (an array) or an embedding; None is "nothing found".
     """
     import numpy as np
 

@@ -14,16 +14,16 @@ import numpy as np
 
 from evenhand.benchmarks.fhibe import pictures, scores, vocabulary
 from evenhand.benchmarks.fhibe.check import misread_boxes
-from evenhand.benchmarks.fhibe.codec import Detections, FaceMap, PartProbabilities, PersonMasks, Poses
+from evenhand.benchmarks.fhibe.codec import BoxDetections, FaceMap, PartProbabilities, PersonMasks, Poses
 from evenhand.benchmarks.fhibe.data import BoxTruth, FaceMapTruth, FaceTruth, MaskTruth, PartTruth, People, PoseTruth
 from evenhand.benchmarks.fhibe.face_segmentation import label_scores, score_faces
 from evenhand.benchmarks.fhibe.options import (
+    FacePictureOptions,
+    FaceVerificationOptions,
     FhibeOptions,
     KeypointOptions,
     ParsingOptions,
     PartOptions,
-    PictureOptions,
-    VerificationOptions,
 )
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array, Records
@@ -36,7 +36,7 @@ PARTS: tuple[str, ...] = (
 
 
 def record_boxes(
-    dataset: Dataset[BoxTruth], answers: Predictions[Detections], options: FhibeOptions, tools: Tools
+    dataset: Dataset[BoxTruth], answers: Predictions[BoxDetections], options: FhibeOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per annotated person or face, with its best overlap; says so when boxes seem to be of another form."""
     overlaps = scores.box_overlaps(dataset.truth, answers)
@@ -107,7 +107,7 @@ def record_faces(
 
 
 def record_embeddings(
-    dataset: Dataset[FaceTruth], answers: Predictions[Any], options: VerificationOptions, tools: Tools
+    dataset: Dataset[FaceTruth], answers: Predictions[Any], options: FaceVerificationOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per eligible picture that the file names; its embedding is not a number where alignment failed."""
     people = dataset.truth.people
@@ -137,7 +137,7 @@ def record_pictures(
     metrics: tuple[str, ...],
     dataset: Dataset[FaceTruth],
     answers: Predictions[Path],
-    options: PictureOptions,
+    options: FacePictureOptions,
     tools: Tools,
 ) -> Iterator[Records]:
     """One row per picture, with every number that could be measured."""

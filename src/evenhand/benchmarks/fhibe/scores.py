@@ -1,6 +1,6 @@
 """Per-row scores by the published rules: what happened to every annotated person.
 
-Arrays in the order of rows come back. NaN means «undefined», and only where the protocol knows such
+Arrays in the order of rows come back. NaN means "undefined", and only where the protocol knows such
 a thing: a pose without visible keypoints, a part that nobody predicted.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.fhibe.codec import (
-    Detections,
+    BoxDetections,
     PartProbabilities,
     PersonMasks,
     Poses,
@@ -35,13 +35,13 @@ P_co = TypeVar("P_co", covariant=True)
 Floats = NDArray[np.float64]
 
 
-class Answered(Protocol[P_co]):
+class AnswersByImage(Protocol[P_co]):
     """Whatever gives the answer to an image, or None."""
 
     def get(self, sample: str) -> P_co | None: ...
 
 
-def box_overlaps(truth: BoxTruth, answers: Answered[Detections]) -> Floats:
+def box_overlaps(truth: BoxTruth, answers: AnswersByImage[BoxDetections]) -> Floats:
     """(rows,): the best overlap of each row's box with any prediction of its image; 0 without any.
 
     Confidence is not used, and several rows may claim the same prediction.
@@ -77,7 +77,7 @@ class _MaskPart(NamedTuple):
     predicted: Sequence[tuple[Runs, ...]]
 
 
-def mask_scores(truth: MaskTruth, answers: Answered[PersonMasks], engine: Engine | None = None) -> MaskScores:
+def mask_scores(truth: MaskTruth, answers: AnswersByImage[PersonMasks], engine: Engine | None = None) -> MaskScores:
     """Rasterise every row's polygons and take the best overlap with any predicted mask of its image."""
     rows_of = _rows_of_images(truth.people)
     overlap, areas = np.zeros(len(truth.people)), np.zeros(len(truth.people), dtype=np.int64)
@@ -126,7 +126,7 @@ class PoseScores:
 
 
 def pose_scores(
-    truth: PoseTruth, answers: Answered[Poses], thresholds: Sequence[float], engine: Engine | None = None
+    truth: PoseTruth, answers: AnswersByImage[Poses], thresholds: Sequence[float], engine: Engine | None = None
 ) -> PoseScores:
     """PCK by index and OKS by best match, row by row (the two rules differ, and both are published)."""
     people, levels = truth.people, np.asarray(thresholds, dtype=np.float64)
@@ -192,7 +192,7 @@ class PartScores:
         return np.where(self.corrected if corrected else self.visible, found, 1 - found)
 
 
-def part_scores(truth: PartTruth, answers: Answered[PartProbabilities]) -> PartScores:
+def part_scores(truth: PartTruth, answers: AnswersByImage[PartProbabilities]) -> PartScores:
     """Probabilities matched to people by row order; every person must have the same parts.
 
     Mappings beyond the annotated people of an image are not used, as published: a mini data set may hold one of two.
@@ -245,7 +245,7 @@ def _rows_of_images(people: People) -> dict[str, list[int]]:
 
 
 def _mask_parts(
-    truth: MaskTruth, rows_of: Mapping[str, Sequence[int]], answers: Answered[PersonMasks]
+    truth: MaskTruth, rows_of: Mapping[str, Sequence[int]], answers: AnswersByImage[PersonMasks]
 ) -> Iterator[_MaskPart]:
     images = list(rows_of)
     for start in range(0, len(images), IMAGES_PER_PART):

@@ -14,7 +14,7 @@ from evenhand.core.results import Results
 KEY = "published_disparities"
 _CAUTION = (
     "As the published report computes it, for comparison: pictures of one subject count as independent, each attribute "
-    "is corrected for its own pairs, «worst» follows medians and list order, and the effect size is a z value that "
+    "is corrected for its own pairs, 'worst' follows medians and list order, and the effect size is a z value that "
     "grows with the number of scores. Judge by the contrasts with intervals."
 )
 
@@ -23,14 +23,14 @@ def published_disparities(
     names: Sequence[str], metrics: Callable[[Any], Sequence[Metric[Any]]], rows: Records, options: Any
 ) -> Mapping[str, Any]:
     """Metric → cells of the published table over the default attributes; metrics without row scores have none."""
-    from evenhand.benchmarks.fhibe.disparity import Scored, disparity_table
+    from evenhand.benchmarks.fhibe.disparity import ScoredRows, disparity_table
 
     asked = [name for name in vocabulary.DEFAULT_ATTRIBUTES if name in rows.attributes]
     found = {}
     for metric in metrics(options):
         scores = metric.row_scores(rows) if metric.name in names else None
         if scores is not None:
-            found[metric.name] = disparity_table(Scored(metric.name, rows.attributes, scores), asked) or []
+            found[metric.name] = disparity_table(ScoredRows(metric.name, rows.attributes, scores), asked) or []
     return {KEY: found} if found else {}
 
 

@@ -54,7 +54,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Table:
+class AnnotationTable:
     """The rows that are evaluated, in order; `numbers` are their places in the file, from 0."""
 
     root: Path
@@ -130,7 +130,7 @@ class Table:
             found.append(dict(zip(names or [], triples, strict=True)))
         return tuple(found)
 
-    def take(self, index: Array) -> Table:
+    def take(self, index: Array) -> AnnotationTable:
         """The rows at these positions, in that order."""
         return replace(self, frame=self.frame[np.asarray(index).tolist()], numbers=self.numbers[index])
 
@@ -154,7 +154,7 @@ def table_path(root: Path, name: str) -> Path:
     return root / "data" / "processed" / name / f"{name}.csv"
 
 
-def read_table(root: Path, name: str, columns: Sequence[str], cache: Path | None = None) -> Table:
+def read_table(root: Path, name: str, columns: Sequence[str], cache: Path | None = None) -> AnnotationTable:
     """The columns of a table that a task needs; columns that the file lacks are left out.
 
     `columns` may name columns that are not there: the caller decides whether that is an error.
@@ -172,7 +172,7 @@ def read_table(root: Path, name: str, columns: Sequence[str], cache: Path | None
     lacking = [column for column in NEEDED if column not in frame.columns]
     if lacking:
         raise DataError(f"{path} lacks the columns {', '.join(lacking)}, which every task needs.")
-    table = Table(Path(root), path, frame, np.arange(frame.height), fact)
+    table = AnnotationTable(Path(root), path, frame, np.arange(frame.height), fact)
     if not len(table):
         raise DataError(f"{path} has a header but no rows.")
     for number, image in enumerate(table.texts("filepath")):

@@ -13,12 +13,12 @@ from evenhand.benchmarks.fhibe.check import check_with
 from evenhand.benchmarks.fhibe.embeddings import EmbeddingCodec
 from evenhand.benchmarks.fhibe.metrics import AverageRecall, PartMeans, TarAtFar, TarAtOwnFar, ValidationRate
 from evenhand.benchmarks.fhibe.options import (
+    FacePictureOptions,
+    FaceVerificationOptions,
     KeypointOptions,
     ParsingOptions,
     PartOptions,
-    PictureOptions,
     RecallOptions,
-    VerificationOptions,
 )
 from evenhand.benchmarks.fhibe.sections import published_disparities, published_section
 from evenhand.benchmarks.fhibe.wrapped import adapt_wrapper
@@ -76,11 +76,11 @@ def _parsing_metrics(options: ParsingOptions) -> Metrics:
     return (Mean("F1", "f1", scale=UNIT_SCALE), Mean("F1_ears_ignored", "f1_ears_ignored", scale=UNIT_SCALE))
 
 
-def _verification_metrics(options: VerificationOptions) -> Metrics:
+def _verification_metrics(options: FaceVerificationOptions) -> Metrics:
     return (ValidationRate(), TarAtFar(far=options.far), TarAtOwnFar(far=options.far))
 
 
-def _picture_metrics(names: tuple[str, ...], options: PictureOptions) -> Metrics:
+def _picture_metrics(names: tuple[str, ...], options: FacePictureOptions) -> Metrics:
     chosen = [name for name in names if not options.metrics or name in options.metrics]
     return tuple(
         Mean(
@@ -139,12 +139,12 @@ def _pictures(task: str) -> dict[str, Any]:
         "record": partial(record.record_pictures, names),
         "metrics": partial(_picture_metrics, names),
         "instruments": _instruments(names),
-        "options": PictureOptions,
+        "options": FacePictureOptions,
         "rows": "a face picture",
     }
 
 
-def _instruments(names: tuple[str, ...]) -> Callable[[PictureOptions], tuple[str, ...]]:
+def _instruments(names: tuple[str, ...]) -> Callable[[FacePictureOptions], tuple[str, ...]]:
     return lambda options: pictures.instrument_names(names, options.metrics)
 
 
@@ -233,7 +233,7 @@ TASKS: tuple[Task[Any, Any], ...] = (
         EmbeddingCodec(),
         record=record.record_embeddings,
         metrics=_verification_metrics,
-        options=VerificationOptions,
+        options=FaceVerificationOptions,
         headline=("TAR_AT_FAR", "shared"),
         rows="a face picture of a subject with several",
         conventions=("VAL draws pairs inside each group; TAR_AT_FAR uses all pairs",),

@@ -4,7 +4,7 @@
 shuffles them with a fixed seed, and takes the rate over ten folds. Two things make it small where a
 model is good: with fewer than about 3,000 impostor pairs the threshold is interpolated towards −1, and
 the grid of thresholds that one fold thins out is used by the next (Q1). Both are kept, because published
-numbers depend on them. Pairs are drawn by rank and found by arithmetic; they are never listed.
+numbers depend on them. ImagePairs are drawn by rank and found by arithmetic; they are never listed.
 
 **The unbiased rate** takes the threshold from the quantile of all impostor pairs, counts all genuine
 pairs, and gives an interval in which a subject counts once.
@@ -33,7 +33,7 @@ _ACCURACY_GRID = np.arange(-1, 1, 0.01)
 _BLOCK = 2048
 
 
-class Pairs(NamedTuple):
+class ImagePairs(NamedTuple):
     """Positions of the two images of each pair, in drawing order."""
 
     first: NDArray[np.int64]
@@ -120,7 +120,7 @@ def shuffled_labels(same: int, different: int) -> list[int]:
     return [labels[place] for place in _shuffled(len(labels))]
 
 
-def drawn_pairs(identities: Array) -> tuple[Pairs, Pairs]:
+def drawn_pairs(identities: Array) -> tuple[ImagePairs, ImagePairs]:
     """The pairs that the published tool draws: of one identity, and of different ones.
 
     Images are in the order of their paths, so the sorted list of pairs is the lexicographic list of
@@ -137,7 +137,7 @@ def drawn_pairs(identities: Array) -> tuple[Pairs, Pairs]:
     return ranks.same(np.array(same, dtype=np.int64)), ranks.different(np.array(different, dtype=np.int64))
 
 
-def shuffled_distances(embeddings: Array, same: Pairs, different: Pairs) -> tuple[NDArray[np.float64], Array]:
+def shuffled_distances(embeddings: Array, same: ImagePairs, different: ImagePairs) -> tuple[NDArray[np.float64], Array]:
     """Minus the dot product of every drawn pair, and whether it is of one identity, in the published order."""
     first = np.concatenate([same.first, different.first])
     second = np.concatenate([same.second, different.second])
@@ -241,12 +241,12 @@ class _Ranks:
     def different_total(self) -> int:
         return int(self.different_ends[-1]) if len(self.different_ends) else 0
 
-    def same(self, ranks: Array) -> Pairs:
+    def same(self, ranks: Array) -> ImagePairs:
         first = np.searchsorted(self.same_ends, ranks, side="right")
         within = ranks - (self.same_ends[first] - self.later[first])
-        return Pairs(first, self.order[self.place[first] + 1 + within])
+        return ImagePairs(first, self.order[self.place[first] + 1 + within])
 
-    def different(self, ranks: Array) -> Pairs:
+    def different(self, ranks: Array) -> ImagePairs:
         first = np.searchsorted(self.different_ends, ranks, side="right")
         own = np.arange(len(self.later))[::-1] - self.later
         second = np.asarray(first + 1 + (ranks - (self.different_ends[first] - own[first])), dtype=np.int64)
@@ -255,7 +255,7 @@ class _Ranks:
             there = self.later[first] >= step
             mate = self.order[np.where(there, self.place[first] + step, 0)]
             second += there & (mate <= second)
-        return Pairs(first, second)
+        return ImagePairs(first, second)
 
 
 class _Impostors(NamedTuple):
@@ -309,7 +309,7 @@ def _spread(values: list[float]) -> float | None:
     return float(np.std(known)) if known else None
 
 
-def genuine_pairs(codes: Array) -> Pairs:
+def genuine_pairs(codes: Array) -> ImagePairs:
     """Positions of all pairs of one identity.
 
     >>> found = genuine_pairs(np.array([1, 0, 1, 1]))
@@ -324,10 +324,10 @@ def genuine_pairs(codes: Array) -> Pairs:
             i, j = np.triu_indices(stop - start, 1)
             first.append(order[start + i])
             second.append(order[start + j])
-    return Pairs(np.concatenate(first), np.concatenate(second))
+    return ImagePairs(np.concatenate(first), np.concatenate(second))
 
 
-def pair_scores(embeddings: Array, pairs: Pairs) -> NDArray[np.float32]:
+def pair_scores(embeddings: Array, pairs: ImagePairs) -> NDArray[np.float32]:
     """Dot products of pairs, in single precision."""
     found = np.empty(len(pairs.first), dtype=np.float32)
     for start in range(0, len(found), _BLOCK):
@@ -339,7 +339,7 @@ def pair_scores(embeddings: Array, pairs: Pairs) -> NDArray[np.float32]:
 class HighImpostors(NamedTuple):
     """The impostor pairs with the highest scores, highest first, and how many there are in all."""
 
-    pairs: Pairs
+    pairs: ImagePairs
     score: NDArray[np.float32]
     total: int
 
@@ -363,7 +363,7 @@ def highest_impostors(embeddings: Array, codes: Array, most: int) -> HighImposto
             kept, first, second = kept[best], first[best], second[best]
             floor = np.nextafter(kept.min(), np.float32(-np.inf))
     order = np.lexsort((second, first, -kept))
-    return HighImpostors(Pairs(first[order], second[order]), kept[order], total)
+    return HighImpostors(ImagePairs(first[order], second[order]), kept[order], total)
 
 
 def _codes(identities: Array) -> Array:

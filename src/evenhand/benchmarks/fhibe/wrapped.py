@@ -19,7 +19,7 @@ import numpy as np
 
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.batches import BatchMatcher, refuse_shuffling
-from evenhand.benchmarks.fhibe.codec import Detections, FaceMap, PartProbabilities, PersonMasks, Poses, face_map
+from evenhand.benchmarks.fhibe.codec import BoxDetections, FaceMap, PartProbabilities, PersonMasks, Poses, face_map
 from evenhand.benchmarks.fhibe.data import checked_keypoints
 from evenhand.benchmarks.fhibe.embeddings import aligned_path
 from evenhand.core.errors import ModelError
@@ -74,7 +74,7 @@ class WrappedModel:
             return adapter.read(sample, output)
         except ModelError:
             raise
-        except Exception as error:  # whatever the wrapper's value makes our reading stumble over
+        except Exception as error:  # whatever the wrapper's value raises while it is read
             raise ModelError(
                 f"{self.name}: the answer to image {sample.id} is not what {self.task} expects "
                 f"({type(error).__name__}: {error})."
@@ -100,7 +100,7 @@ class WrappedModel:
 
 
 @dataclass(frozen=True)
-class Wrapped:
+class WrapperModel:
     """Any object of the published contract as a model for every task whose samples it is given."""
 
     name: str
@@ -112,7 +112,7 @@ class Wrapped:
         return predict_wrapped(self.wrapper, samples, name=self.name, cuda=self.cuda)
 
 
-def adapt_wrapper(found: Any, name: str, device: str) -> Wrapped | None:
+def adapt_wrapper(found: Any, name: str, device: str) -> WrapperModel | None:
     """An object with `data_preprocessor` and `__call__` as a model; None for any other.
 
     It need not derive from our `BaseModelWrapper`: what counts is what it has.
@@ -120,7 +120,7 @@ def adapt_wrapper(found: Any, name: str, device: str) -> Wrapped | None:
     if not callable(getattr(found, "data_preprocessor", None)) or not callable(found) or isinstance(found, type):
         return None
     own = getattr(found, "name", None)
-    return Wrapped(own if isinstance(own, str) and own else name, found, device.startswith("cuda"))
+    return WrapperModel(own if isinstance(own, str) and own else name, found, device.startswith("cuda"))
 
 
 def predict_wrapped(
@@ -213,15 +213,15 @@ class _TaskAdapter:
         """The answer that a wrapper's element stands for."""
         return _READERS[self.model.task](self, sample, output)
 
-    def boxes(self, sample: Sample, output: Mapping[str, Any] | None) -> Detections:
+    def boxes(self, sample: Sample, output: Mapping[str, Any] | None) -> BoxDetections:
         found = _array(_listed(output, "bboxes", "detections")).reshape(-1, 4)
         scores = _array(_listed(output, "scores")).reshape(-1)
         keep = _people(output, len(found))
-        return Detections(found[keep], tuple(scores[keep].tolist() if len(scores) == len(found) else ()))
+        return BoxDetections(found[keep], tuple(scores[keep].tolist() if len(scores) == len(found) else ()))
 
-    def face_boxes(self, sample: Sample, output: Mapping[str, Any] | None) -> Detections:
+    def face_boxes(self, sample: Sample, output: Mapping[str, Any] | None) -> BoxDetections:
         found = _array(_listed(output, "detections", "bboxes")).reshape(-1, 4)
-        return Detections(found, tuple(_array(_listed(output, "scores")).reshape(-1).tolist()))
+        return BoxDetections(found, tuple(_array(_listed(output, "scores")).reshape(-1).tolist()))
 
     def masks(self, sample: Sample, output: Mapping[str, Any] | None) -> PersonMasks:
         found = list(_listed(output, "masks", "detections"))

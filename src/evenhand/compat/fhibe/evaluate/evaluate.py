@@ -18,7 +18,7 @@ from evenhand import engines
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import grouping, vocabulary
 from evenhand.benchmarks.fhibe.codec import OUTPUTS, MissingAnswersError
-from evenhand.benchmarks.fhibe.disparity import Scored
+from evenhand.benchmarks.fhibe.disparity import ScoredRows
 from evenhand.benchmarks.fhibe.pictures import ENCODINGS, INSTRUMENTS
 from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.benchmarks.fhibe.wrapped import WrappedModel
@@ -149,11 +149,11 @@ def write_results(
             table = files.PartTable.of(rows, len(people))
             files.write_parts(folder, metric, people, table, grid)
             scores = table.recall if metric == "AR_DET" else table.accuracy
-            scored = Scored(metric, people.attributes, scores, table.parts)
+            scored = ScoredRows(metric, people.attributes, scores, table.parts)
         else:
             values = measures[metric].row_scores(rows)
             assert values is not None, "every other metric is a mean of rows"
-            scored = Scored(metric, people.attributes, values)
+            scored = ScoredRows(metric, people.attributes, values)
             if metric in _SCORES:
                 column, kind, name = _SCORES[metric]
                 files.write_thresholded(folder, kind, people, np.asarray(rows[column]), grid, name)

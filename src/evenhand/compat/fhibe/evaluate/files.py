@@ -17,7 +17,7 @@ import numpy as np
 
 from evenhand.benchmarks.fhibe import grouping, vocabulary
 from evenhand.benchmarks.fhibe.data import People
-from evenhand.benchmarks.fhibe.disparity import Scored
+from evenhand.benchmarks.fhibe.disparity import ScoredRows
 from evenhand.benchmarks.fhibe.metrics import accepted
 from evenhand.benchmarks.fhibe.options import threshold_keys
 from evenhand.benchmarks.fhibe.verification import (
@@ -152,7 +152,9 @@ def write_picture_scores(folder: Path, metric: str, people: People, scores: Arra
     write_json(folder / f"{metric.lower()}_scores.json", dict(zip(_paths(people), scores.tolist(), strict=True)))
 
 
-def write_scored(folder: Path, scored: Scored, asked: Sequence[str], extra: Mapping[str, Any] | None = None) -> None:
+def write_scored(
+    folder: Path, scored: ScoredRows, asked: Sequence[str], extra: Mapping[str, Any] | None = None
+) -> None:
     """`intersectional_results_<METRIC>.json`; with one level more for body parts."""
     path = folder / f"intersectional_results_{scored.metric}.json"
     if scored.parts is None:

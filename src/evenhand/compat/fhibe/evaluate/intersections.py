@@ -12,7 +12,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from evenhand.benchmarks.fhibe.disparity import Scored
+from evenhand.benchmarks.fhibe.disparity import ScoredRows
 from evenhand.benchmarks.fhibe.grouping import Subset, subsets
 from evenhand.core.records import Array, Attribute
 from evenhand.files.writing import open_file
@@ -64,7 +64,7 @@ def nested(
     }
 
 
-def nested_parts(scored: Scored, asked: Sequence[str]) -> dict[str, Any]:
+def nested_parts(scored: ScoredRows, asked: Sequence[str]) -> dict[str, Any]:
     """Attribute combination → group → part → scores, mean, size."""
     found: dict[str, Any] = {}
     columns = list(scored.columns())

@@ -388,8 +388,8 @@ class BiasReport:
                     values += [end for end in (one.low, one.high) if end is not None]
         if not values or min(values) == max(values):
             return None
-        room = 0.04 * (max(values) - min(values))
-        return min(values) - room, max(values) + room
+        margin = 0.04 * (max(values) - min(values))
+        return min(values) - margin, max(values) + margin
 
     def _facts(self, metrics: Sequence[str], asked: Sequence[str], regions: bool) -> dict[str, str]:
         folder = Path(self.results_dir)
