@@ -7,8 +7,8 @@ import pytest
 
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample, Unanswered
+from evenhand.models.limits import RateLimiter, retry_after
 from evenhand.models.openai import provider
-from evenhand.models.pace import Pace, retry_after
 from evenhand.models.replies import ChatReply
 from evenhand.models.settings import chat_settings
 
@@ -366,7 +366,7 @@ def test_retry_after_is_read_or_left(value, expected):
 
 def test_turns_are_handed_out_evenly():
     clock = iter([0.0, 0.0, 0.0])
-    pace = Pace(per_minute=60, clock=lambda: next(clock))
+    pace = RateLimiter(per_minute=60, clock=lambda: next(clock))
     waited = []
     pace.wait = waited.append
     for _ in range(3):

@@ -41,12 +41,36 @@ def escape(text: str) -> str:
     return escape_markup("".join(char if char.isprintable() or char in "\n\t" else "�" for char in text))
 
 
+_LINE_SECONDS = 30.0
+
+
+def _progress_lines() -> ProgressHook:
+    """A hook for logs: a line of text every half a minute."""
+    start = last = time.monotonic()
+
+    def hook(done: int, total: int | None, what: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _LINE_SECONDS:
+            last = now
+            of = f" of {total:,}" if total else ""
+            err().print(f"{done:,}{of} {what} after {now - start:,.0f} s", markup=False, highlight=False)
+
+    return hook
+
+
 @contextmanager
 def progress(quiet: bool = False) -> Iterator[ProgressHook]:
-    """A hook that draws a bar with rate and remaining time once work takes more than a second."""
+    """A hook that draws a bar with rate and remaining time once work takes more than a second.
+
+    Where there is no terminal, it writes a line every half a minute.
+    """
     console = err()
-    if quiet or not console.is_terminal:
+    if quiet:
         yield lambda done, total, what: None
+        return
+    if not console.is_terminal:
+        yield _progress_lines()
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from evenhand.cli.arguments import assignments
 from evenhand.cli.catalogue import Json, Set, task_names
 from evenhand.cli.console import escape, out, print_json, progress, warn
 from evenhand.cli.evaluating import Data, EngineName, Runs
+from evenhand.core.task import Task
 
 
 def mount(app: typer.Typer) -> None:
@@ -31,6 +33,9 @@ def predict(
     ] = None,
     base_url: Annotated[str | None, typer.Option("--base-url", help="address of a chat endpoint")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="ask only for what is not on disk yet")] = False,
+    follow_links: Annotated[
+        bool, typer.Option("--follow-links", help="let a chat endpoint have pictures outside the data folder")
+    ] = False,
     ask_unanswered: Annotated[
         bool, typer.Option("--ask-unanswered", help="with --resume: ask again what could not be answered")
     ] = False,
@@ -47,6 +52,8 @@ def predict(
     provider = assignments(model_options or [])
     if base_url is not None:
         provider["base_url"] = base_url
+    if follow_links:
+        provider["follow_links"] = "yes"
     outcomes = []
     for task in tasks.split(","):
         with progress(quiet=as_json) as hook:
@@ -75,12 +82,24 @@ def predict(
                 console.print(f"the model worked {outcome.utilisation:.1%} of the time and waited {waited:.1%}")
             for sample, reason in list(outcome.unanswered.items())[:5]:
                 console.print(f"  {escape(str(sample))}: {escape(str(reason))}", style="dim", soft_wrap=True)
+            if outcome.usage:
+                used = ", ".join(f"{value:,.6g} {name.replace('_', ' ')}" for name, value in outcome.usage.items())
+                console.print(f"used: {used}")
             console.print(f"predictions: {escape(str(outcome.file))}", soft_wrap=True)
-            takes = registry.question(task.strip()).serves or task.strip()
-            console.print(
-                f"next: evenhand evaluate {escape(takes)} {escape(str(outcome.file))} --data {escape(str(data))}",
-                style="dim",
-                soft_wrap=True,
-            )
+            takes, *others = _evaluated_by(task.strip())
+            command = shlex.join(["evenhand", "evaluate", takes, str(outcome.file), "--data", str(data)])
+            likewise = f" (likewise {', '.join(others)})" if others else ""
+            console.print(f"next: {escape(command)}{escape(likewise)}", style="dim", soft_wrap=True)
     if as_json:
         print_json({"predictions": to_plain(outcomes)})
+    if not all(outcome.answered for outcome in outcomes):
+        warn("No question was answered, so there is nothing to evaluate.")
+        raise typer.Exit(1)
+
+
+def _evaluated_by(name: str) -> list[str]:
+    """The tasks that take the answers to a question."""
+    question = registry.question(name)
+    if question.serves or isinstance(question, Task):
+        return [question.serves or name]
+    return [task.name for task in registry.benchmark(name.partition("/")[0]).tasks]

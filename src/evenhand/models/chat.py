@@ -1,4 +1,4 @@
-"""What is said to a chat endpoint, and what it says back.
+"""What is sent to a chat endpoint, and what comes back.
 
 A question is a prompt and a picture, sent inline. Servers differ in what they
 take: where one refuses a field, the next request goes without it, and every answer
@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import base64
 import io
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
+from evenhand.files.writing import is_inside
 from evenhand.models.settings import ChatSettings
-from evenhand.models.transport import RequestError, Trouble
+from evenhand.models.transport import FailureKind, RequestError
 
 _FORMS: Final = ("json_schema", "json_object", "off")
 _KINDS: Final = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif", "BMP": "image/bmp"}
 _LARGEST_PICTURE: Final = 50 << 20
+_MOST_PIXELS: Final = 60_000_000
+_REDUCED: Final = (2048, 2048)  # JPEG pictures are decoded at about this size where only their wholeness is checked
+_ABOUT_FORM: Final = ("response_format", "json_schema", "json_object", "schema", "guided", "grammar")
+_EXTRA: Final = ("extra inputs", "extra_forbidden", "extra fields", "unexpected keyword", "unrecognized", "unknown f")
+_OPTIONAL: Final = ("seed", "top_p", "temperature")
 
 
 class UnreadableImageError(Exception):
@@ -28,83 +35,120 @@ class UnreadableImageError(Exception):
 
 
 @dataclass
-class Form:
+class RequestFormat:
     """How requests are phrased; becomes simpler when the server refuses a field. Shared by all workers."""
 
     settings: ChatSettings
     structured: str = ""
     length_field: str = "max_tokens"
-    with_temperature: bool = True
+    dropped: frozenset[str] = frozenset()
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
         self.structured = "json_schema" if self.settings.structured == "auto" else self.settings.structured
 
-    def payload(self, model: str, prompt: str, picture: str, schema: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The body of a request."""
+    def payload(
+        self, model: str, prompt: str, picture: str, schema: Mapping[str, Any] | None, repeat: int = 0
+    ) -> dict[str, Any]:
+        """The body of a request; a repeated question has the next seed."""
+        settings = self.settings
+        image = {"url": picture}
+        if settings.detail and "detail" not in self.dropped:
+            image["detail"] = settings.detail
+        content = [{"type": "text", "text": prompt}, {"type": "image_url", "image_url": image}]
+        system = [{"role": "system", "content": settings.system}] if settings.system else []
         body: dict[str, Any] = {
             "model": model,
-            "messages": [
-                {
-                    "role": "user",
-                    "content": [
-                        {"type": "text", "text": prompt},
-                        {"type": "image_url", "image_url": {"url": picture}},
-                    ],
-                }
-            ],
-            self.length_field: self.settings.max_tokens,
+            "messages": [*system, {"role": "user", "content": content}],
+            self.length_field: settings.max_tokens,
         }
-        if self.with_temperature:
-            body["temperature"] = self.settings.temperature
+        sampling = {
+            "temperature": settings.temperature,
+            "seed": settings.seed + repeat if settings.seed >= 0 else None,
+            "top_p": settings.top_p or None,
+        }
+        body |= {name: value for name, value in sampling.items() if value is not None and name not in self.dropped}
         if schema is not None and self.structured == "json_schema":
             named = {"name": "answer", "strict": True, "schema": dict(schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         elif schema is not None and self.structured == "json_object":
             body["response_format"] = {"type": "json_object"}
-        return body
+        return body | settings.extra_body
 
     def adapt(self, error: RequestError, sent: Mapping[str, Any]) -> bool:
-        """Whether a refusal is about a field that can be left out or renamed; then the next request does so."""
-        said = str(error).lower()
+        """Whether a refusal is about a field that can be left out or renamed; then the next request does so.
+
+        Servers refuse fields with 400 or 422, some with 500; some name the field, some only say that
+        extra inputs are not permitted.
+        """
+        lowered = error.text.lower()
         with self._lock:
             form = sent.get("response_format", {}).get("type", "off")
-            if self.settings.structured == "auto" and form != "off" and _is_about_form(said):
-                if form == self.structured:
-                    self.structured = _FORMS[_FORMS.index(form) + 1]
+            if self.settings.structured == "auto" and form != "off" and any(word in lowered for word in _ABOUT_FORM):
+                self._simplify(form)
                 return True
-            if "max_tokens" in sent and "max_completion_tokens" in said:
+            if "max_tokens" in sent and "max_completion_tokens" in lowered:
                 self.length_field = "max_completion_tokens"
                 return True
-            if "temperature" in sent and "temperature" in said:
-                self.with_temperature = False
-                return True
-        return False
+            named = [name for name in (*_OPTIONAL, "detail") if name in lowered and self._sends(name, sent)]
+            if not named and any(words in lowered for words in _EXTRA):
+                if self.settings.structured == "auto" and form != "off":
+                    self._simplify(form)
+                    return True
+                named = [name for name in ("detail", *_OPTIONAL) if self._sends(name, sent)][:1]
+            self.dropped |= frozenset(named)
+            return bool(named)
+
+    def adapt_blindly(self, sent: Mapping[str, Any]) -> bool:
+        """Leave out the form of the answer, for a server that fails without a word on what it can't do."""
+        with self._lock:
+            form = sent.get("response_format", {}).get("type", "off")
+            if self.settings.structured != "auto" or form == "off":
+                return False
+            self._simplify(form)
+            return True
 
     def described(self, sent: Mapping[str, Any]) -> str:
         """In which form an answer was asked for; empty when it was the plain one."""
-        form = sent.get("response_format", {}).get("type", "")
-        return form if "temperature" in sent else f"{form} without temperature".strip()
+        form = str(sent.get("response_format", {}).get("type", ""))
+        return f"{form} without {', '.join(sorted(self.dropped))}".strip() if self.dropped else form
+
+    def _simplify(self, form: str) -> None:
+        if form == self.structured:
+            self.structured = _FORMS[_FORMS.index(form) + 1]
+
+    def _sends(self, name: str, sent: Mapping[str, Any]) -> bool:
+        return (name == "detail" and bool(self.settings.detail)) if name == "detail" else name in sent
 
 
-def _is_about_form(said: str) -> bool:
-    return any(
-        word in said for word in ("response_format", "json_schema", "json_object", "schema", "guided", "grammar")
-    )
+def picture_url(path: Path, settings: ChatSettings, root: Path | None = None) -> str:
+    """A picture as an inline address; raises UnreadableImageError when it can't or must not be sent.
 
-
-def picture_url(path: Path) -> str:
-    """A picture as an inline address; raises UnreadableImageError when the file is no whole picture."""
+    Nothing outside the data folder `root` is sent, wherever links or `..` lead, unless `follow_links` allows it.
+    """
     from PIL import Image
 
+    if root is not None and settings.follow_links == "no" and not is_inside(path.resolve(), root.resolve()):
+        raise UnreadableImageError(f"{path.name} is outside the data folder; --follow-links lets it be sent")
     try:
-        size = path.stat().st_size
-        if size > _LARGEST_PICTURE:
-            raise UnreadableImageError(f"{path.name} has {size} bytes, more than {_LARGEST_PICTURE}")
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise UnreadableImageError(f"{path.name} is no file")
+        if status.st_size > _LARGEST_PICTURE:
+            raise UnreadableImageError(f"{path.name} has {status.st_size} bytes, more than {_LARGEST_PICTURE}")
         data = path.read_bytes()
         with Image.open(io.BytesIO(data)) as image:
             kind = _KINDS.get(image.format or "")
+            side = settings.resize or max(_REDUCED)
+            if image.format == "JPEG":
+                image.draft("RGB", (side, side))
+            if image.size[0] * image.size[1] > _MOST_PIXELS:
+                raise UnreadableImageError(
+                    f"{path.name} has {image.width} × {image.height} pixels, too many"
+                )
             image.load()
+            if settings.resize and max(image.size) > settings.resize:
+                data, kind = _resized(image, settings.resize), "image/jpeg"
     except UnreadableImageError:
         raise
     except FileNotFoundError:
@@ -118,8 +162,16 @@ def picture_url(path: Path) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
+def _resized(image: Any, side: int) -> bytes:
+    image = image.convert("RGB")
+    image.thumbnail((side, side))
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=95)
+    return buffer.getvalue()
+
+
 @dataclass(frozen=True)
-class Said:
+class Completion:
     """The text of an answer, and what it used up."""
 
     text: str
@@ -129,33 +181,34 @@ class Said:
     completion_tokens: int
 
 
-def said(body: Mapping[str, Any]) -> Said:
+def read_completion(body: Mapping[str, Any]) -> Completion:
     """What a chat completion says; raises RequestError when it says nothing.
 
     A refusal that the server puts beside the content is the answer.
 
-    >>> said({"choices": [{"message": {"content": [{"type": "text", "text": "Fe"}, {"text": "male"}]}}]}).text
+    >>> body = {"choices": [{"message": {"content": [{"type": "text", "text": "Fe"}, {"text": "male"}]}}]}
+    >>> read_completion(body).text
     'Female'
     """
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, Mapping) else None
     if not isinstance(message, Mapping):
-        raise RequestError(Trouble.PASSING, "the answer has no choices with a message", status=200)
+        raise RequestError(FailureKind.TRANSIENT, "the answer has no choices with a message", status=200)
     content = message.get("content")
     if isinstance(content, list):
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
     text = content if isinstance(content, str) else message.get("refusal")
     usage = body.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
-    return Said(
+    return Completion(
         text=text if isinstance(text, str) else "",
-        model=str(body.get("model") or ""),
-        finish_reason=str((choice or {}).get("finish_reason") or ""),
+        model=str(body.get("model") or "")[:200],
+        finish_reason=str((choice or {}).get("finish_reason") or "")[:80],
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
     )
 
 
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40 else 0

@@ -3,7 +3,7 @@
 Requests run side by side. What passes (rate limits, server errors, cut
 connections) is tried again with growing pauses; a picture that can't be read or a
 question that is refused is unanswered, with the reason; a wrong key or address stops
-the work at once. Pictures are read from the user's disk and sent to that endpoint only.
+the work at once. Pictures are read from the data folder and sent to that endpoint only.
 """
 
 from __future__ import annotations
@@ -11,19 +11,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from evenhand.core.errors import ModelError
 from evenhand.core.streams import stream
 from evenhand.core.task import Sample, Unanswered
-from evenhand.models.chat import Form, UnreadableImageError, picture_url, said
-from evenhand.models.pace import BudgetError, Pace, Spending, StoppedError
+from evenhand.models.chat import RequestFormat, UnreadableImageError, picture_url, read_completion
+from evenhand.models.limits import Budget, BudgetError, RateLimiter, StoppedError
 from evenhand.models.replies import ChatReply
 from evenhand.models.settings import ChatSettings, chat_settings
-from evenhand.models.transport import RequestError, Transport, Trouble
+from evenhand.models.transport import FailureKind, RequestError, Transport, advice_of
 
 _FAILURES_IN_A_ROW: Final = 10  # questions that failed for good without an answer between them: the server is down
-_MOST_ADAPTATIONS: Final = 4
+_CUT_OFF_IN_A_ROW: Final = 10
+_MOST_ADAPTATIONS: Final = 6
 
 
 def provider(name: str, *, device: str = "cpu", **settings: Any) -> ChatModel:
@@ -47,36 +50,42 @@ class ChatModel:
     def __init__(self, model: str, settings: ChatSettings) -> None:
         self.model, self.settings = model, settings
         self.name = f"openai:{model}"
-        self.spending = Spending(settings)
+        self.budget = Budget(settings)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What the answers depend on: `--resume` with other values asks anew."""
+        return self.settings.identity
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What is stored with the run; the key is not among it."""
-        shown = ("base_url", "temperature", "max_tokens", "structured", "price_in", "price_out")
-        return {"model": self.model, **{name: getattr(self.settings, name) for name in shown}}
+        """What is stored with the run; no key and no header is among it."""
+        prices = {name: getattr(self.settings, name) for name in ("price_in", "price_out")}
+        return {"model": self.model, **self.settings.identity, **prices}
 
     def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, ChatReply | Unanswered]]:
         """Answers as they come in; as many requests in flight as the settings allow."""
-        desk = _Desk(self.model, self.settings, self.spending)
+        pool = _RequestPool(self.model, self.settings, self.budget)
         try:
-            yield from self._ask(iter(samples), desk)
+            yield from self._ask(iter(samples), pool)
         finally:
-            desk.close()
+            pool.close()
 
-    def _ask(self, samples: Iterator[Sample], desk: _Desk) -> Iterator[tuple[str, ChatReply | Unanswered]]:
+    def _ask(self, samples: Iterator[Sample], pool: _RequestPool) -> Iterator[tuple[str, ChatReply | Unanswered]]:
         flying: dict[Future[ChatReply | Unanswered], str] = {}
-        failed: list[tuple[str, Unanswered]] = []  # told once a later answer shows that the server is there
-        trouble = limit = ""
+        failed: list[tuple[str, Unanswered]] = []  # yielded once a later answer shows that the server is there
+        problem = limit = ""
         unasked = False
+        cut_off: int | None = 0  # answers without content so far; None once one had content
         while True:
-            while len(flying) < self.settings.concurrency and not trouble:
-                limit = self.spending.exhausted()
+            while len(flying) < self.settings.concurrency and not problem:
+                limit = self.budget.exhausted()
                 if limit:
                     break
                 sample = next(samples, None)
                 if sample is None:
                     break
-                flying[desk.start(sample)] = sample.id
+                flying[pool.start(sample)] = sample.id
             if not flying:
                 break
             done, _ = wait(flying, return_when=FIRST_COMPLETED)
@@ -89,19 +98,24 @@ class ChatModel:
                     continue
                 except RequestError as error:
                     failed.append((sample_id, Unanswered(str(error))))
-                    if error.trouble is Trouble.FINAL:
-                        trouble = trouble or self._final(error)
+                    if error.kind is FailureKind.FATAL:
+                        problem = problem or self._fatal(error)
                     elif len(failed) >= _FAILURES_IN_A_ROW:
-                        trouble = trouble or self._down(error)
-                    if trouble:  # what is in flight may still come in; nobody tries again
-                        desk.pace.stop.set()
+                        problem = problem or self._down(error)
+                    if problem:  # what is in flight may still come in; nobody tries again
+                        pool.limiter.stop.set()
                     continue
-                if isinstance(answer, ChatReply) and not trouble:
+                if isinstance(answer, ChatReply) and not problem:
                     yield from failed
                     failed.clear()
+                    if cut_off is not None:
+                        cut_off = cut_off + 1 if answer.is_cut_off else None
                 yield sample_id, answer
-        if trouble:
-            raise ModelError(trouble)
+                if cut_off == _CUT_OFF_IN_A_ROW and not problem:
+                    problem = self._cut_off()
+                    pool.limiter.stop.set()
+        if problem:
+            raise ModelError(problem)
         yield from failed
         if limit and (unasked or next(samples, None) is not None):
             raise ModelError(
@@ -109,12 +123,8 @@ class ChatModel:
                 "go on with --resume, each start has its own budget."
             )
 
-    def _final(self, error: RequestError) -> str:
-        advice = {
-            401: f"Is the key in the environment variable {self.settings.key_variable} right?",
-            403: f"Is the key in the environment variable {self.settings.key_variable} allowed to use the model?",
-            404: f"Is there a model {self.model!r} at {self.settings.base_url}, and does the address end in /v1?",
-        }.get(error.status, f"Is {self.settings.base_url} the address of a chat endpoint?")
+    def _fatal(self, error: RequestError) -> str:
+        advice = advice_of(error, self.model, self.settings)
         return f"{self.name}: {error}. {advice} The answers so far are kept; go on with --resume."
 
     def _down(self, error: RequestError) -> str:
@@ -124,23 +134,31 @@ class ChatModel:
             "asked again with --resume."
         )
 
+    def _cut_off(self) -> str:
+        return (
+            f"{self.name}: the first {_CUT_OFF_IN_A_ROW} answers were cut off before they said anything "
+            f"(finish_reason length, max_tokens={self.settings.max_tokens}). A model that reasons needs more: "
+            "raise it, for example with --model-set max_tokens=4000."
+        )
 
-class _Desk:
-    """What the workers share: connections, pace, the form of requests, the purse."""
 
-    def __init__(self, model: str, settings: ChatSettings, spending: Spending) -> None:
-        self.model, self.settings, self.spending = model, settings, spending
+class _RequestPool:
+    """What the requests in flight share: connections, rate limit, format and budget."""
+
+    def __init__(self, model: str, settings: ChatSettings, budget: Budget) -> None:
+        self.model, self.settings, self.budget = model, settings, budget
         self.transport = Transport(settings)
-        self.pace = Pace(settings.per_minute)
-        self.form = Form(settings)
+        self.limiter = RateLimiter(settings.per_minute)
+        self.format = RequestFormat(settings)
+        self.answered = False
         self._lock = threading.Lock()
-        self._inside = 1  # those who use the connections: the requests in flight, and whoever starts them
+        self._users = 1  # of the connections: the requests in flight, and whoever starts them
 
     def start(self, sample: Sample) -> Future[ChatReply | Unanswered]:
         """Ask about one sample in a thread of its own, which nobody waits for when the work is stopped."""
         future: Future[ChatReply | Unanswered] = Future()
         with self._lock:
-            self._inside += 1
+            self._users += 1
         threading.Thread(target=self._settle, args=(future, sample), name=f"chat {sample.id}", daemon=True).start()
         return future
 
@@ -154,13 +172,13 @@ class _Desk:
 
     def close(self) -> None:
         """Nobody asks any more; the last request in flight gives the connections back."""
-        self.pace.stop.set()
+        self.limiter.stop.set()
         self._leave()
 
     def _leave(self) -> None:
         with self._lock:
-            self._inside -= 1
-            last = self._inside == 0
+            self._users -= 1
+            last = self._users == 0
         if last:
             self.transport.close()
 
@@ -168,63 +186,83 @@ class _Desk:
         """The answer to one sample; raises RequestError when trying again did not help."""
         if not sample.media:
             return Unanswered("there is no picture; is the image folder beside the label file?")
+        root = sample.given.get("root")
         try:
-            picture = picture_url(sample.media[0])
+            picture = picture_url(sample.media[0], self.settings, Path(root) if root else None)
         except UnreadableImageError as error:
             return Unanswered(str(error))
         prompt = str(sample.given.get("prompt", ""))
-        return self._try(sample.id, prompt, picture, sample.given.get("schema"))
+        schema = sample.given.get("schema")
+        first = self._request(sample.id, prompt, picture, schema, 0)
+        again = [self._request(sample.id, prompt, picture, schema, n).text for n in range(1, self.settings.repeats)]
+        return replace(first, repeats=tuple(again)) if again else first
 
-    def _try(self, sample: str, prompt: str, picture: str, schema: Mapping[str, Any] | None) -> ChatReply | Unanswered:
-        chance = stream("chat", self.model, sample)
+    def _request(
+        self, sample: str, prompt: str, picture: str, schema: Mapping[str, Any] | None, repeat: int
+    ) -> ChatReply:
+        chance = stream("chat", self.model, sample, repeat)
         adaptations = 0
         attempt = 1
         while True:
-            payload = self.form.payload(self.model, prompt, picture, schema)
+            payload = self.format.payload(self.model, prompt, picture, schema, repeat)
             try:
-                self.pace.take_turn()
-                self.spending.request()
-                body = self.transport.post(payload)
-                found = said(body.value)
-                cost = self.spending.answer(found.prompt_tokens, found.completion_tokens)
-                return ChatReply(
-                    text=found.text,
-                    model=found.model or self.model,
-                    latency_seconds=round(body.seconds, 4),
-                    prompt_tokens=found.prompt_tokens or None,
-                    completion_tokens=found.completion_tokens or None,
-                    cost=cost or None,
-                    attempts=attempt,
-                    finish_reason=found.finish_reason,
-                    form=self.form.described(payload),
-                )
+                self.limiter.take_turn()
+                self.budget.request()
+                reply = self._answered(payload, attempt)
+                self.answered = True
+                return reply
             except StoppedError:
-                raise RequestError(Trouble.PASSING, "the work was stopped") from None
+                raise RequestError(FailureKind.TRANSIENT, "the work was stopped") from None
             except RequestError as error:
-                if error.trouble is Trouble.FINAL:
+                if error.kind is FailureKind.FATAL:
                     raise
-                if error.trouble is Trouble.REQUEST:
-                    if adaptations < _MOST_ADAPTATIONS and self.form.adapt(error, payload):
-                        adaptations += 1
-                        continue
+                if error.kind is FailureKind.REFUSED:
+                    return ChatReply("", model=self.model, attempts=attempt, finish_reason="content_filter")
+                if adaptations < _MOST_ADAPTATIONS and self._adapts(error, payload, attempt):
+                    adaptations += 1
+                    continue
+                if error.kind is FailureKind.REQUEST:
                     raise
                 if attempt >= self.settings.attempts:
                     raise RequestError(
-                        Trouble.PASSING, f"{error} (tried {attempt} times)", status=error.status
+                        FailureKind.TRANSIENT, f"{error} (tried {attempt} times)", status=error.status
                     ) from None
                 self._pause(error, attempt, float(chance.random()))
                 attempt += 1
+
+    def _adapts(self, error: RequestError, payload: Mapping[str, Any], attempt: int) -> bool:
+        """Whether the next request is phrased in another way because of a failure."""
+        if error.status >= 400 and error.status != 429 and self.format.adapt(error, payload):
+            return True
+        silent = error.status == 500 and not self.answered and attempt >= 2
+        return silent and self.format.adapt_blindly(payload)
+
+    def _answered(self, payload: Mapping[str, Any], attempt: int) -> ChatReply:
+        response = self.transport.post(payload)
+        completion = read_completion(response.value)
+        cost = self.budget.answer(completion.prompt_tokens, completion.completion_tokens)
+        masked = self.settings.masked  # an endpoint may write the key into its answer
+        return ChatReply(
+            text=masked(completion.text),
+            model=masked(completion.model) or self.model,
+            latency_seconds=round(response.seconds, 4),
+            prompt_tokens=completion.prompt_tokens or None,
+            completion_tokens=completion.completion_tokens or None,
+            cost=cost or None,
+            attempts=attempt,
+            finish_reason=masked(completion.finish_reason),
+            form=self.format.described(payload),
+        )
 
     def _pause(self, error: RequestError, attempt: int, chance: float) -> None:
         """Wait as long as the server asks, or longer with every attempt; everybody waits when it asks."""
         longest = self.settings.longest_wait
         if error.wait is not None:
-            asked = min(error.wait, longest)
-            self.pace.pause(asked)
-            wait_for = asked
+            wait_for = min(error.wait, longest)
+            self.limiter.pause(wait_for)
         else:
             wait_for = min(self.settings.backoff * 2.0 ** (attempt - 1), longest) * (0.5 + 0.5 * chance)
         try:
-            self.pace.wait(wait_for)
+            self.limiter.wait(wait_for)
         except StoppedError:
-            raise RequestError(Trouble.PASSING, "the work was stopped") from None
+            raise RequestError(FailureKind.TRANSIENT, "the work was stopped") from None

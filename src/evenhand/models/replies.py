@@ -23,6 +23,12 @@ class ChatReply:
     attempts: int = 1
     finish_reason: str = ""
     form: str = ""  # how the server was asked to keep to the answer's form
+    repeats: tuple[str, ...] = ()  # answers to the same question asked again
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the answer ended before it said anything."""
+        return self.finish_reason == "length" and not self.text.strip()
 
     def facts(self) -> dict[str, Any]:
         """Everything but the text, without what is not known."""
@@ -35,6 +41,8 @@ class ChatReply:
             "finish_reason": self.finish_reason,
             "form": self.form,
         }
+        if self.repeats:
+            found["repeats"] = list(self.repeats)
         if self.attempts > 1:
             found["attempts"] = self.attempts
         return {name: value for name, value in found.items() if value not in (None, "")}

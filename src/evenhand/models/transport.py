@@ -1,8 +1,8 @@
-"""One question to an HTTP server, with everything that can go wrong on the way told apart.
+"""One request to an HTTP server, with everything that can go wrong on the way told apart.
 
 A request has one deadline for all of it, so a server that drips bytes can't hold
-it. What went wrong is passing (try again), about this request (no answer), or final
-(the address, the key or the model is wrong: stop).
+it. A failure is transient (try again), about this request (no answer), a refusal of the
+content, or fatal (the address, the key or the model is wrong: stop).
 """
 
 from __future__ import annotations
@@ -14,34 +14,47 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from evenhand.core.errors import MissingExtraError
-from evenhand.models.pace import retry_after
+from evenhand.core.errors import MissingExtraError, ModelError
+from evenhand.models.limits import retry_after
 from evenhand.models.settings import ChatSettings
 
 _LARGEST_ANSWER: Final = 8 << 20
+_LARGEST_MESSAGE: Final = 64 << 10
 _SHOWN: Final = 300
-_PASSING_STATUS: Final = frozenset({408, 409, 425, 429})
-_FINAL_STATUS: Final = frozenset({401, 403, 404, 405, 407, 410})
+_TRANSIENT_STATUS: Final = frozenset({408, 409, 425, 429})
+_FATAL_STATUS: Final = frozenset({401, 402, 403, 404, 405, 407, 410})
+_FILTERED: Final = ("content_filter", "content management policy", "responsibleaipolicy", "content_policy_violation")
+_NO_VISION: Final = (
+    *("does not support image", "not support images", "image input is not supported", "image_url is not supported"),
+    *("not a multimodal model", "does not support vision", "no vision", "not support vision", "only text content"),
+    *("images are not supported", "doesn't support image", "image inputs are not", "unsupported content type 'image"),
+)
+_NO_MODEL: Final = ("model not found", "model_not_found", "unknown model", "no such model", "invalid model name")
+_NO_CREDIT: Final = ("insufficient_quota", "insufficient credits", "billing_hard_limit", "exceeded your current quota")
 
 
-class Trouble(Enum):
+class FailureKind(Enum):
     """What to do about a failure."""
 
-    PASSING = "try again"
+    TRANSIENT = "try again"
     REQUEST = "this request can't be answered"
-    FINAL = "no request can be answered"
+    REFUSED = "the content was refused"
+    FATAL = "no request can be answered"
 
 
 class RequestError(Exception):
-    """A request that brought no answer."""
+    """A request that brought no answer; `text` is all that the server wrote about it."""
 
-    def __init__(self, trouble: Trouble, message: str, *, status: int = 0, wait: float | None = None) -> None:
+    def __init__(
+        self, kind: FailureKind, message: str, *, status: int = 0, wait: float | None = None, text: str = ""
+    ) -> None:
         super().__init__(message)
-        self.trouble, self.status, self.wait = trouble, status, wait
+        self.kind, self.status, self.wait = kind, status, wait
+        self.text = text or message
 
 
 @dataclass(frozen=True)
-class Body:
+class JsonResponse:
     """A JSON answer and how long it took."""
 
     value: Mapping[str, Any]
@@ -58,19 +71,25 @@ class Transport:
             raise MissingExtraError("Chat endpoints need httpx", "http") from None
         self._httpx = httpx
         self.settings = settings
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", **settings.extra_headers}
         if settings.key:
-            headers["Authorization"] = f"Bearer {settings.key}"
-        self._client = httpx.Client(
-            headers=headers,
-            timeout=httpx.Timeout(settings.timeout, connect=min(settings.timeout, 30.0)),
-            limits=httpx.Limits(max_connections=settings.concurrency, max_keepalive_connections=settings.concurrency),
-            follow_redirects=False,  # a key must not travel to another address
-            trust_env=False,
-            proxy=settings.proxy or None,
-        )
+            headers |= (
+                {"api-key": settings.key} if settings.api_version else {"Authorization": f"Bearer {settings.key}"}
+            )
+        most = settings.concurrency
+        try:
+            self._client = httpx.Client(
+                headers=headers,
+                timeout=httpx.Timeout(settings.timeout, connect=min(settings.timeout, 30.0)),
+                limits=httpx.Limits(max_connections=most, max_keepalive_connections=most),
+                follow_redirects=False,  # a key must not travel to another address
+                trust_env=False,
+                proxy=settings.proxy or None,
+            )
+        except (ValueError, ImportError, httpx.InvalidURL) as error:
+            raise ModelError(settings.masked(f"The endpoint or the proxy can't be used: {error}")) from None
 
-    def post(self, payload: Mapping[str, Any]) -> Body:
+    def post(self, payload: Mapping[str, Any]) -> JsonResponse:
         """The JSON object that the server answers with; raises RequestError when there is none."""
         started = time.monotonic()
         httpx = self._httpx
@@ -79,17 +98,14 @@ class Transport:
                 data = self._read(response, started)
                 status, headers = response.status_code, response.headers
         except httpx.TimeoutException:
-            raise RequestError(Trouble.PASSING, f"no answer within {self.settings.timeout:g} s") from None
+            raise RequestError(FailureKind.TRANSIENT, f"no answer within {self.settings.timeout:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise RequestError(Trouble.PASSING, self.hide(f"{type(error).__name__}: {error}")) from None
+            message = self.settings.masked(f"{type(error).__name__}: {error}")
+            raise RequestError(FailureKind.TRANSIENT, message[:_SHOWN]) from None
         seconds = time.monotonic() - started
         if status != 200:
             raise self._refused(status, headers, data)
-        return Body(self._object(headers.get("content-type", ""), data), seconds)
-
-    def hide(self, text: str) -> str:
-        """A text that can be shown: without the key."""
-        return text.replace(self.settings.key, "***") if self.settings.key else text
+        return JsonResponse(self._object(headers.get("content-type", ""), data), seconds)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -102,19 +118,31 @@ class Transport:
             parts.append(part)
             size += len(part)
             if size > _LARGEST_ANSWER:
-                raise RequestError(Trouble.REQUEST, f"the answer is longer than {_LARGEST_ANSWER} bytes")
+                raise RequestError(FailureKind.REQUEST, f"the answer is longer than {_LARGEST_ANSWER} bytes")
             if time.monotonic() - started > self.settings.timeout:
-                raise RequestError(Trouble.PASSING, f"the answer was not complete within {self.settings.timeout:g} s")
+                raise RequestError(
+                    FailureKind.TRANSIENT, f"the answer was not complete within {self.settings.timeout:g} s"
+                )
         return b"".join(parts)
 
     def _refused(self, status: int, headers: Mapping[str, str], data: bytes) -> RequestError:
-        said = self.hide(_message(data))
-        message = f"HTTP {status}: {said}" if said else f"HTTP {status}"
-        if status in _PASSING_STATUS or status >= 500:
-            return RequestError(Trouble.PASSING, message, status=status, wait=retry_after(headers.get("retry-after")))
-        if status in _FINAL_STATUS or 300 <= status < 400:
-            return RequestError(Trouble.FINAL, message, status=status)
-        return RequestError(Trouble.REQUEST, message, status=status)
+        # Secrets are masked before anything is cut: a half of a key is a secret too.
+        text = self.settings.masked(data[:_LARGEST_MESSAGE].decode("utf-8", "replace").strip())
+        shown = _message(text)
+        message = f"HTTP {status}: {shown}" if shown else f"HTTP {status}"
+        lowered = text.lower()
+        if status in (400, 403, 422) and any(mark in lowered for mark in _FILTERED):
+            return RequestError(FailureKind.REFUSED, message, status=status, text=text)
+        if any(mark in lowered for mark in (*_NO_VISION, *_NO_CREDIT)) or (
+            status in (400, 422) and any(mark in lowered for mark in _NO_MODEL)
+        ):
+            return RequestError(FailureKind.FATAL, message, status=status, text=text)
+        if status in _TRANSIENT_STATUS or status >= 500:
+            wait = retry_after(headers.get("retry-after"))
+            return RequestError(FailureKind.TRANSIENT, message, status=status, wait=wait, text=text)
+        if status in _FATAL_STATUS or 300 <= status < 400:
+            return RequestError(FailureKind.FATAL, message, status=status, text=text)
+        return RequestError(FailureKind.REQUEST, message, status=status, text=text)
 
     def _object(self, content_type: str, data: bytes) -> Mapping[str, Any]:
         try:
@@ -122,20 +150,36 @@ class Transport:
         except (ValueError, RecursionError):
             kind = content_type.partition(";")[0] or "no content type"
             raise RequestError(
-                Trouble.PASSING, f"the answer is no whole JSON ({kind}, {len(data)} bytes)", status=200
+                FailureKind.TRANSIENT, f"the answer is no whole JSON ({kind[:80]}, {len(data)} bytes)", status=200
             ) from None
         if not isinstance(value, Mapping):
-            raise RequestError(Trouble.PASSING, f"the answer is a {type(value).__name__}, not an object", status=200)
-        if value.get("error"):
             raise RequestError(
-                Trouble.PASSING, self.hide(f"error in the answer: {_error_text(value['error'])}"), status=200
+                FailureKind.TRANSIENT, f"the answer is a {type(value).__name__}, not an object", status=200
             )
+        if value.get("error"):
+            message = self.settings.masked(_error_text(value["error"]))[:_SHOWN]
+            raise RequestError(FailureKind.TRANSIENT, f"error in the answer: {message}", status=200)
         return value
 
 
-def _message(data: bytes) -> str:
+def advice_of(error: RequestError, model: str, settings: ChatSettings) -> str:
+    """What to do about a failure that stops the work."""
+    lowered = error.text.lower()
+    if any(mark in lowered for mark in _NO_VISION):
+        return f"{model!r} can't look at pictures: choose a model with vision."
+    if error.status == 402 or any(mark in lowered for mark in _NO_CREDIT):
+        return "The account behind the key has no credit left."
+    if error.status == 404 or any(mark in lowered for mark in _NO_MODEL):
+        return f"Is there a model {model!r} at {settings.base_url}, and does the address end in /v1?"
+    if error.status == 401:
+        return f"Is the key in the environment variable {settings.key_variable} right?"
+    if error.status == 403:
+        return f"Is the key in the environment variable {settings.key_variable} allowed to use the model?"
+    return f"Is {settings.base_url} the address of a chat endpoint?"
+
+
+def _message(text: str) -> str:
     """What a server says about a refusal, in a line."""
-    text = data[:4096].decode("utf-8", "replace").strip()
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -143,11 +187,11 @@ def _message(data: bytes) -> str:
     if isinstance(value, Mapping):
         for name in ("error", "detail", "message"):
             if value.get(name):
-                return _error_text(value[name])
+                return _error_text(value[name])[:_SHOWN]
     return " ".join(text.split())[:_SHOWN]
 
 
 def _error_text(error: Any) -> str:
     if isinstance(error, Mapping):
         error = error.get("message") or error.get("type") or json.dumps(error)
-    return " ".join(str(error).split())[:_SHOWN]
+    return " ".join(str(error).split())

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 JOURNAL, UNANSWERED, ABOUT = "journal", "unanswered.json", "model.json"
 CHUNK = 16  # samples that a worker answers at a time
 CHUNK_OF_A_CLUSTER = 64
+USAGE = ("prompt_tokens", "completion_tokens", "cost")
 NO_ANSWER = "the model gave no answer to it"
 
 Progress = Callable[[int, int | None, str], None]
@@ -69,6 +70,7 @@ class PredictOutcome:
     asked_now: int = 0
     asked_again: tuple[str, ...] = ()  # they were in flight when an earlier start ended
     utilisation: float | None = None  # share of time in which the model did not wait, where it was measured
+    usage: Mapping[str, float] = field(default_factory=dict)  # tokens and cost of all answers, where they are known
 
     @property
     def reasons(self) -> Mapping[str, int]:
@@ -206,10 +208,12 @@ class _Job:
         facts, name = getattr(model, "facts", None), getattr(model, "name", None)
         self.facts = to_plain(facts) if isinstance(facts, Mapping) else {}
         self.name = name if isinstance(name, str) else str(self._loaded().name)
+        identity = getattr(model, "identity", None)  # what answers depend on besides the name: other values ask anew
+        identity = to_plain(identity) if isinstance(identity, Mapping) else {}
         self.inputs = input_facts(dataset.inputs, "data", data)
         content = [(file.name, file.size, file.sha256) for file in self.inputs]
         self.fingerprint = fingerprint(
-            "predictions", question.name, self.name, as_plain(options), dataset.version, content
+            "predictions", question.name, self.name, identity, as_plain(options), dataset.version, content
         )
 
     def _loaded(self) -> Model[Any]:
@@ -445,7 +449,17 @@ def _outcome(
     question: Question[Any, Any], folder: Path, *, asked_now: int, asked_again: tuple[str, ...]
 ) -> PredictOutcome:
     unanswered = _read_unanswered(folder)
-    answered = sum(not isinstance(answer, Unanswered) for answer in read_journal(folder / JOURNAL).values())
+    answers = [plain for plain in read_journal(folder / JOURNAL).values() if not isinstance(plain, Unanswered)]
     file = folder / PREDICTIONS / question.codec.filename
     share = utilisation(read_manifest(folder).clock.seconds)
-    return PredictOutcome(file, folder, answered, unanswered, asked_now, asked_again, share)
+    return PredictOutcome(file, folder, len(answers), unanswered, asked_now, asked_again, share, usage=_usage(answers))
+
+
+def _usage(answers: Sequence[Any]) -> dict[str, float]:
+    """What the answers together took, of those that tell it."""
+    totals: dict[str, float] = {}
+    for plain in answers:
+        for name in USAGE:
+            if isinstance(plain, Mapping) and isinstance(value := plain.get(name), int | float):
+                totals[name] = totals.get(name, 0) + value
+    return totals

@@ -21,7 +21,7 @@ class BudgetError(Exception):
 
 
 @dataclass
-class Pace:
+class RateLimiter:
     """Lets requests out one after another, not before their time. Shared by all workers."""
 
     per_minute: float = 0.0
@@ -51,7 +51,7 @@ class Pace:
 
 
 @dataclass
-class Spending:
+class Budget:
     """What was spent in this start, and whether there is something left."""
 
     settings: ChatSettings
