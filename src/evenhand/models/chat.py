@@ -143,9 +143,7 @@ def picture_url(path: Path, settings: ChatSettings, root: Path | None = None) ->
             if image.format == "JPEG":
                 image.draft("RGB", (side, side))
             if image.size[0] * image.size[1] > _MOST_PIXELS:
-                raise UnreadableImageError(
-                    f"{path.name} has {image.width} × {image.height} pixels, too many"
-                )
+                raise UnreadableImageError(f"{path.name} has {image.width} × {image.height} pixels, too many")
             image.load()
             if settings.resize and max(image.size) > settings.resize:
                 data, kind = _resized(image, settings.resize), "image/jpeg"
