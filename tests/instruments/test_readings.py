@@ -155,7 +155,7 @@ def test_a_cache_can_be_emptied_and_says_when_it_can_not_be_written(tmp_path: Pa
     cache.forget()
     assert len(ReadingCache(tmp_path, "x")) == 0
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(StorageError, match="readings can't be kept"):
+    with pytest.raises(StorageError, match="There is a file where a folder is needed"):
         ReadingCache(tmp_path / "file", "x").add({str(number): np.ones(2) for number in range(SHARD)})
 
 

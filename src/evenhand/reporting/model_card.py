@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.core.results import Results
+from evenhand.files.writing import write_file
 from evenhand.reporting.phrases import gap_sentence, headline, levels, said, value_name
 from evenhand.reporting.reported import Reported
 from evenhand.reporting.sections import CAUTIONS
@@ -23,8 +24,7 @@ _TYPES |= {"fhibe/person_localization": "object-detection", "fhibe/keypoint_esti
 
 def write_card(runs: Sequence[Reported], path: Path) -> None:
     """Write the fragment of a model card for one or several runs."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(card([run.results for run in runs]), encoding="utf-8")
+    write_file(path, card([run.results for run in runs]))
 
 
 def card(results: Sequence[Results]) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from evenhand.core.metric import Curve, Grid, Undefined
 from evenhand.core.page import Figure, Section, Table, Text
 from evenhand.core.results import Results
+from evenhand.files.writing import open_file, write_file
 from evenhand.reporting.contrasts import gaps, pairs
 from evenhand.reporting.groups import group_figures
 from evenhand.reporting.reported import Reported
@@ -31,12 +32,13 @@ def write_csv(runs: Sequence[Reported], path: Path) -> None:
 
     from evenhand.store.frames import estimates_frame
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pl.concat([estimates_frame(run.results) for run in runs]).write_csv(path)
+    with open_file(path, "wb") as file:
+        pl.concat([estimates_frame(run.results) for run in runs]).write_csv(file)
     results = [run.results for run in runs]
     for name, frame in beside(results).items():
         if len(frame):
-            frame.write_csv(path.with_name(f"{path.stem}-{name}.csv"))
+            with open_file(path.with_name(f"{path.stem}-{name}.csv"), "wb") as file:
+                frame.write_csv(file)
 
 
 def beside(results: Sequence[Results]) -> Mapping[str, pl.DataFrame]:
@@ -60,30 +62,27 @@ def write_json(runs: Sequence[Reported], path: Path) -> None:
     """All results as one strict JSON document, at full precision."""
     from evenhand.store.plain import dumps
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(dumps({"results": [run.results for run in runs]}))
+    write_file(path, dumps({"results": [run.results for run in runs]}))
 
 
 def write_markdown(runs: Sequence[Reported], path: Path) -> None:
     """The sections of the report as Markdown."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     parts = []
     for run in runs:
         parts.append(f"# {_md(run.results.task)}: {_md(run.results.model)}\n")
         parts.extend(_markdown(section, 2) for section in run.sections)
-    path.write_text("\n".join(parts), encoding="utf-8")
+    write_file(path, "\n".join(parts))
 
 
 def write_latex(runs: Sequence[Reported], path: Path) -> None:
     """The tables of groups, gaps and pairs as LaTeX `tabular`s."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     found = [
         table
         for run in runs
         for section in (group_figures(run.results), gaps(run.results), pairs(run.results))
         for table in tables_of(section)
     ]
-    path.write_text("\n\n".join(_latex(table) for table in found) + "\n", encoding="utf-8")
+    write_file(path, "\n\n".join(_latex(table) for table in found) + "\n")
 
 
 def tables_of(section: Section) -> Iterator[Table]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any, TextIO
+from typing import IO, Any
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ import numpy as np
 from evenhand.core.errors import RunError
 from evenhand.core.task import Unanswered
 from evenhand.files import inputs
-from evenhand.files.writing import storing, write_file
+from evenhand.files.writing import append_file, make_folder, storing, write_file
 
 SHARD_ANSWERS = 256
 SHARD_SECONDS = 2.0
@@ -45,13 +45,13 @@ class Journal:
     _open: list[msgspec.Raw] = field(default_factory=list)
     _since: float = 0.0
     _next: int = 0
-    _asked: TextIO | None = None
+    _asked: IO[str] | None = None
+    _files: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
-        with storing(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._next = 1 + max((number for number, _ in _shards(self.folder)), default=-1)
-            self._asked = (self.folder / "asked").open("a", encoding="utf-8")
+        make_folder(self.folder)
+        self._next = 1 + max((number for number, _ in _shards(self.folder)), default=-1)
+        self._asked = self._files.enter_context(append_file(self.folder / "asked"))
 
     def ask(self, sample: str) -> None:
         """Note that a sample is handed to the model."""
@@ -86,9 +86,8 @@ class Journal:
         try:
             self.close_shard()
         finally:
-            if self._asked is not None:
-                with suppress(OSError):  # on a full disk the last line may be missing: it is a note, no answer
-                    self._asked.close()
+            with suppress(OSError):  # on a full disk the last line may be missing: it is a note, no answer
+                self._files.close()
 
 
 def read_journal(folder: Path) -> dict[str, Any]:

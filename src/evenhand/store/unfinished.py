@@ -112,8 +112,7 @@ def claim(parent: Path, name: str) -> Claim:
         _remove_quietly(folder)
     while found is None:
         folder = parent / f".{name}{UNFINISHED}{secrets.token_hex(4)}"
-        with storing(folder, OPTION):
-            folder.mkdir()
+        make_folder(folder, option=OPTION)
         lock = lock_folder(folder)
         if lock is not None or not _LOCKS:
             found = Claim(name, folder, adopted=False, _lock=lock)

@@ -18,6 +18,7 @@ import numpy as np
 from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, COARSE_OF, FINE_RACES, GENDERS
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
+from evenhand.files.writing import make_folder, open_file
 
 _FACES: Final = 1400
 _RIGHT: Final = 0.88
@@ -39,15 +40,15 @@ class _Face(NamedTuple):
 
 def write_demo(folder: Path) -> Sequence[Demo]:
     """Write labels and answers below a folder, and say what is in them."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     faces = _faces(stream("fairface", "demo", "faces"))
-    with (folder / "fairface_label_val.csv").open("w", encoding="utf-8", newline="") as file:
+    with open_file(folder / "fairface_label_val.csv") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_Face._fields)
         writer.writerows(faces)
     answers = folder / "answers.jsonl"
     rng = stream("fairface", "demo", "answers", _DRAW)
-    with answers.open("w", encoding="utf-8", newline="\n") as file:
+    with open_file(answers) as file:
         for face in faces:
             record = {"image_path": face.file, "status": "ok", "raw_output": _answer(face, rng)}
             file.write(json.dumps(record) + "\n")

@@ -8,7 +8,6 @@ only the columns that it needs.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +22,7 @@ from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files import inputs
-from evenhand.files.writing import write_file
+from evenhand.files.writing import open_file
 
 BODY_TABLE = "fhibe_downsampled"
 FACE_TABLE = "fhibe_face_crop_align"
@@ -233,9 +232,8 @@ def _read_kept(path: Path) -> Any:
 
 
 def _keep(frame: Any, path: Path) -> Any:
-    content = io.BytesIO()
-    frame.write_parquet(content)
-    write_file(path, content.getvalue(), flush=False)
+    with open_file(path, "wb", flush=False) as file:
+        frame.write_parquet(file)
     return frame
 
 

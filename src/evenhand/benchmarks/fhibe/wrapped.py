@@ -24,6 +24,7 @@ from evenhand.benchmarks.fhibe.data import checked_keypoints
 from evenhand.benchmarks.fhibe.embeddings import aligned_path
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample
+from evenhand.files.writing import remove
 from evenhand.geometry.boxes import extents
 from evenhand.geometry.masks import Runs, encode
 
@@ -304,7 +305,7 @@ class _TaskAdapter:
         if not target.is_file():
             raise ModelError(f"{self.model.name}: {method} wrote no picture for image {sample.id}.")
         content = target.read_bytes()
-        target.unlink()
+        remove(target, below=self.folder)
         return content
 
 

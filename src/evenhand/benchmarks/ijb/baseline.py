@@ -26,6 +26,7 @@ from evenhand.benchmarks.ijb.options import PoolingOptions
 from evenhand.benchmarks.ijb.submission import Embedded, Parts, read_embedded
 from evenhand.benchmarks.ijb.templates import BOX, Faces, TemplateSet, faces_of
 from evenhand.core.errors import DataError, PredictionError
+from evenhand.files.writing import open_file
 from evenhand.metrics.clustering import FAILED_TO_ENROL
 from evenhand.search.enrol import Membership, Pooling, enrol
 
@@ -163,8 +164,7 @@ def cluster_detections(submission: Path, data: Path, output: Path, *, threshold:
 
 
 def _write(output: Path, header: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with output.open("w", newline="", encoding="utf-8") as file:
+    with open_file(output) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)

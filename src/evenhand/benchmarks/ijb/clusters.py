@@ -28,6 +28,7 @@ from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Attribute, Records
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact, Predictions, Sample, Tools
+from evenhand.files.writing import open_file
 from evenhand.geometry.assignment import assign_by_overlap
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
 from evenhand.metrics.clustering import FAILED_TO_ENROL, bcubed
@@ -236,7 +237,7 @@ class ClusterCodec(Codec[Any]):
         """Answers are (cluster, confidence) by template."""
         truth: ClusterTruth = dataset.truth
         files = dict(zip(truth.template.tolist(), truth.filename.tolist(), strict=True))
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
+        with open_file(Path(path)) as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", "CONFIDENCE"))
             for template, (cluster, confidence) in answers:
@@ -356,7 +357,7 @@ class DetectionClusterCodec(Codec[Any]):
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
         """Answers are sequences of (left, top, width, height, confidence, cluster) by file."""
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
+        with open_file(Path(path)) as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", "CONFIDENCE", *BOX))
             number = 0

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
+from evenhand.files.writing import make_folder, open_file
 
 PEOPLE, DIMENSIONS, PROBES = 160, 64, 6
 IMPOSTORS = 15  # other people that a probe is compared with in test 1
@@ -29,8 +30,8 @@ def write_demo(folder: Path) -> Sequence[Demo]:
     """Write protocol files and a submission for tests 1 and 4; searches of test 4 show the planted difference."""
     data, submission = folder / "IJB-demo", folder / "submission"
     protocol = data / "protocol"
-    protocol.mkdir(parents=True, exist_ok=True)
-    submission.mkdir(parents=True, exist_ok=True)
+    make_folder(protocol)
+    make_folder(submission)
     rng = stream("ijb", "demo")
     luck = rng.normal(0.0, 0.03, PEOPLE)
     tone = _tones(luck)
@@ -64,7 +65,8 @@ def write_demo(folder: Path) -> Sequence[Demo]:
     _write(protocol / "demo_11_S1_S2_matches.csv", _matches())
     _write(protocol / "demo_metadata.csv", [(*_HEADER[1:], "FACIAL_HAIR", "SKINTONE", "GENDER"), *metadata])
     _write(submission / "faces.csv", [("FACE_INDEX", "FILENAME", "SUBJECT_ID", "SIGHTING_ID", "FACE_SCORE"), *faces])
-    np.save(submission / "embeddings.npy", np.array(vectors, dtype=np.float32))
+    with open_file(submission / "embeddings.npy", "wb") as file:
+        np.save(file, np.array(vectors, dtype=np.float32))
     return (
         Demo(
             task="ijb/test4",
@@ -101,5 +103,5 @@ def _tones(luck: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _write(path: Path, rows: Iterable[Iterable[object]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with open_file(path) as file:
         csv.writer(file, lineterminator="\n").writerows(rows)

@@ -26,6 +26,7 @@ from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, Predictions, Sample, Tools
 from evenhand.files.inputs import Problem
+from evenhand.files.writing import open_file
 from evenhand.geometry.assignment import assign_by_score
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
 from evenhand.metrics.curves import Event
@@ -139,7 +140,7 @@ class DetectionCodec(Codec[Any]):
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
         """Answers are sequences of (left, top, width, height, confidence)."""
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
+        with open_file(Path(path)) as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(("FILENAME", *BOX, "CONFIDENCE"))
             for name, found in answers:

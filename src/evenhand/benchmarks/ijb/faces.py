@@ -19,7 +19,7 @@ from evenhand.benchmarks.ijb.submission import Parts, Submitted, read_embedded
 from evenhand.benchmarks.ijb.templates import Faces, join_faces, read_faces
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.task import Codec, Dataset, Sample
-from evenhand.files.writing import open_file
+from evenhand.files.writing import make_folder, open_file
 
 MIRRORED = "/mirrored"  # at the end of a sample's id
 
@@ -153,9 +153,10 @@ class FaceCodec(Codec[FaceAnswer]):
         plain = [row for row in range(len(dataset.truth)) if str(row) in given]
         if not plain:
             raise PredictionError("The model embedded no face: there is nothing to write.")
-        path.mkdir(parents=True, exist_ok=True)
+        make_folder(path)
         vectors = np.stack([given[str(row)].vector for row in plain])
-        np.save(path / "embeddings.npy", vectors)
+        with open_file(path / "embeddings.npy", "wb") as file:
+            np.save(file, vectors)
         if options.mirror:
             lacking = [row for row in plain if f"{row}{MIRRORED}" not in given]
             if lacking:
@@ -163,7 +164,8 @@ class FaceCodec(Codec[FaceAnswer]):
                     f"{len(lacking)} faces were embedded without their mirrored picture. Ask again with --resume, or "
                     "leave the mirrored pass out with mirror=false."
                 )
-            np.save(path / "embeddings_flip.npy", np.stack([given[f"{row}{MIRRORED}"].vector for row in plain]))
+            with open_file(path / "embeddings_flip.npy", "wb") as file:
+                np.save(file, np.stack([given[f"{row}{MIRRORED}"].vector for row in plain]))
         asked = dataset.truth
         faces = asked.faces
         columns: dict[str, Sequence[Any]] = {
@@ -218,9 +220,10 @@ class VideoCodec(Codec[NDArray[np.float32]]):
         listed = [(name, self._vectors(vectors)) for name, vectors in answers if vectors is not None]
         if not listed:
             raise PredictionError("The model embedded no video: there is nothing to write.")
-        path.mkdir(parents=True, exist_ok=True)
-        np.save(path / "video_embeddings.npy", np.concatenate([vectors for _, vectors in listed]))
-        with (path / "video_frames.csv").open("w", newline="", encoding="utf-8") as file:
+        make_folder(path)
+        with open_file(path / "video_embeddings.npy", "wb") as file:
+            np.save(file, np.concatenate([vectors for _, vectors in listed]))
+        with open_file(path / "video_frames.csv") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(("TEMPLATE_ID", "FACE_INDEX"))
             place = 0

@@ -26,6 +26,7 @@ from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files.inputs import read
+from evenhand.files.writing import make_folder, open_file, write_file
 
 
 @dataclass(frozen=True)
@@ -174,28 +175,28 @@ def write_lists(
     nose lies below the eyes once more, so that there are five points. Without detector `scores`
     every face has 1.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     faces = templates.faces
     names = [f"{row}.jpg" for row in range(1, len(faces) + 1)]
     rows = zip(names, faces.template.tolist(), faces.medium.tolist(), strict=True)
     first = folder / f"{prefix}_face_tid_mid.txt"
-    first.write_text("".join(f"{name} {template} {medium}\n" for name, template, medium in rows), encoding="utf-8")
+    write_file(first, "".join(f"{name} {template} {medium}\n" for name, template, medium in rows))
     points = _five_points(faces.landmarks)
     weight = np.ones(len(faces)) if scores is None else np.asarray(scores)
     second = folder / f"{prefix}_name_5pts_score.txt"
-    second.write_text(
+    write_file(
+        second,
         "".join(
             f"{name} {' '.join(f'{value:.3f}' for value in line)} {score}\n"
             for name, line, score in zip(names, points.tolist(), weight.tolist(), strict=True)
         ),
-        encoding="utf-8",
     )
     third = folder / f"{prefix}_template_pair_label.txt"
     label = np.asarray(pairs[2]).astype(np.int64)
     lines = zip(pairs[0].tolist(), pairs[1].tolist(), label.tolist(), strict=True)
-    third.write_text("".join(f"{one} {other} {same}\n" for one, other, same in lines), encoding="utf-8")
+    write_file(third, "".join(f"{one} {other} {same}\n" for one, other, same in lines))
     fourth = folder / "row_to_face_index.csv"
-    with fourth.open("w", newline="", encoding="utf-8") as file:
+    with open_file(fourth) as file:
         writer = csv.writer(file, lineterminator="\n")
         known = ("FILENAME", "SUBJECT_ID", "SIGHTING_ID")
         writer.writerow(("ROW_NAME", *known) if face_index is None else ("ROW_NAME", "FACE_INDEX", *known))
@@ -210,10 +211,10 @@ def write_official(folder: Path, prefix: str, templates: TemplateSet, pairs: tup
 
     Boxes are not in list files and stay empty; subjects are numbered as the genuine pairs join them.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     faces = templates.faces
     first = folder / f"{prefix}_11_templates.csv"
-    with first.open("w", newline="", encoding="utf-8") as file:
+    with open_file(first) as file:
         writer = csv.writer(file, lineterminator="\n")
         box = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
         writer.writerow(("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", "SIGHTING_ID", *box, *LANDMARKS))
@@ -223,7 +224,7 @@ def write_official(folder: Path, prefix: str, templates: TemplateSet, pairs: tup
             writer.writerow((faces.template[row], faces.subject[row], name, sighting, *("",) * 4, *points))
     second = folder / f"{prefix}_11_matches.csv"
     lines = zip(pairs[0].tolist(), pairs[1].tolist(), strict=True)
-    second.write_text("".join(f"{one},{other}\n" for one, other in lines), encoding="utf-8")
+    write_file(second, "".join(f"{one},{other}\n" for one, other in lines))
     return first, second
 
 

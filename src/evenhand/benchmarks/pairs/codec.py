@@ -21,7 +21,7 @@ from evenhand.core.task import Codec, Dataset, InputFact
 from evenhand.files.arrays import array_headers, read_npy, read_npz
 from evenhand.files.delimited import read_table
 from evenhand.files.inputs import hash_of
-from evenhand.files.writing import make_folder, replace_file, write_file
+from evenhand.files.writing import make_folder, open_file, write_file
 from evenhand.search.sanity import embedding_warnings
 
 _ROWS_AT_ONCE = 1 << 16
@@ -289,7 +289,7 @@ def _examples(truth: PairSet, distance: NDArray[np.float64]) -> tuple[str, ...]:
 
 
 def _save(path: Path, array: NDArray[np.float32]) -> None:
-    with replace_file(path) as temporary, temporary.open("wb") as file:
+    with open_file(path, "wb") as file:
         np.save(file, array)
 
 

@@ -15,7 +15,7 @@ from evenhand.benchmarks.pairs.codec import EMBEDDINGS, FLIPPED
 from evenhand.benchmarks.pairs.data import RACES
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
-from evenhand.files.writing import make_folder, write_file
+from evenhand.files.writing import make_folder, open_file, write_file
 
 PLANTED, UNLUCKY = "African", "Indian"
 PEOPLE, PAIRS, DIMENSIONS = 150, 150, 64  # of each race; pairs of each kind
@@ -51,7 +51,8 @@ def write_demo(folder: Path) -> Sequence[Demo]:
         make_folder(data / race)
         write_file(data / race / f"{race}_pairs.txt", "\n".join(lines) + "\n")
     for name, rows in ((EMBEDDINGS, vectors), (FLIPPED, mirrored)):
-        np.save(submission / name, np.array(rows, dtype=np.float32))
+        with open_file(submission / name, "wb") as file:
+            np.save(file, np.array(rows, dtype=np.float32))
     return (
         Demo(
             task="pairs/rfw",

@@ -26,6 +26,7 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset
 from evenhand.files.inputs import read
+from evenhand.files.writing import write_file
 from evenhand.instruments.films import Film
 
 Pictures = tuple[str | None, ...]  # in the order of the frames; None where one is missing
@@ -89,7 +90,7 @@ class FrameCodec(Codec[Path]):
         return FrameAnswers(pictures, coverage, frames.inputs, tuple(warnings), _facts(), frames)
 
     def write(self, path: Path, answers: Iterable[tuple[str, Path]], dataset: Dataset[Any], options: Any) -> None:
-        path.write_text(json.dumps({name: str(picture) for name, picture in answers}, indent=1), encoding="utf-8")
+        write_file(path, json.dumps({name: str(picture) for name, picture in answers}, indent=1))
 
     def to_plain(self, answer: Path) -> Any:
         return str(answer)
@@ -139,7 +140,7 @@ class ItemCodec(Codec[Pictures]):
     def write(self, path: Path, answers: Iterable[tuple[str, Pictures]], dataset: Dataset[Any], options: Any) -> None:
         home = path.parent.absolute()
         listed = {name: [_near(made, home) for made in pictures] for name, pictures in answers}
-        path.write_text(json.dumps({"predictions": listed}, indent=1, ensure_ascii=False), encoding="utf-8")
+        write_file(path, json.dumps({"predictions": listed}, indent=1, ensure_ascii=False))
 
     def to_plain(self, answer: Pictures) -> Any:
         return list(answer)

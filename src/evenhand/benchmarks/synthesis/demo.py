@@ -21,6 +21,7 @@ from evenhand.benchmarks.synthesis.features import FEATURES_FILE
 from evenhand.core.optional import cv2
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
+from evenhand.files.writing import make_folder, open_file, write_file
 from evenhand.scenes.figures import Pixels
 
 VIDEOS, FRAMES, SIZE = 48, 6, 64
@@ -97,7 +98,7 @@ def write_videos(data: Path, videos: Sequence[Video], *, frames: int = FRAMES, s
     entries = {}
     for number, video in enumerate(videos):
         place = data / "images_HD" / video.name
-        place.mkdir(parents=True, exist_ok=True)
+        make_folder(place)
         names = [f"{frame:04d}.png" for frame in range(frames)]
         for frame, name in enumerate(names):
             save(str(place / name), frame_of(video, frame, frames, size))
@@ -113,8 +114,8 @@ def write_videos(data: Path, videos: Sequence[Video], *, frames: int = FRAMES, s
             "cross_imitation": {"target": other, "range": window},
             "flag": window,
         }
-    (data / "protocol.json").write_text(json.dumps({"val": entries}, indent=1), encoding="utf-8")
-    with (data / "attributes.csv").open("w", encoding="utf-8", newline="") as file:
+    write_file(data / "protocol.json", json.dumps({"val": entries}, indent=1))
+    with open_file(data / "attributes.csv") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("video", "clothing", "motion", "sex"))
         writer.writerows((video.name, video.clothing, video.motion, video.sex) for video in videos)
@@ -129,7 +130,7 @@ def frame_of(video: Video, frame: int, frames: int = FRAMES, size: int = SIZE) -
 def _imitate(data: Path, made: Path, videos: Sequence[Video]) -> None:
     """The simulated model: its own person in the pose of each reference frame, blurred."""
     for side in ("self_imitation", "cross_imitation"):
-        (made / side).mkdir(parents=True, exist_ok=True)
+        make_folder(made / side)
     number = 0
     for position, video in enumerate(videos):
         other = videos[(position + 1) % len(videos)]
@@ -153,4 +154,5 @@ def write_layouts(folder: Path) -> None:
         spread = np.sqrt(np.maximum(squares - means**2, 0))
         ids.append(path.relative_to(folder).with_suffix("").as_posix())
         rows.append(np.concatenate([means.ravel(), 3 * spread.ravel()]))
-    np.savez(folder / FEATURES_FILE, ids=np.array(ids), layout=np.stack(rows).astype(np.float32))
+    with open_file(folder / FEATURES_FILE, "wb") as file:
+        np.savez(file, ids=np.array(ids), layout=np.stack(rows).astype(np.float32))

@@ -14,6 +14,7 @@ import numpy as np
 from evenhand.core.errors import DataError
 from evenhand.core.optional import cv2
 from evenhand.core.streams import stream
+from evenhand.files.writing import replace_file
 from evenhand.scenes.figures import Figure, Pixels, picture
 from evenhand.scenes.looks import look_of
 
@@ -45,7 +46,8 @@ def draw(name: str, motion: Motion, phase: float, *, overall: bool = False, size
 
 def save(path: str, pixels: Pixels) -> None:
     """Write RGB pixels as a picture file, in the format of the path's ending."""
-    cv2.imwrite(path, np.ascontiguousarray(pixels[:, :, ::-1]))
+    with replace_file(path, flush=False) as temporary:
+        cv2.imwrite(str(temporary), np.ascontiguousarray(pixels[:, :, ::-1]))
 
 
 def read(path: str) -> Pixels:

@@ -14,6 +14,7 @@ import numpy as np
 from evenhand.benchmarks.synthesis.drawn import save
 from evenhand.core.errors import DataError, OptionError, StorageError
 from evenhand.core.optional import cv2
+from evenhand.files.writing import make_folder
 from evenhand.scenes.figures import Pixels
 
 FRAMES_PER_SECOND = 25.0
@@ -74,7 +75,7 @@ def unpack_film(path: Path, folder: Path) -> list[Path]:
     written = []
     for number, frame in enumerate(frames_of(path)):
         if not number:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         written.append(folder / f"pred_{number:08d}.png")
         save(str(written[-1]), frame)
     return written
@@ -109,7 +110,7 @@ def _beside(parts: Sequence[Pixels], height: int) -> Pixels:
 
 
 def _open(path: Path, whole: Pixels) -> cv2.VideoWriter:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     code = cv2.VideoWriter.fourcc(*"mp4v")
     writer = cv2.VideoWriter(str(path), code, FRAMES_PER_SECOND, (whole.shape[1], whole.shape[0]))
     if not writer.isOpened():

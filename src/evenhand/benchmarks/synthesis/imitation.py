@@ -30,6 +30,7 @@ from evenhand.benchmarks.synthesis.protocol import Protocol
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample, Unanswered
 from evenhand.files.safe_path import safe_path
+from evenhand.files.writing import append_file, remove
 
 JOURNAL = "journal.jsonl"
 StartMethod = Literal["spawn", "fork", "here"]
@@ -260,7 +261,7 @@ class _Journal:
         self._lines: dict[str, dict[str, Any]] = {}
         self._whole = True  # whether the last line was finished
         if not resume:
-            path.unlink(missing_ok=True)
+            remove(path, below=path.parent)
         elif path.exists():
             text = path.read_text(encoding="utf-8")
             self._whole = text.endswith("\n") or not text
@@ -281,7 +282,7 @@ class _Journal:
 
     def write(self, item: Item, answer: Answer) -> None:
         entry = {"item": item.name, "asked": _fingerprint(item), "own": answer.own, "cross": answer.cross}
-        with self._path.open("a", encoding="utf-8") as file:
+        with append_file(self._path) as file:
             file.write(("" if self._whole else "\n") + json.dumps(entry, ensure_ascii=False) + "\n")
             file.flush()
             os.fsync(file.fileno())

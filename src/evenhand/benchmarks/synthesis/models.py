@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from evenhand.benchmarks.synthesis.items import Item
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample, Unanswered
+from evenhand.files.writing import make_folder
 
 Infos = dict[str, Any]  # the published dictionaries: images, smpls, kps, …
 
@@ -41,7 +42,7 @@ class SynthesisModel(ABC):
 
     def __init__(self, output_dir: str | Path) -> None:
         self.output_dir = str(output_dir)
-        Path(output_dir).mkdir(parents=True, exist_ok=True)
+        make_folder(Path(output_dir))
 
     @property
     def name(self) -> str:
@@ -165,7 +166,7 @@ class AppearanceTransferModel(SynthesisModel):
 
 def _subfolder(folder: str | Path, name: str) -> str:
     path = Path(folder) / name
-    path.mkdir(parents=True, exist_ok=True)
+    make_folder(path)
     return str(path)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from evenhand.benchmarks.synthesis.catalogue import entry_of
 from evenhand.core.metric import Direction
+from evenhand.files.writing import write_file
 
 _RULE = "#" * 24
 _CALLED_LOWER = frozenset({"ssim"})  # wrongly, in the saved file only
@@ -35,7 +36,7 @@ def results_text(blocks: Mapping[str, Iterable[tuple[str, float]]]) -> str:
 
 def save_results(path: str | Path, blocks: Mapping[str, Iterable[tuple[str, float]]]) -> None:
     """Write `results_text` to a file."""
-    Path(path).write_text(results_text(blocks), encoding="utf-8")
+    write_file(Path(path), results_text(blocks))
 
 
 def quality(name: str, *, saved: bool) -> str:

@@ -19,6 +19,7 @@ from evenhand.benchmarks.uccs.scoring import ScoredBlock, write_text
 from evenhand.core.records import Array
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
+from evenhand.files.writing import make_folder, write_file
 
 IMAGES: Final = 700
 SUBJECTS: Final = 40
@@ -38,10 +39,10 @@ class _Picture(NamedTuple):
 
 def write_demo(folder: Path) -> Sequence[Demo]:
     """Write a table, an exclusion list, a gallery and two score files; say what is in them."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     pictures = _pictures(stream("uccs", "demo", "pictures"))
     faces = _write_table(folder, pictures)
-    (folder / "exclude_gallery_validation.txt").write_text("".join(f"{face}\n" for face in faces[:5]), encoding="utf-8")
+    write_file(folder / "exclude_gallery_validation.txt", "".join(f"{face}\n" for face in faces[:5]))
     _write_gallery(folder)
     answers = _answers(pictures, stream("uccs", "demo", "answers"))
     detections, scores = folder / "detections.txt", folder / "scores.txt"
@@ -82,7 +83,7 @@ def _write_table(folder: Path, pictures: Sequence[_Picture]) -> list[int]:
             known += [face] if subject > 0 else []
             fields = (picture.name, face, subject, *box, picture.lighting, picture.weather)
             lines.append(",".join(map(str, fields)))
-    (folder / "validation.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_file(folder / "validation.csv", "\n".join(lines) + "\n")
     return known
 
 
@@ -92,7 +93,7 @@ def _write_gallery(folder: Path) -> None:
     for subject in range(1, SUBJECTS + 1):
         for number in range(10):
             lines.append(",".join(map(str, (f"{subject_name(subject)}_{number}.png", subject, *points))))
-    (folder / "gallery.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_file(folder / "gallery.csv", "\n".join(lines) + "\n")
 
 
 def _answers(pictures: Sequence[_Picture], rng: np.random.Generator) -> list[tuple[str, ImageDetections]]:

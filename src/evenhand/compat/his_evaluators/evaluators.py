@@ -25,6 +25,7 @@ from evenhand.benchmarks.synthesis.published_text import CROSS, SELF, quality, r
 from evenhand.benchmarks.synthesis.record import Asked
 from evenhand.benchmarks.synthesis.runners import RunnerResults, all_metrics, run_paired, run_unpaired
 from evenhand.core.errors import OptionError, PartError
+from evenhand.files.writing import write_file
 from evenhand.instruments.device import choose_device
 
 OnMissing = Literal["error", "skip", "worst"]
@@ -75,9 +76,7 @@ class _Evaluator:
         """Write the last results as the published package does, letter by letter."""
         if not self.blocks:
             raise OptionError("There are no results yet: call evaluate first.")
-        Path(path).write_text(
-            results_text({title: list(found.values.items()) for title, found in self.blocks.items()}), encoding="utf-8"
-        )
+        write_file(path, results_text({title: list(found.values.items()) for title, found in self.blocks.items()}))
 
     def save_films(self, folder: str | Path, *, height: int = 256) -> list[Path]:
         """Write an MP4 of every finished item to look at: sources, motion frames and results side by side."""
