@@ -39,7 +39,7 @@ from evenhand.stats.pairing import (
     table_tests,
     wald,
 )
-from evenhand.stats.permutation import Permuted, gap_of, permute_memberships, permuted_test
+from evenhand.stats.permutation import MANY_CLUSTERS, Permuted, gap_of, permute_memberships, permuted_test
 from evenhand.stats.ranks import OmnibusTest
 from evenhand.stats.resample import Weights
 from evenhand.stats.tables import Layout, UnitTable, unit_table
@@ -207,7 +207,9 @@ class RatioEvidence(Evidence):
     def null_gaps(self, chosen: Sequence[int], permutations: int) -> NullGaps:
         picked = list(chosen)
         if self.places.constant_within_units(picked):
-            return NullGaps(gap_of(self._dealt(permutations).means[:, picked]), "labels permuted over units")
+            many = " (large-sample distribution)" if len(self._unit_memberships[1]) >= MANY_CLUSTERS else ""
+            means = self._dealt(permutations).means[:, picked]
+            return NullGaps(gap_of(means), f"labels permuted over units{many}")
         drawn = self.table.of(np.array(picked)).drawn(self.weights())
         return NullGaps(gap_of(drawn - self.values[picked]), "units drawn again, groups moved to a common value")
 

@@ -18,6 +18,9 @@ from evenhand.stats.contrasts import chi_square, chi_square_statistic
 from evenhand.stats.ranks import OmnibusTest
 
 DEFAULT_PERMUTATIONS = 2000
+MANY_CLUSTERS = 20_000
+"""From so many clusters on, sums under permutation are drawn from the distribution that they tend to."""
+_FEW_OF_A_LABEL = 200  # clusters of a label that are drawn one by one all the same
 
 
 class GapReference(NamedTuple):
@@ -65,6 +68,8 @@ def permute_labels(
         events = int(s.sum())
         drawn = rng.multivariate_hypergeometric(sizes, events, size=permutations, method="marginals")
         return Permuted(drawn.astype(np.float64), np.broadcast_to(sizes.astype(np.float64), drawn.shape).copy())
+    if len(s) >= MANY_CLUSTERS:
+        return _large_sample(s, n, np.bincount(g, minlength=size), permutations, rng)
     out_sums, out_counts = np.zeros((permutations, size)), np.zeros((permutations, size))
     alike = bool(np.all(n == n[:1]))
     if alike:
@@ -76,6 +81,30 @@ def permute_labels(
             if not alike:
                 out_counts[start + row] = np.bincount(dealt[row], n, minlength=size)
     return Permuted(out_sums, out_counts)
+
+
+def _large_sample(s: Floats, n: Floats, sizes: Integers, permutations: int, rng: np.random.Generator) -> Permuted:
+    """Sums and counts of labels of these sizes, dealt out over very many clusters.
+
+    The sum over k of K clusters that are dealt at random has mean k·μ and covariance (k·δ − k·k′/K)·Σ: that of
+    independent sums, less each label's share of their total. Sums of large labels are normal, those of small labels
+    are drawn cluster by cluster.
+    """
+    clusters = len(s)
+    both = np.stack([s, n], axis=1)
+    centred = both - both.mean(axis=0)
+    values, axes = np.linalg.eigh(centred.T @ centred / (clusters - 1))
+    root = axes * np.sqrt(values.clip(0))
+    sums = np.zeros((permutations, len(sizes), 2))
+    for label, k in enumerate(sizes.tolist()):
+        if k > _FEW_OF_A_LABEL:
+            sums[:, label] = np.sqrt(k) * rng.standard_normal((permutations, 2)) @ root.T
+        elif k:
+            sums[:, label] = centred[rng.integers(0, clusters, (permutations, k))].sum(axis=1)
+    share = sizes / clusters
+    sums -= share[:, None] * sums.sum(axis=1, keepdims=True)
+    sums += sizes[:, None] * both.mean(axis=0)
+    return Permuted(sums[:, :, 0], sums[:, :, 1].clip(0))
 
 
 def permute_memberships(

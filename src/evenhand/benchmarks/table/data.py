@@ -24,7 +24,7 @@ from evenhand.benchmarks.table.options import (
     ValueOptions,
 )
 from evenhand.core.errors import DataError, InputError, OptionError, PredictionError, UnknownNameError
-from evenhand.core.records import Array, Attribute, Records
+from evenhand.core.records import Array, Attribute, Records, unique_codes
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact, Sample, Tools
 
@@ -432,7 +432,7 @@ def _weights(table: Table, name: str) -> Array:
 
 def _crossing(name: str, attribute: Attribute, unit: Array, unit_name: str) -> Iterator[str]:
     """Says when units are in several groups: right for lighting, wrong for a person's birthplace."""
-    _, codes = np.unique(unit, return_inverse=True)
+    _, codes = unique_codes(unit)
     known = attribute.codes < len(attribute.levels)
     first = np.full(int(codes.max(initial=-1)) + 1, -1, dtype=np.int64)
     first[codes[known][::-1]] = attribute.codes[known][::-1]

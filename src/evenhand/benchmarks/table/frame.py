@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,6 +45,7 @@ class Table:
     where: str  # for messages: a path, or "the table"
     fact: InputFact | None = None  # of the file
     problem: Problem = DataError
+    _coded: dict[str, Coded] = field(default_factory=dict, repr=False, compare=False)  # columns that were asked for
 
     def series(self, name: str, role: str) -> pl.Series:
         """A column as a Polars series; raises with the nearest names."""
@@ -54,6 +55,20 @@ class Table:
 
     def labels(self, name: str, role: str, most: int | None = None) -> Coded:
         """A column of classes or groups. Numbers keep their order, declared categories theirs, texts are sorted."""
+        if name not in self._coded:
+            self._coded[name] = self._labels(name, role)
+        coded = self._coded[name]
+        if most is not None and len(coded.levels) > most:
+            many = len(coded.levels)
+            raise OptionError(
+                f"The column {name!r} of {self.where} has {many:,} different values, which would be {many:,} "
+                "groups and "
+                f"{many * (many - 1) // 2:,} pairs of them ({', '.join(coded.levels[:3])}, …). "
+                f"Group by a coarser column, or allow it with most_levels={many}."
+            )
+        return coded
+
+    def _labels(self, name: str, role: str) -> Coded:
         import polars as pl
 
         series = self.series(name, role)
@@ -66,13 +81,6 @@ class Table:
             order = levels.cast(pl.Float64, strict=False)
             numeric = len(levels) > 0 and order.null_count() == 0
             declared = levels.gather((order if numeric else levels).arg_sort()).to_list()
-        if most is not None and len(declared) > most:
-            pairs = len(declared) * (len(declared) - 1) // 2
-            raise OptionError(
-                f"The column {name!r} of {self.where} has {len(declared):,} different values, which would be "
-                f"{len(declared):,} groups and {pairs:,} pairs of them ({', '.join(declared[:3])}, …). "
-                f"Group by a coarser column, or allow it with most_levels={len(declared)}."
-            )
         if not declared:
             return Coded(np.full(self.rows, -1, dtype=np.int64), ())
         codes = texts.cast(pl.Enum(declared)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
