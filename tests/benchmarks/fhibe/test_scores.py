@@ -295,7 +295,7 @@ def test_val_collapses_with_few_impostors_where_the_unbiased_rate_does_not() -> 
     assert group.validation.val is not None
     assert group.validation.val < 0.8
     assert rate.rate == 1.0
-    assert rate.too_few_impostors
+    assert rate.rests_on_few(0.001)
 
 
 def test_a_failed_alignment_is_rejected_and_crashes_nothing() -> None:

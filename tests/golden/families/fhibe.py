@@ -7,7 +7,9 @@ import io
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from evenhand.compat.fhibe import BaseModelWrapper, evaluate_task
 from evenhand.compat.fhibe.evaluate import files, intersections
 from evenhand.compat.fhibe.evaluate.arguments import check_arguments, dataset_folder
 from evenhand.compat.fhibe.evaluate.evaluate import options_for
+from evenhand.compat.fhibe.reporting import utils
 from evenhand.geometry import boxes, keypoints, masks
 from evenhand.run import evaluate
 
@@ -285,7 +288,7 @@ def _verification(folder: Path, expected: Any, checks: Checks) -> None:
             checks.close("unrounded", sorted(found, key=_by_size), sorted(value, key=_by_size))
 
         def pairs(value: Any) -> None:
-            drawn = list(files.drawn_pairs_of_groups(people, every, asked))
+            drawn = list(_drawn_pairs_of_groups(people, every, asked))
             largest = [one for one in drawn if one.images == max(other.images for other in drawn)]
             fits = [_drawn(one, value) for one in largest]
             checks.true("largest_group_pairs", value in fits, "no largest group has these pairs")
@@ -321,7 +324,35 @@ def _by_size(entry: Mapping[str, Any]) -> tuple[Any, ...]:
     return entry["n_images"], entry["n_same"], entry["n_diff"], *(round(number or 0.0, 7) for number in numbers)
 
 
-def _drawn(found: files.DrawnPairs, like: Mapping[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _DrawnPairs:
+    """The pairs that VAL of one group rests on: table rows in drawing order, and labels after shuffling."""
+
+    images: int
+    same: tuple[tuple[int, int], ...]
+    different: tuple[tuple[int, int], ...]
+    is_same: tuple[int, ...]
+
+
+def _drawn_pairs_of_groups(people: Any, rows: Any, asked: Sequence[str]) -> Iterator[_DrawnPairs]:
+    """The drawn pairs of every group, for whoever wants to check them."""
+    identity = np.unique(people.units, return_inverse=True)[1].reshape(-1)
+    for _, groups in files.groups_by_path(people, rows, asked):
+        for members in groups:
+            kept = members[verification.paired(identity[members])]
+            if len(np.unique(identity[kept])) < 2:
+                continue
+            same, different = verification.drawn_pairs(identity[kept])
+            numbers = people.numbers[kept]
+            yield _DrawnPairs(
+                len(kept),
+                tuple(zip(numbers[same.first].tolist(), numbers[same.second].tolist(), strict=True)),
+                tuple(zip(numbers[different.first].tolist(), numbers[different.second].tolist(), strict=True)),
+                tuple(verification.shuffled_labels(len(same.first), len(different.first))),
+            )
+
+
+def _drawn(found: _DrawnPairs, like: Mapping[str, Any]) -> dict[str, Any]:
     lists = {
         "same": [list(pair) for pair in found.same],
         "diff": [list(pair) for pair in found.different],
@@ -385,7 +416,9 @@ def _utilities(folder: Path, expected: Any, checks: Checks) -> None:
         for key, groups in value.items():
             by = attributes.parse_key(key)
             columns = {name: labels_of(name) for name in by}
-            found = [attributes.row_groups({name: columns[name][row] for name in by}, by) for row in range(len(rows))]
+            found = [
+                [list(group) for group in product(*(columns[name][row] for name in by))] for row in range(len(rows))
+            ]
             checks.equal(f"group_labels {key}", found, groups)
 
     def sorted_groups(value: Any) -> None:
@@ -630,7 +663,7 @@ def _part_disparity(folder: Path, expected: Any, checks: Checks) -> None:
 
 
 def _pairs(folder: Path, expected: Sequence[Any], checks: Checks) -> None:
-    tests = {"U": disparity.rank_tests, "t": disparity.mean_tests}
+    tests = {"U": disparity.rank_tests, "t": utils.mean_tests}
     for number, (groups, content) in enumerate(zip(_json(folder / "groups.json"), expected, strict=True)):
         for statistic, value in content.items():
             if statistic not in tests:

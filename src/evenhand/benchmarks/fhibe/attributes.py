@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import product
 
 import numpy as np
 
@@ -153,11 +152,6 @@ def sort_key(attribute: str, value: str) -> tuple[int, str]:
 def rows_without(attribute: Attribute) -> int:
     """How many rows belong to no level of an attribute."""
     return int(np.asarray(~attribute.patterns.any(axis=1))[attribute.codes].sum())
-
-
-def row_groups(row: Mapping[str, Sequence[str]], by: Sequence[str]) -> list[list[str]]:
-    """Every group of an attribute combination that a row belongs to: the product of its labels."""
-    return [list(group) for group in product(*(row[name] for name in by))]
 
 
 def canonical(attributes: Iterable[str]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ import numpy as np
 from evenhand.benchmarks.fhibe import attributes, vocabulary
 from evenhand.benchmarks.fhibe.grouping import subsets
 from evenhand.core.records import Array, Attribute
-from evenhand.stats.published import ALPHA, MIN_SCORES, MOST_LISTED, median_disparity, tested_pairs
+from evenhand.stats.published import MIN_SCORES, MOST_LISTED, tested_pairs
 
 MIN_GROUP = MIN_SCORES
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
@@ -67,38 +67,6 @@ def rank_tests(groups: Mapping[str, Array]) -> Tested:
         Pair(one.worst, one.worst_scores, one.best, one.best_scores, one.disparity, one.p_value, one.z) for one in found
     ]
     return Tested(tuple(pairs), tuple(pair for pair, one in zip(pairs, found, strict=True) if one.significant))
-
-
-def mean_tests(groups: Mapping[str, Array]) -> Tested:
-    """The published variant with t tests and Cohen's d (pooled), which its report never uses."""
-    names, pairs = list(groups), []
-    for first, second in combinations(names, 2):
-        a, b = np.asarray(groups[first], dtype=np.float64), np.asarray(groups[second], dtype=np.float64)
-        worst, best = (first, second) if np.median(a) < np.median(b) else (second, first)
-        sizes = (len(groups[worst]), len(groups[best]))
-        p, d = _t_test(a, b)
-        gap = median_disparity(float(np.median(a)), float(np.median(b)))
-        pairs.append(Pair(worst, sizes[0], best, sizes[1], gap, p, d))
-    return Tested(
-        tuple(pairs), tuple(pair for pair in pairs if pair.p_value is not None and pair.p_value < ALPHA / len(pairs))
-    )
-
-
-def _t_test(first: Array, second: Array) -> tuple[float | None, float | None]:
-    """p of the pooled t test and Cohen's d; infinite between two constants, undefined between equal ones."""
-    from scipy import special
-
-    n1, n2 = len(first), len(second)
-    freedom = n1 + n2 - 2
-    if n1 < 1 or n2 < 1 or freedom < 1:
-        return None, None
-    squares = float(((first - first.mean()) ** 2).sum() + ((second - second.mean()) ** 2).sum())
-    difference = float(first.mean() - second.mean())
-    if squares == 0:
-        return (None, None) if difference == 0 else (0.0, float(np.copysign(np.inf, difference)))
-    pooled = float(np.sqrt(squares / freedom))
-    t = difference / (pooled * float(np.sqrt(1 / n1 + 1 / n2)))
-    return float(2 * special.stdtr(freedom, -abs(t))), difference / pooled
 
 
 class Grouped(Protocol):

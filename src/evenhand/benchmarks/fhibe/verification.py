@@ -75,11 +75,6 @@ class AcceptRate:
     impostor: int
     subjects: int
 
-    @property
-    def too_few_impostors(self) -> bool:
-        """Whether a threshold at 0.001 rests on fewer than thirty false accepts."""
-        return self.rests_on_few(TARGET)
-
     def rests_on_few(self, far: float) -> bool:
         """Whether a threshold at a false accept rate rests on fewer than thirty false accepts."""
         return self.impostor * far < FEW_EVENTS

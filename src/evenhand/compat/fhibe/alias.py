@@ -18,6 +18,7 @@ _MODULES = (
     "models.base_model",
     "reporting",
     "reporting.reporting",
+    "reporting.utils",
 )
 
 

@@ -20,13 +20,7 @@ from evenhand.benchmarks.fhibe.data import People
 from evenhand.benchmarks.fhibe.disparity import ScoredRows
 from evenhand.benchmarks.fhibe.metrics import accepted
 from evenhand.benchmarks.fhibe.options import threshold_keys
-from evenhand.benchmarks.fhibe.verification import (
-    GroupValidation,
-    drawn_pairs,
-    group_validation,
-    paired,
-    shuffled_labels,
-)
+from evenhand.benchmarks.fhibe.verification import GroupValidation, group_validation
 from evenhand.compat.fhibe.evaluate.intersections import nested_parts, write_intersections
 from evenhand.core.records import Array, Records
 from evenhand.files.writing import open_file, write_file
@@ -172,16 +166,6 @@ def write_validations(folder: Path, people: People, rows: Records, asked: Sequen
     write_json(folder / "intersectional_results_VAL.json", content, indent=4)
 
 
-@dataclass(frozen=True)
-class DrawnPairs:
-    """The pairs that VAL of one group rests on: table rows in drawing order, and labels after shuffling."""
-
-    images: int
-    same: tuple[tuple[int, int], ...]
-    different: tuple[tuple[int, int], ...]
-    is_same: tuple[int, ...]
-
-
 def validations(
     people: People, rows: Array, embeddings: Array, asked: Sequence[str]
 ) -> dict[str, dict[str, GroupValidation]]:
@@ -193,7 +177,7 @@ def validations(
     position[rows] = np.arange(len(rows))
     identity = np.unique(people.units, return_inverse=True)[1].reshape(-1)
     by_combination: dict[str, dict[str, GroupValidation]] = {}
-    for subset, groups in _groups_by_path(people, rows, asked):
+    for subset, groups in groups_by_path(people, rows, asked):
         entries = by_combination.setdefault(subset.key, {})
         for key, members in zip(subset.keys(), groups, strict=True):
             result = group_validation(embeddings[position[members]], identity[members])
@@ -202,25 +186,7 @@ def validations(
     return by_combination
 
 
-def drawn_pairs_of_groups(people: People, rows: Array, asked: Sequence[str]) -> Iterator[DrawnPairs]:
-    """The drawn pairs of every group, for whoever wants to check them."""
-    identity = np.unique(people.units, return_inverse=True)[1].reshape(-1)
-    for _, groups in _groups_by_path(people, rows, asked):
-        for members in groups:
-            kept = members[paired(identity[members])]
-            if len(np.unique(identity[kept])) < 2:
-                continue
-            same, different = drawn_pairs(identity[kept])
-            numbers = people.numbers[kept]
-            yield DrawnPairs(
-                len(kept),
-                tuple(zip(numbers[same.first].tolist(), numbers[same.second].tolist(), strict=True)),
-                tuple(zip(numbers[different.first].tolist(), numbers[different.second].tolist(), strict=True)),
-                tuple(shuffled_labels(len(same.first), len(different.first))),
-            )
-
-
-def _groups_by_path(people: People, rows: Array, asked: Sequence[str]) -> Iterator[tuple[grouping.Subset, list[Array]]]:
+def groups_by_path(people: People, rows: Array, asked: Sequence[str]) -> Iterator[tuple[grouping.Subset, list[Array]]]:
     """Every combination, and for each of its groups the rows in the order of their paths."""
     by_path = np.argsort(np.array(people.images), kind="stable")
     rank = np.empty(len(people), dtype=np.int64)
