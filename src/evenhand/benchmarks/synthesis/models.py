@@ -113,7 +113,8 @@ class NovelViewModel(SynthesisModel):
 
     def __init__(self, output_dir: str | Path) -> None:
         super().__init__(output_dir)
-        self.num_preds = 0
+        self.si_out_dir = self.output_dir
+        self.num_preds_si = 0
 
     def personalization(self, src_infos: Infos) -> Infos:
         """Prepare for one source; what it returns is given to `imitate`."""
@@ -125,12 +126,12 @@ class NovelViewModel(SynthesisModel):
 
     def answer(self, item: Item, before: Before) -> Answer:
         prepared = self.personalization(item.source.as_dictionary())
-        self.num_preds = before.own
+        self.num_preds_si = before.own
         return Answer(_paths(self.imitate(prepared, item.own.as_dictionary()), "imitate"))
 
     def answer_sample(self, sample: Sample) -> tuple[str, ...]:
         prepared = self.personalization(dict(sample.given["source"]))
-        self.num_preds = int(sample.given["frames_before"])
+        self.num_preds_si = int(sample.given["frames_before"])
         return _paths(self.imitate(prepared, dict(sample.given["reference"])), "imitate")
 
 

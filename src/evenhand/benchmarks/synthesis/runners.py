@@ -24,10 +24,35 @@ from evenhand.benchmarks.synthesis.measuring import FrameInstruments
 from evenhand.benchmarks.synthesis.pairs import FramePair
 from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.benchmarks.synthesis.record import Asked, paired_rows, unpaired_rows
-from evenhand.core.errors import InputError
 from evenhand.core.measure import AnyMetric, measure
 from evenhand.core.metric import Undefined
 from evenhand.core.results import Estimate
+
+
+class NotAvailable(float):
+    """The place of a number that could not be computed: not a number, which says why when it is printed.
+
+    >>> print(NotAvailable("no weights"), NotAvailable("no weights") > 0)
+    not available: no weights False
+    """
+
+    reason: str
+
+    def __new__(cls, reason: str) -> NotAvailable:
+        value = super().__new__(cls, "nan")
+        value.reason = reason
+        return value
+
+    def __str__(self) -> str:
+        return f"not available: {self.reason}"
+
+    __repr__ = __str__
+
+    def __format__(self, specification: str) -> str:
+        return str(self)
+
+    def __reduce__(self) -> tuple[type[NotAvailable], tuple[str]]:
+        return type(self), (self.reason,)
 
 
 @dataclass(frozen=True)
@@ -81,13 +106,14 @@ def _results(
     by_metric: dict[str, Estimate] = {}
     for estimate in found:
         by_metric.setdefault(estimate.metric, estimate)  # the first output is the headline
-    values = {}
+    values: dict[str, float] = {}
     for name in names:
         corrected = reading is Reading.STRICT and name + STRICT in by_metric
         value = by_metric[name + STRICT if corrected else name].value
         if isinstance(value, Undefined):
             needed = entry_of(name).feature or name
-            raise InputError(f"{name} is undefined: {looks.refused.get(needed, value.reason)}")
+            values[name] = NotAvailable(looks.refused.get(needed, value.reason))
+            continue
         assert isinstance(value, float)  # the headline of every metric is a number
         values[name] = value
     return RunnerResults(values, asked, tuple(found))

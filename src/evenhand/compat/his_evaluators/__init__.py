@@ -20,6 +20,11 @@ from evenhand.compat.his_evaluators.evaluators import (
     NovelViewEvaluator,
     YoutubeDancer18MotionImitationEvaluator,
 )
+from evenhand.compat.his_evaluators.metrics import register_metrics
+
+NovelViewSynthesizeModel = NovelViewModel
+NovelViewSynthesizeEvaluator = NovelViewEvaluator
+IPERNovelViewSynthesizeEvaluator = IPERNovelViewEvaluator
 
 __all__ = [
     "AppearanceTransferEvaluator",
@@ -28,10 +33,14 @@ __all__ = [
     "IPERAppearanceTransferEvaluator",
     "IPERMotionImitationEvaluator",
     "IPERNovelViewEvaluator",
+    "IPERNovelViewSynthesizeEvaluator",
     "MotionImitationEvaluator",
     "MotionImitationModel",
     "MotionSyntheticMotionImitationEvaluator",
     "NovelViewEvaluator",
     "NovelViewModel",
+    "NovelViewSynthesizeEvaluator",
+    "NovelViewSynthesizeModel",
     "YoutubeDancer18MotionImitationEvaluator",
+    "register_metrics",
 ]

@@ -1,4 +1,4 @@
-"""Evaluators in the clothes of the published package: a data set, a model, two dictionaries of numbers.
+"""Evaluators with the interface of the published package: a data set, a model, two dictionaries of numbers.
 
 `evaluate` runs the model over the protocol in a process of its own, pairs what it made with the real frames, and
 measures: self-imitations by the paired runner, cross-imitations by the unpaired one. Appearance transfer and novel
@@ -7,27 +7,37 @@ views have the paired runner only.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from evenhand.benchmarks.synthesis.availability import unavailable
 from evenhand.benchmarks.synthesis.catalogue import PAIRED_DEFAULT, UNPAIRED_DEFAULT
 from evenhand.benchmarks.synthesis.data import find_protocol
-from evenhand.benchmarks.synthesis.features import FeatureTable
 from evenhand.benchmarks.synthesis.imitation import Outcome, StartMethod, Unfinished, run_model
-from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource, NetworkBuilder
+from evenhand.benchmarks.synthesis.measuring import FrameInstruments
 from evenhand.benchmarks.synthesis.models import SynthesisModel
+from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.benchmarks.synthesis.pairs import PairLists, pair_lists
 from evenhand.benchmarks.synthesis.protocol import Protocol, Reading, flavour_named
 from evenhand.benchmarks.synthesis.protocol_file import Question
 from evenhand.benchmarks.synthesis.published_text import CROSS, SELF, quality, results_text
 from evenhand.benchmarks.synthesis.record import Asked
 from evenhand.benchmarks.synthesis.runners import RunnerResults, all_metrics, run_paired, run_unpaired
+from evenhand.compat.his_evaluators.evaluators.base import PairedMetricRunner, Paths, UnpairedMetricRunner, print_line
 from evenhand.core.errors import OptionError, PartError
 from evenhand.files.writing import write_file
 from evenhand.instruments.device import choose_device
 
+_DATASETS = {
+    "iPER_Appearance_Transfer": "iPER",
+    "iPER_Novel_View": "iPER",
+    "MotionSynthetic_Novel_View": "MotionSynthetic",
+}
+"""Names of protocols that the published evaluators use for data sets."""
+
+Runner = TypeVar("Runner", PairedMetricRunner, UnpairedMetricRunner)
 OnMissing = Literal["error", "skip", "worst"]
 """What becomes of items that the model did not finish: an error, left out and counted, or counted as the worst."""
 
@@ -39,8 +49,8 @@ class _Evaluator:
 
     def __init__(
         self,
-        dataset: str,
         data_dir: str | Path,
+        dataset: str = "iPER",
         *,
         protocol: str | Path | None = None,
         reading: Literal["compat", "strict"] = "compat",
@@ -56,11 +66,7 @@ class _Evaluator:
         comparers that take the place of ours, by feature name. `empty_crop` says what becomes of a person's box without
         pixels: an error, or the whole picture. `quiet` prints nothing.
         """
-        self.flavour = flavour_named(dataset)
-        self.data_dir = Path(data_dir)
-        self.protocol_path = find_protocol(
-            self.data_dir, dataset, self.question, None if protocol is None else Path(protocol)
-        )
+        self._protocol_file = None if protocol is None else Path(protocol)
         self.reading = Reading(reading)
         self.weights = None if weights is None else Path(weights)
         self.cache = None if cache is None else Path(cache)
@@ -71,12 +77,47 @@ class _Evaluator:
         self.unfinished: tuple[tuple[str, Unfinished], ...] = ()
         self.outcomes: list[Outcome] = []
         self.blocks: dict[str, RunnerResults] = {}
+        self.paired_metrics_runner: PairedMetricRunner | None = None
+        self.reset_dataset(dataset, data_dir)
 
-    def save_results(self, path: str | Path) -> None:
-        """Write the last results as the published package does, letter by letter."""
-        if not self.blocks:
+    def reset_dataset(self, dataset: str, data_dir: str | Path) -> None:
+        """Go on with another data set."""
+        self.flavour = flavour_named(_DATASETS.get(dataset, dataset))
+        self.data_dir = Path(data_dir)
+        self.protocol_path = find_protocol(
+            self.data_dir, _DATASETS.get(dataset, dataset), self.question, self._protocol_file
+        )
+        self.protocols = Protocols(self)
+
+    def run_inference(self, model: Any, src_infos: dict[str, Any], ref_infos: dict[str, Any]) -> list[str]:
+        """The pictures of one call of the model."""
+        return list(model.imitate(src_infos, ref_infos))
+
+    def preprocess(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing, as published."""
+
+    def save_results(self, out_path: str | Path, *results: Mapping[str, float]) -> None:
+        """Write results as the published package does, letter by letter: those given, or the last ones."""
+        if not results and not self.blocks:
             raise OptionError("There are no results yet: call evaluate first.")
-        write_file(path, results_text({title: list(found.values.items()) for title, found in self.blocks.items()}))
+        titles = list(self.blocks) or list(self.titles)
+        given = {title: dict(values) for title, values in zip(titles, results, strict=False)}
+        blocks = given or {title: block.values for title, block in self.blocks.items()}
+        write_file(out_path, results_text({title: list(values.items()) for title, values in blocks.items()}))
+
+    titles: tuple[str, ...] = (SELF,)
+
+    def _runner(self, kind: type[Runner], names: Sequence[str] | None, device: object) -> Runner:
+        return kind(
+            names,
+            device,
+            reading=self.reading.value,
+            weights=self.weights,
+            cache=self.cache,
+            networks=self.networks,
+            empty_crop=self.empty_crop,
+            say=self._say,
+        )
 
     def save_films(self, folder: str | Path, *, height: int = 256) -> list[Path]:
         """Write an MP4 of every finished item to look at: sources, motion frames and results side by side."""
@@ -140,21 +181,16 @@ class _Evaluator:
             self._warn(message)
         return lists
 
-    def _looks(self, image_size: int, device: object, output_dir: str) -> FrameInstruments:
-        networks = NetworkBuilder(
-            image_size=image_size,
-            reading=self.reading,
-            weights=self.weights,
-            device=str(device),
-            cache=self.cache,
-            empty_crop=self.empty_crop,
-            given=self.networks,
-        )
-        made, real = (
-            FrameSource("synthesised", FeatureTable(Path(output_dir))),
-            FrameSource("real", FeatureTable(self.data_dir)),
-        )
-        return FrameInstruments(made, real, networks, self._warn)
+    def _announce(self, names: Sequence[str]) -> None:
+        """Say what can't be computed here, before the model runs."""
+        options = SynthesisOptions(reading=self.reading.value, weights=self.weights)
+        for feature, reason in unavailable(names, options).items():
+            if feature not in self.networks:
+                self._warn(f"{feature} is not available: {reason}")
+
+    def _instruments(self, image_size: int, device: object) -> FrameInstruments:
+        instruments = self._runner(PairedMetricRunner, (), device).instruments(image_size)
+        return replace(instruments, warn=self._warn)
 
     def _asked(self, image_size: int, batch: int, on_missing: str) -> Asked:
         return Asked((), reading=self.reading, image_size=image_size, batch=batch, on_missing=on_missing)
@@ -172,11 +208,76 @@ class _Evaluator:
 
     def _say(self, line: str) -> None:
         if not self.quiet:
-            sys.stdout.write(f"{line}\n")
+            print_line(line)
+
+
+class Protocols:
+    """The items of an evaluator's protocol as the published package hands them out: dictionaries, item by item."""
+
+    def __init__(self, evaluator: _Evaluator) -> None:
+        self._evaluator = evaluator
+        self.setup()
+
+    def setup(self, num_sources: int = 1, load_smpls: bool = True, load_kps: bool = True) -> None:
+        """Choose the number of sources, and whether parameters and key points are read."""
+        owner = self._evaluator
+        self.num_sources = num_sources
+        self._items = Protocol(
+            owner.protocol_path,
+            owner.data_dir,
+            owner.flavour,
+            question=owner.question,
+            sources=num_sources,
+            reading=owner.reading,
+            parameters=load_smpls or load_kps,
+        )
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, position: int) -> dict[str, Any]:
+        item = self._items[position]
+        infos: dict[str, Any] = {
+            "source": item.source.as_dictionary(),
+            "self_imitation": item.own.as_dictionary(),
+            "flag": [str(path) for path in item.flag],
+        }
+        if item.cross is not None:
+            infos["cross_imitation"] = item.cross.as_dictionary()
+        if item.appearance is not None:
+            infos["appearance"] = item.appearance.as_dictionary()
+        return infos
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[position] for position in range(len(self)))
 
 
 class MotionImitationEvaluator(_Evaluator):
     """Self- and cross-imitation on a data set of videos."""
+
+    titles = (SELF, CROSS)
+    unpaired_metrics_runner: UnpairedMetricRunner | None = None
+
+    def build_metrics(
+        self,
+        pair_types: Sequence[str] = PAIRED_DEFAULT,
+        unpair_types: Sequence[str] = UNPAIRED_DEFAULT,
+        device: object = "cpu",
+    ) -> None:
+        """Make the two runners that `run_metrics` uses."""
+        self.paired_metrics_runner = self._runner(PairedMetricRunner, pair_types, device)
+        self.unpaired_metrics_runner = self._runner(UnpairedMetricRunner, unpair_types, device)
+
+    def run_metrics(
+        self, self_imitation_files: Paths, cross_imitation_files: Paths, image_size: int = 512
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """The results of lists of (prediction, reference) paths: self-imitation, cross-imitation."""
+        if self.paired_metrics_runner is None or self.unpaired_metrics_runner is None:
+            raise OptionError("Call build_metrics(pair_types, unpair_types) before run_metrics.")
+        return (
+            self.paired_metrics_runner.evaluate(self_imitation_files, image_size),
+            self.unpaired_metrics_runner.evaluate(cross_imitation_files, image_size),
+        )
 
     def evaluate(
         self,
@@ -200,10 +301,11 @@ class MotionImitationEvaluator(_Evaluator):
         """
         all_metrics(pair_types, unpair_types, self.reading)
         choose_device(str(device))
+        self._announce([*pair_types, *unpair_types])
         lists = self._synthesise(
             model, num_sources, start=start, resume=resume, on_missing=on_missing, time_limit=time_limit
         )
-        looks, asked = self._looks(image_size, device, model.output_dir), self._asked(image_size, batch, on_missing)
+        looks, asked = self._instruments(image_size, device), self._asked(image_size, batch, on_missing)
         self.blocks = {}
         own = run_paired(lists.own, pair_types, looks, asked) if pair_types else None
         cross = run_unpaired(lists.cross, unpair_types, looks, asked, self._say) if unpair_types else None
@@ -217,6 +319,16 @@ class _PairedEvaluator(_Evaluator):
     """One list of pairs and the paired runner."""
 
     title = SELF
+
+    def build_metrics(self, pair_types: Sequence[str] = PAIRED_DEFAULT, device: object = "cpu") -> None:
+        """Make the runner that `run_metrics` uses."""
+        self.paired_metrics_runner = self._runner(PairedMetricRunner, pair_types, device)
+
+    def run_metrics(self, self_imitation_files: Paths, image_size: int = 512) -> dict[str, float]:
+        """The results of a list of (prediction, reference) paths."""
+        if self.paired_metrics_runner is None:
+            raise OptionError("Call build_metrics(pair_types) before run_metrics.")
+        return self.paired_metrics_runner.evaluate(self_imitation_files, image_size)
 
     def evaluate(
         self,
@@ -235,10 +347,11 @@ class _PairedEvaluator(_Evaluator):
         """The results by metric name."""
         all_metrics(pair_types, (), self.reading)
         choose_device(str(device))
+        self._announce(pair_types)
         lists = self._synthesise(
             model, num_sources, start=start, resume=resume, on_missing=on_missing, time_limit=time_limit
         )
-        looks, asked = self._looks(image_size, device, model.output_dir), self._asked(image_size, batch, on_missing)
+        looks, asked = self._instruments(image_size, device), self._asked(image_size, batch, on_missing)
         self.blocks = {}
         return self._keep(self.title, run_paired(lists.own, pair_types, looks, asked))
 
@@ -261,44 +374,36 @@ class NovelViewEvaluator(_PairedEvaluator):
 
 
 class IPERMotionImitationEvaluator(MotionImitationEvaluator):
-    """Motion imitation on iPER; `dataset="iPER_ICCV"` is the protocol of the earlier paper."""
+    """Motion imitation on iPER; `dataset="iPER_ICCV"` is the protocol of the earlier paper.
 
-    def __init__(self, dataset: str = "iPER", data_dir: str | Path = ".", **more: Any) -> None:
-        if dataset not in ("iPER", "iPER_ICCV"):
-            raise OptionError(f"dataset={dataset!r}: this evaluator knows iPER and iPER_ICCV.")
-        super().__init__(dataset, data_dir, **more)
+    Arguments come in the published order; `dataset` may be any data set that has a reader.
+    """
 
 
 class MotionSyntheticMotionImitationEvaluator(MotionImitationEvaluator):
     """Motion imitation on MotionSynthetic."""
 
-    def __init__(self, data_dir: str | Path, **more: Any) -> None:
-        super().__init__("MotionSynthetic", data_dir, **more)
+    def __init__(self, data_dir: str | Path, dataset: str = "MotionSynthetic", **more: Any) -> None:
+        super().__init__(data_dir, dataset, **more)
 
 
 class FashionVideoMotionImitationEvaluator(MotionImitationEvaluator):
     """Motion imitation on FashionVideo."""
 
-    def __init__(self, data_dir: str | Path, **more: Any) -> None:
-        super().__init__("FashionVideo", data_dir, **more)
+    def __init__(self, data_dir: str | Path, dataset: str = "FashionVideo", **more: Any) -> None:
+        super().__init__(data_dir, dataset, **more)
 
 
 class YoutubeDancer18MotionImitationEvaluator(MotionImitationEvaluator):
     """Motion imitation on YoutubeDancer18."""
 
-    def __init__(self, data_dir: str | Path, **more: Any) -> None:
-        super().__init__("YoutubeDancer18", data_dir, **more)
+    def __init__(self, data_dir: str | Path, dataset: str = "YoutubeDancer18", **more: Any) -> None:
+        super().__init__(data_dir, dataset, **more)
 
 
 class IPERAppearanceTransferEvaluator(AppearanceTransferEvaluator):
     """Appearance transfer on iPER."""
 
-    def __init__(self, dataset: str = "iPER", data_dir: str | Path = ".", **more: Any) -> None:
-        super().__init__(dataset, data_dir, **more)
-
 
 class IPERNovelViewEvaluator(NovelViewEvaluator):
     """Novel views on iPER."""
-
-    def __init__(self, dataset: str = "iPER", data_dir: str | Path = ".", **more: Any) -> None:
-        super().__init__(dataset, data_dir, **more)
