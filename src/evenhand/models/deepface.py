@@ -23,13 +23,19 @@ Analyse = Callable[..., Any]
 def provider(name: str = "", *, device: str = "cpu", **settings: Any) -> DeepFaceModel:
     """DeepFace with a detector, such as `deepface:retinaface`; the default is DeepFace's own (`opencv`)."""
     detector = name.removeprefix("deepface").removeprefix(":")  # the name may come as the user wrote it
+    return DeepFaceModel(_analyze(), detector=detector or "opencv", settings=settings)
+
+
+def _analyze() -> Analyse:
+    """DeepFace's entry; `DeepFace` is a module of its package, which the package does not import by itself."""
     try:
-        package = import_module("deepface")
+        analyze: Analyse = import_module("deepface.DeepFace").analyze
     except ImportError as error:
         raise ModelError(
-            f"DeepFace can't be imported ({error}). Install it in this environment: pip install deepface"
+            f"DeepFace can't be imported ({error}). Install it in this environment: pip install deepface; "
+            "where a module that it needs is missing, install that too."
         ) from None
-    return DeepFaceModel(package.DeepFace.analyze, detector=detector or "opencv", settings=settings)
+    return analyze
 
 
 class DeepFaceModel:
