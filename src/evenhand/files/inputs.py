@@ -10,16 +10,18 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from evenhand.core.errors import DataError, InputError
+from evenhand.core.errors import DataError, EvenhandError, InputError
 from evenhand.core.task import InputFact
 
 _BLOCK = 1 << 20
+_STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what a shell hands over as a file
 Problem = Callable[[str], InputError]  # DataError or PredictionError
 
 
@@ -74,9 +76,12 @@ class HashingFile(io.RawIOBase):
 def opened(path: Path, problem: Problem = DataError) -> Iterator[BinaryIO]:
     """An open file, for reading bytes; raises `problem` in words when that is impossible."""
     path = Path(path)
-    if path.is_dir():
-        raise problem(f"{path} is a folder, but a file was expected.")
     try:
+        kind = path.stat().st_mode
+        if stat.S_ISDIR(kind):
+            raise problem(f"{path} is a folder, but a file was expected.")
+        if not stat.S_ISREG(kind) and not str(path).startswith(_STREAMS):  # a pipe in a data folder would be waited for
+            raise problem(f"{path} is a pipe or a device, but a file was expected.")
         file = path.open("rb")
     except FileNotFoundError:
         near = f" The folder {path.parent} does not exist." if not path.parent.exists() else ""
@@ -85,6 +90,32 @@ def opened(path: Path, problem: Problem = DataError) -> Iterator[BinaryIO]:
         raise problem(f"{path} can't be read: {error.strerror}.") from None
     with file:
         yield file
+
+
+@contextmanager
+def damage_in_words(path: Path, problem: Problem, what: str) -> Iterator[None]:
+    """Around the reading of a user's files: whatever a damaged or hostile one makes a reader raise becomes `problem`.
+
+    Readers say what is wrong with a line or a field themselves; this is for what none of them foresaw. With
+    EVENHAND_TRACEBACK=1 it comes through as it is.
+    """
+    try:
+        yield
+    except (EvenhandError, KeyboardInterrupt, SystemExit, GeneratorExit, ImportError, NameError):
+        raise
+    except BaseException as error:  # a panic of Polars is no Exception
+        if os.environ.get("EVENHAND_TRACEBACK"):
+            raise
+        if isinstance(error, MemoryError):
+            reason = "it asks for more memory than there is"
+        elif isinstance(error, RecursionError):
+            reason = "it is nested too deeply"
+        else:
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise problem(
+            f"{path} can't be read as {what} ({reason}). It is damaged, or not in the format that "
+            "`evenhand describe` shows."
+        ) from None
 
 
 @contextmanager

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand import engines
 from evenhand.core.engine import ClusterEngine, Done, Engine, Failed
-from evenhand.core.errors import EvenhandError, ModelError, OptionError, PredictionError, RunError
+from evenhand.core.errors import DataError, EvenhandError, ModelError, OptionError, PredictionError, RunError
 from evenhand.core.options import as_plain
 from evenhand.core.options import parse as parse_options
 from evenhand.core.records import blocks
 from evenhand.core.task import Adapt, Codec, Dataset, Model, Question, Sample, Unanswered, ignore, no_progress
+from evenhand.files.inputs import damage_in_words
 from evenhand.files.writing import make_folder, storing, write_file
 from evenhand.models.python import ModelFile
 from evenhand.run.inference import AT_ONCE, Stint, Timesheet, answer_chunk, meter_of, post, utilisation
@@ -104,7 +105,8 @@ def predict(
     data, runs = Path(data), Path(runs)
     chosen = parse_options(question.options, options or {})
     started = datetime.now(UTC)
-    dataset = question.open(data, chosen, runs / CACHE)
+    with damage_in_words(data, DataError, f"data of {question.name}"):
+        dataset = question.open(data, chosen, runs / CACHE)
     ids = [sample.id for sample in dataset.samples]
     if repeated := [sample for sample, count in Counter(ids).items() if count > 1]:
         raise RunError(f"{question.name}: the data name the sample {repeated[0]!r} twice; ids must be unique.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evenhand import engines
 from evenhand.core.blas import OneThread
 from evenhand.core.engine import Done, Engine, Failed
-from evenhand.core.errors import DataError, OptionError, PartError, UnknownNameError
+from evenhand.core.errors import DataError, OptionError, PartError, PredictionError, UnknownNameError
 from evenhand.core.metric import Metric
 from evenhand.core.options import as_plain
 from evenhand.core.options import parse as parse_options
@@ -105,9 +106,9 @@ def evaluate(
     chosen = parse_options(task.options, options or {})
     cache = None if runs is None else Path(runs) / CACHE
     if loaded is None:
-        with clock.time("load"):
+        with clock.time("load"), inputs.damage_in_words(data, DataError, f"data of {task.name}"):
             dataset = task.open(data, chosen, cache)
-        with clock.time("read"):
+        with clock.time("read"), inputs.damage_in_words(predictions, PredictionError, f"predictions of {task.name}"):
             answers = task.codec.read(predictions, dataset, chosen)
     else:
         dataset, answers = loaded
@@ -283,7 +284,9 @@ class _Job:
         if folder is not None:
             with self.clock.time("write"):
                 stored["predictions"] = store_submission(self.answers.inputs, self.predictions, folder / PREDICTIONS)
-                write_file(folder / RESULTS, results_json(results), flush=False)
+                content = results_json(results)
+                write_file(folder / RESULTS, content, flush=False)
+                manifest = replace(manifest, results_sha256=hashlib.sha256(content).hexdigest())
         manifest = replace(manifest, stored=stored, clock=self.clock.reading())
         if folder is not None:
             write_file(folder / FILENAME, manifest.to_json(), flush=False)

@@ -15,12 +15,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from evenhand.store.packed import KINDS, packed, unpacked
+
 MOST_BYTES = 4 << 20  # what is larger is as quick to compute again as to write, check and read
-_ARRAY, _SCALAR = 1, 2  # codes in the file
-_KINDS = "biufcUS"
 
 
-class UnkeepableError(ValueError):
+class NotStorableError(ValueError):
     """An outcome that holds something else than values."""
 
 
@@ -36,13 +36,13 @@ def to_bytes(value: Any) -> bytes | None:
         if _size(value) > MOST_BYTES:
             return None
         return msgspec.msgpack.encode(_taken_apart(value))
-    except (UnkeepableError, OverflowError):
+    except (NotStorableError, OverflowError):
         return None
 
 
 def from_bytes(data: bytes) -> Any:
     """The outcome; raises ValueError when the bytes hold none."""
-    return _put_together(msgspec.msgpack.decode(data, ext_hook=_array))
+    return _put_together(msgspec.msgpack.decode(data, ext_hook=unpacked))
 
 
 def _size(value: Any) -> int:
@@ -62,11 +62,11 @@ def _taken_apart(value: Any) -> Any:
         return value
     if isinstance(value, np.ndarray):
         # Sums over another layout in memory may have other last bits, so only the usual one is kept.
-        if value.dtype.kind not in _KINDS or not value.flags.c_contiguous:
-            raise UnkeepableError
-        return _extension(_ARRAY, value)
-    if isinstance(value, np.generic) and value.dtype.kind in _KINDS:
-        return _extension(_SCALAR, np.asarray(value))
+        if value.dtype.kind not in KINDS or not value.flags.c_contiguous:
+            raise NotStorableError
+        return packed(value)
+    if isinstance(value, np.generic) and value.dtype.kind in KINDS:
+        return packed(value)
     kind = type(value)
     if kind is list:
         return ["list", [_taken_apart(entry) for entry in value]]
@@ -79,7 +79,7 @@ def _taken_apart(value: Any) -> Any:
     if _is_data(kind) and all(field.init for field in dataclasses.fields(value)):
         entries = [_taken_apart(getattr(value, field.name)) for field in dataclasses.fields(value)]
         return [f"{kind.__module__}:{kind.__qualname__}", entries]
-    raise UnkeepableError
+    raise NotStorableError
 
 
 def _put_together(plain: Any) -> Any:
@@ -108,19 +108,3 @@ def _is_named_tuple(kind: type) -> bool:
 
 def _is_data(kind: type) -> bool:
     return dataclasses.is_dataclass(kind)
-
-
-def _extension(code: int, array: np.ndarray[Any, Any]) -> msgspec.msgpack.Ext:
-    head = msgspec.msgpack.encode((array.dtype.str, list(array.shape)))
-    return msgspec.msgpack.Ext(code, len(head).to_bytes(4, "little") + head + array.tobytes())
-
-
-def _array(code: int, data: memoryview) -> Any:
-    length = int.from_bytes(data[:4], "little")
-    dtype, shape = msgspec.msgpack.decode(data[4 : 4 + length])
-    array = np.frombuffer(bytearray(data[4 + length :]), dtype=np.dtype(dtype)).reshape(shape)
-    if code == _SCALAR:
-        return array[()]
-    if code != _ARRAY:
-        raise ValueError(f"unknown kind {code}")
-    return array

@@ -23,12 +23,11 @@ from evenhand.core.errors import RunError
 from evenhand.core.task import Unanswered
 from evenhand.files import inputs
 from evenhand.files.writing import append_file, make_folder, storing, write_file
+from evenhand.store.packed import KINDS, packed, unpacked
 
 SHARD_ANSWERS = 256
 SHARD_SECONDS = 2.0
-_ARRAY = 1  # the code of arrays in a shard
 _SHARD = re.compile(r"shard-(\d{6})\.msgpack")
-_KINDS = "biufcUS"
 
 
 class UnwritableError(ValueError):
@@ -96,9 +95,9 @@ def read_journal(folder: Path) -> dict[str, Any]:
     for _, path in sorted(_shards(folder)):
         data = inputs.read(path, RunError).data
         try:
-            for sample, kind, plain in msgspec.msgpack.decode(data, ext_hook=_array):
+            for sample, kind, plain in msgspec.msgpack.decode(data, ext_hook=unpacked):
                 found[sample] = Unanswered(plain) if kind == "unanswered" else plain
-        except (msgspec.DecodeError, ValueError, TypeError) as error:
+        except (msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
             raise RunError(
                 f"{path} is damaged ({error}). Remove it and start again with --resume: its samples are asked again."
             ) from None
@@ -111,10 +110,10 @@ def asked_before(folder: Path) -> frozenset[str]:
     if not path.exists():
         return frozenset()
     found = set()
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in inputs.read(path, RunError, allow_empty=True).data.splitlines():
         try:
             found.add(str(json.loads(line)))
-        except ValueError:  # the last line of a killed process
+        except (ValueError, RecursionError):  # the last line of a killed process, or damaged: it is a note, no answer
             continue
     return frozenset(found)
 
@@ -144,17 +143,8 @@ def _encode(value: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray) and value.dtype.kind in _KINDS:
-        head = msgspec.msgpack.encode((value.dtype.str, list(value.shape)))
-        return msgspec.msgpack.Ext(_ARRAY, len(head).to_bytes(4, "little") + head + value.tobytes())
+    if isinstance(value, np.ndarray) and value.dtype.kind in KINDS:
+        return packed(value)
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a {type(value).__name__} is neither a JSON value nor an array")
-
-
-def _array(code: int, data: memoryview) -> Any:
-    if code != _ARRAY:
-        raise ValueError(f"unknown kind {code}")
-    length = int.from_bytes(data[:4], "little")
-    dtype, shape = msgspec.msgpack.decode(data[4 : 4 + length])
-    return np.frombuffer(bytes(data[4 + length :]), dtype=np.dtype(dtype)).reshape(shape)

@@ -93,6 +93,7 @@ class Manifest:
     platform: Mapping[str, str] = field(default_factory=dict)
     engine: str = "serial"
     stored: Mapping[str, bool] = field(default_factory=dict)  # predictions, rows
+    results_sha256: str = ""  # of results.json; empty in runs of older versions
     clock: Clock = field(default_factory=Clock)
 
     def to_json(self) -> bytes:

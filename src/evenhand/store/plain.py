@@ -82,7 +82,7 @@ def loads(data: bytes) -> Any:
     """The JSON values in a text; raises ValueError when it is not JSON."""
     try:
         return msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise ValueError(str(error)) from None
 
 
@@ -172,7 +172,10 @@ def from_plain(plain: Any, kind: Any) -> Any:
     >>> from_plain({"undefined": "no faces"}, float | Undefined)
     Undefined(reason='no faces')
     """
-    return _Reading({}).value(plain, kind)
+    try:
+        return _PlainReader({}).value(plain, kind)
+    except (TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,7 @@ class _Shape:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _PlainReader:
     """One reading of plain values; knows the dataclasses that it has met."""
 
     shapes: dict[type[Any], _Shape]

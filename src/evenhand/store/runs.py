@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,10 @@ from evenhand.store.manifest import FILENAME, FORMAT, Manifest, check_format, re
 from evenhand.store.plain import dumps_lines, from_plain, loads
 from evenhand.store.rows import from_parquet
 
+EDITED = (
+    "results.json was changed after the run was written: these are not the numbers that were computed. "
+    "Evaluate again with --force."
+)
 RESULTS, RECORDS, PREDICTIONS, RECORDED = "results.json", "records", "predictions", "recorded.json"
 
 
@@ -126,11 +130,14 @@ def open_run(folder: Path | str) -> Run:
             f"Evaluate the file in {folder / PREDICTIONS} first."
         )
     path = folder / RESULTS
+    source = inputs.read(path, RunError)
     try:
-        plain = check_format(loads(inputs.read(path, RunError).data), path)
+        plain = check_format(loads(source.data), path)
         results = from_plain({key: value for key, value in plain.items() if key != "format"}, Results)
     except ValueError as error:
         raise RunError(f"{path} can't be read: {error}. The run is damaged; evaluate again with --force.") from None
+    if manifest.results_sha256 and source.fact.sha256 != manifest.results_sha256:
+        results = replace(results, warnings=(*results.warnings, EDITED))
     return Run(folder, manifest, results)
 
 
