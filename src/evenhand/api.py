@@ -21,7 +21,7 @@ from evenhand.core.errors import OptionError
 from evenhand.core.options import as_plain
 from evenhand.core.results import Results
 from evenhand.core.task import Demo, Model, Question, Task, ignore, no_progress
-from evenhand.store.runs import Run
+from evenhand.store.runs import Run, check_output
 
 if TYPE_CHECKING:
     from evenhand.benchmarks.table.entry import MetricLike
@@ -319,6 +319,7 @@ def report(*runs: Run | PathLike, path: PathLike, form: str = "html") -> Path:
 
     if not runs:
         raise OptionError("No run given: name one or several runs to report on.")
+    check_output(Path(path), "the report", [run if isinstance(run, Run) else Path(run) for run in runs])
     return write_report(runs, Path(path), form)
 
 

@@ -14,6 +14,7 @@ from evenhand.cli.draw import draw
 from evenhand.cli.settings_options import with_settings
 from evenhand.reporting import html
 from evenhand.stats.settings import Settings
+from evenhand.store.runs import check_output
 
 Page = Annotated[Path | None, typer.Option("--page", help="also write it as an HTML page")]
 MOST_ON_PAGE = 5000  # changed rows that a page lists
@@ -37,6 +38,7 @@ def compare(
     opened = [api.load(path) for path in runs]
     found = api.compare(*opened, settings=settings)
     if page is not None:
+        check_output(page, "the page", runs)
         _write(comparison_page(found, [run.results for run in opened]), page, quiet=as_json)
     if as_json:
         from evenhand.store.plain import to_plain
@@ -61,6 +63,7 @@ def diff(
     listed = most if page is None else max(most, MOST_ON_PAGE)
     found = difference_of(api.load(first), api.load(second), most=max(listed, 100))
     if page is not None:
+        check_output(page, "the page", (first, second))
         _write(difference_page(found), page, quiet=as_json)
     if as_json:
         from evenhand.store.plain import to_plain

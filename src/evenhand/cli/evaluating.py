@@ -24,7 +24,7 @@ from evenhand.core.task import Target
 from evenhand.reporting import sections
 from evenhand.run.reopened import metrics_of, task_of
 from evenhand.stats.settings import Settings
-from evenhand.store.runs import Run, results_json
+from evenhand.store.runs import Run, check_output, results_json
 
 Data = Annotated[Path, typer.Option("--data", help="the data folder")]
 Runs = Annotated[Path, typer.Option("--runs", help="where runs are kept")]
@@ -312,6 +312,7 @@ def rows(
     """Show the rows behind a number."""
     from evenhand.store.frames import rows_frame, worst_rows, write_frame
 
+    check_output(output, "the table", [run])
     found = api.load(run)
     records = found.records()
     if groups:

@@ -14,7 +14,7 @@ from evenhand.cli.draw import draw_table
 from evenhand.core.errors import OptionError
 from evenhand.core.page import Table
 from evenhand.reporting.rounding import number
-from evenhand.store.runs import Run
+from evenhand.store.runs import Run, check_output
 
 
 def mount(app: typer.Typer) -> None:
@@ -39,6 +39,7 @@ def judge_run(
     run: Run, require: Path, junit: Path | None = None, *, as_json: bool = False, quiet: bool = False
 ) -> bool:
     """Print which requirements a run meets; whether it meets all."""
+    check_output(junit, "the JUnit file", [run], require)
     outcomes = api.gate(run, require)
     if junit is not None:
         from evenhand.reporting.junit import write_junit

@@ -28,6 +28,7 @@ def report(
     A run that is damaged or incomplete is reported as far as it can be read; the page says what is missing.
     """
     from evenhand.reporting.forms import SUFFIXES, opened, writer_of
+    from evenhand.store.runs import check_output
 
     write = writer_of(form)
     found = [opened(path) for path in runs]
@@ -42,5 +43,6 @@ def report(
             out().print(f"logged: {escape(run.results.task)} {escape(run.results.model)} as {escape(key)}")
         return
     target = output if output is not None else runs[0] / "report" / f"report.{SUFFIXES[form]}"
+    check_output(target, "the report", runs)
     write(found, target)
     out().print(f"report: {escape(str(target))}", soft_wrap=True)

@@ -75,7 +75,7 @@ def storing(path: Path | str, option: str = "") -> Iterator[None]:
         where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(path)
         if _TEMPORARY.fullmatch(Path(where).name):
             where = str(path)
-        if error.errno == errno.ENOENT and where != str(path):
+        if error.errno == errno.ENOENT and not Path(path).is_relative_to(where):
             raise  # something that is read: no failure to write
         advice = _ADVICE.get(error.errno or 0, "Check the folder, or name another one")
         named = f" ({option})" if option else ""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from evenhand.core.records import Records, concatenate
 from evenhand.core.results import Coverage, Results
 from evenhand.core.task import InputFact
 from evenhand.files import inputs
+from evenhand.files.writing import PathPolicy
 from evenhand.store.manifest import FILENAME, FORMAT, Manifest, check_format, read_manifest
 from evenhand.store.plain import dumps_lines, from_plain, loads
 from evenhand.store.rows import from_parquet
@@ -160,6 +161,20 @@ def run_folders(root: Path) -> Iterator[Path]:
             folders.clear()
             yield Path(parent)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+
+
+def check_output(output: Path | None, what: str, runs: Iterable[Path | Run], *files: Path) -> None:
+    """Raise OptionError when an output would destroy a part of the runs that it is made from, or another input."""
+    policy = PathPolicy()
+    for run in runs:
+        folder = run.folder if isinstance(run, Run) else run
+        if folder is not None:
+            for name in (FILENAME, RESULTS, RECORDS, PREDICTIONS):
+                policy.reads(folder / name, "a part of the run")
+    for file in files:
+        policy.reads(file, "a file that is read")
+    policy.writes(output, what)
+    policy.check()
 
 
 def results_json(results: Results) -> bytes:
