@@ -209,15 +209,15 @@ def count_units(cells: Records, groups: Sequence[Group]) -> NDArray[np.int64]:
     counts = np.zeros(len(groups), dtype=np.int64)
     if "unit" not in cells:
         return np.asarray(inside(cells, groups).members @ cells["rows"])
-    columns = [cells[name] for name in ("unit", "unit_b") if name in cells]
-    _, codes = np.unique(np.concatenate(columns), return_inverse=True)
-    per_column = np.split(codes.reshape(-1), len(columns))
-    span = int(codes.max(initial=-1)) + 1
+    per_column, span = _dense_units([cells[name] for name in ("unit", "unit_b") if name in cells])
     listed = inside(cells, groups).members if len(cells) <= _MOST_LISTED else None
     seen = np.zeros(span, dtype=np.bool_)
     for position, group in enumerate(groups):
         if group == EVERYONE:
-            counts[position] = span
+            for column in per_column:
+                seen[column] = True
+            counts[position] = np.count_nonzero(seen)
+            seen[:] = False
             continue
         rows = cells.members(group) if listed is None else listed.of_group(position)
         for column in per_column:
@@ -226,6 +226,17 @@ def count_units(cells: Records, groups: Sequence[Group]) -> NDArray[np.int64]:
         for column in per_column:
             seen[column[rows]] = False
     return counts
+
+
+def _dense_units(columns: Sequence[Array]) -> tuple[list[Array], int]:
+    """Units as numbers from 0 on, and how many numbers there are; small whole numbers stay as they are."""
+    length = sum(len(column) for column in columns)
+    if length and all(column.dtype.kind in "iu" for column in columns):
+        low, high = min(int(column.min()) for column in columns), max(int(column.max()) for column in columns)
+        if low >= 0 and high <= 4 * length + 1024:
+            return list(columns), high + 1
+    _, codes = np.unique(np.concatenate(columns), return_inverse=True)
+    return np.split(codes.reshape(-1), len(columns)), int(codes.max(initial=-1)) + 1
 
 
 def _weights(state: Any, kept: Memberships) -> Any:

@@ -338,11 +338,14 @@ def unique_codes(column: Array) -> tuple[Array, Array]:
     if column.dtype.kind in "iu" and len(column):
         low, high = int(column.min()), int(column.max())
         if high - low < 4 * len(column) + 1024:  # dense integers need no sort
-            shifted = column.astype(np.int64) - low
+            shifted = column if low == 0 else column.astype(np.int64) - low
             present = np.zeros(high - low + 1, dtype=np.bool_)
             present[shifted] = True
-            position = np.cumsum(present) - 1
-            return np.flatnonzero(present).astype(column.dtype) + column.dtype.type(low), position[shifted]
+            values = np.flatnonzero(present).astype(column.dtype) + column.dtype.type(low)
+            narrow = np.int32 if len(present) < 2**31 else np.int64
+            if len(values) == len(present):  # every number occurs: they are their own positions
+                return values, shifted.astype(narrow)
+            return values, (np.cumsum(present, dtype=narrow) - 1).astype(narrow, copy=False)[shifted]
     found, codes = np.unique(column, return_inverse=True)
     return found, codes.reshape(-1)
 

@@ -126,7 +126,7 @@ class Scores(Collected):
             return type(self)(self.codes, 1, self.mixture, np.sort(self.score))
         if self.score.dtype == np.float32 and self.basis < 2**32:
             return self._sorted_packed()
-        order = np.argsort(self.score, kind="stable")
+        order = np.argsort(self.score)  # equal scores are counted together: their order does not matter
         return type(self)(self.codes[order], self.basis, self.mixture, self.score[order])
 
     def _sorted_packed(self) -> Self:

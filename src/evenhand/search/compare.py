@@ -23,7 +23,7 @@ from evenhand.search.lookup import AT_ONCE, looked_up
 _TILE = 2048  # templates on each side of a tile
 _WORTH_A_PRODUCT = 1 / 64  # listed share of a tile above which the whole product is cheaper
 _PAIRS_AT_ONCE = 4096
-_BYTES_HELD = 1 << 28  # of a whole matrix of products
+_BYTES_HELD = 640 << 20  # of a whole matrix of products
 
 
 class _Tile(NamedTuple):

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from evenhand.core.records import Array
 
-_ROWS = 8192  # looked at, spread evenly over the array
-_PEOPLE, _ROWS_OF_PERSON = 512, 4  # compared with each other
+_ROWS = 2048  # looked at, spread evenly over the array
+_PEOPLE, _ROWS_OF_PERSON = 128, 4  # compared with each other
 _FEWEST_PAIRS = 12  # of one person: fewer say nothing about the order of rows
 _UNORDERED = 0.6  # chance that two rows of one person are more alike than two of different people; 0.5 by chance alone
 _MOSTLY_REPEATED = 0.5
@@ -69,7 +69,7 @@ def halves_likeness(vectors: Array) -> HalvesLikeness | None:
     """How alike the halves of rows are; None where there is no second half."""
     if vectors.shape[1] % 2 or vectors.shape[1] < 4 or len(vectors) < 2:
         return None
-    sample = _double(vectors, _sampled(np.arange(len(vectors)), 1024))
+    sample = _double(vectors, _sampled(np.arange(len(vectors)), 256))
     first, second = (_unit(half) for half in np.split(sample, 2, axis=1))
     cosine = first @ second.T
     own = float(np.diagonal(cosine).mean())

@@ -39,7 +39,7 @@ FACT = "conventions"
 
 def verification_conventions(rows: Records, options: VerificationOptions | CovariateOptions) -> Mapping[str, Any]:
     """TAR at every rate under every convention, over all rows; with the realised FMR and the impostors behind it."""
-    score, same = rows["score"], np.asarray(rows["same"], dtype=np.bool_)
+    score, same = rows["precise" if "precise" in rows else "score"], np.asarray(rows["same"], dtype=np.bool_)
     if options.fte == "exclude":
         kept = ~np.asarray(rows["failed"])
         score, same = score[kept], same[kept]

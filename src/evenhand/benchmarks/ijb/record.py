@@ -29,6 +29,7 @@ from evenhand.search.one_to_many import Searched, search, search_scores
 
 LEGACY_RATES = (0.01, 0.1)  # of the older scripts
 _ROWS_AT_ONCE = 1 << 24
+_MOST_IN_DOUBLE = 1 << 24  # comparisons: more take too much memory, unless a convention needs them so
 
 
 def record_pairs(
@@ -45,15 +46,16 @@ def record_pairs(
                 f"{templates.failures} of {len(templates.enrolled)} templates failed to enrol; "
                 f"{templates.skipped} faces without embedding were skipped in others."
             )
-        scores: NDArray[Any] = pair_scores(templates, truth.first, truth.second, engine=tools.engine)
+        scores, precise = _compared(templates, truth, options, tools)
     else:
-        scores = content
+        scores, precise = content, None
     first, second = subjects_of(truth)
     for start in range(0, len(truth), _ROWS_AT_ONCE):
         part = slice(start, min(start + _ROWS_AT_ONCE, len(truth)))
         score = scores[part]
         yield Records(
             {
+                **({} if precise is None else {"precise": precise[part]}),
                 "item": np.arange(part.start, part.stop, dtype=np.int32),
                 "unit": first[part],
                 "unit_b": second[part],
@@ -64,6 +66,25 @@ def record_pairs(
             },
             {name: attribute.take(part) for name, attribute in truth.attributes.items()},
         )
+
+
+def _compared(
+    templates: Templates, truth: PairTruth, options: PoolingOptions, tools: Tools
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """The scores of all comparisons, and the same in double precision where conventions are read from them.
+
+    Public scripts compare in double precision. In single precision different comparisons tie by accident, and points
+    of the curve at which they do are not removed as those scripts remove them, so `nearest` would be another number.
+    """
+    is_nearest = any("nearest" in name for name in getattr(options, "conventions", ()))
+    if not is_nearest and len(truth) > _MOST_IN_DOUBLE:
+        return pair_scores(templates, truth.first, truth.second, engine=tools.engine), None
+    vectors = templates.vectors.astype(np.float64)
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    vectors /= np.where(lengths > 0, lengths, 1.0)[:, None]
+    double = templates._replace(vectors=vectors)
+    scores = pair_scores(double, truth.first, truth.second, engine=tools.engine)
+    return (scores, None) if is_nearest else (scores.astype(np.float32), scores)
 
 
 def subjects_of(truth: PairTruth) -> tuple[Array, Array]:
