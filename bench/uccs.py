@@ -1,7 +1,8 @@
 """The watchlist challenge at its real size: whole commands, their time and memory.
 
-    python -m bench uccs                    every hot path in this process's clothes
+    python -m bench uccs                    every hot path
     python bench/uccs.py [FOLDER [NAME…]]   whole commands as users call them, in processes of their own
+    python bench/uccs.py compare [IMAGES]   whole commands beside scripts of the published way, in one run
     python bench/uccs.py growth             the same for 100,000, 320,000 and a million rows, with the exponents
 
 The validation set has 7,584 images with 17,689 faces, the gallery 1,000 subjects with 10 pictures each, and a
@@ -175,16 +176,34 @@ def _prepared(key: str) -> dict[str, Any]:
     return {"folder": folder, "line": made[key]}
 
 
-def _hot(name: str, key: str, peer: Any, share: float, *read: str, slow: bool = False) -> Hot:
-    """A command beside a plain script that gets a share of the rows; no command is faster than reading its files."""
+SMALL = 948  # images of the set that the published way is given: an eighth
+
+
+def small(images: int = SMALL) -> Path:
+    """A set for the published way."""
+    return challenge(None, images, round(images * FACES / IMAGES))
+
+
+def _hot(name: str, key: str, peer: Any, *read: str, slow: bool = False) -> Hot:
+    """A command beside a script of the published way over an eighth; no command is faster than reading its files."""
+
+    def prepared() -> dict[str, Any]:
+        ready = _prepared(key)
+        if peer is plain.identification_text:
+            made = lines(small())["scoring to text"][0]
+            if not Path(made[-1]).exists():
+                _run(made)
+        return ready
+
     return Hot(
         name=f"uccs/{name}",
         what=f"{key}: {IMAGES * PER_IMAGE:,} detections",
-        prepare=lambda: _prepared(key),
+        prepare=prepared,
         ours=lambda data: _run(data["line"]),
-        peer=lambda data: peer(data["folder"]),
-        peer_name="a loop over images and rows",
-        peer_share=share,
+        peer=None if peer is None else lambda data: peer(small()),
+        peer_name="the published way",
+        peer_here=True,
+        peer_share=SMALL / IMAGES,
         bound=lambda data: plain.bytes_of(*read)(data["folder"]),
         bound_name="reading the bytes",
         goal=lines(Path())[key][1],
@@ -253,16 +272,14 @@ def _large_peer(prepared: Any) -> Any:
 
 _BOXES, _PROBES = "results/UCCS-detection-baseline-validation.txt", "results/probes.npy"
 _BINARY, _TEXT = "results/scores.npy", "results/UCCS-scoring-baseline-validation.txt"
-_FEW_IMAGES, _FEW_ROWS = plain.FEW_IMAGES / IMAGES, plain.FEW_ROWS / (IMAGES * PER_IMAGE)
 
 HOT = [
-    _hot("detection", "detection, no intervals", plain.detection, _FEW_IMAGES, _BOXES),
-    _hot("detection_default", "detection, as called by default", plain.detection, _FEW_IMAGES, _BOXES),
-    _hot("scoring_binary", "scoring to binary", plain.scoring_binary, _FEW_ROWS, _PROBES, slow=True),
-    _hot("scoring_text", "scoring to text", plain.scoring_text, _FEW_ROWS, _PROBES, slow=True),
-    _hot("identification_binary", "identification from binary", plain.identification_binary, _FEW_ROWS, _BINARY,
-         slow=True),
-    _hot("identification_text", "identification from text", plain.identification_text, _FEW_ROWS, _TEXT, slow=True),
+    _hot("detection", "detection, no intervals", plain.detection, _BOXES),
+    _hot("detection_default", "detection, as called by default", plain.detection, _BOXES),
+    _hot("scoring_binary", "scoring to binary", None, _PROBES, slow=True),
+    _hot("scoring_text", "scoring to text", plain.scoring_text, _PROBES, slow=True),
+    _hot("identification_binary", "identification from binary", None, _BINARY, slow=True),
+    _hot("identification_text", "identification from text", plain.identification_text, _TEXT, slow=True),
     Hot(
         name="uccs/straight_from_embeddings",
         what=f"{WATCHLIST:,} subjects × {WATCHLIST:,} probe rows, no score file",
@@ -302,10 +319,39 @@ def growth() -> None:
         print(f"{key:<40}{cells}{power:>10.2f}")
 
 
+COMPARED = {  # a script of the published way, and the command that does the same; the goals are those of the project
+    "detection": ("detection, no intervals", 10.0),
+    "scoring_text": ("scoring to text", 6.0),
+    "identification_text": ("identification from text", 5.0),
+}
+
+
+def compare(images: int) -> None:
+    """Whole commands beside scripts of the published way over the same files, one after the other."""
+    print(f"{images} images, {images * PER_IMAGE} detections: wall s, CPU s and MB of the published way and of ours;")
+    print(f"detection on all {IMAGES} images, since its cost grows with images × faces")
+    print(f"{'':<28}{'published':>24}{'evenhand':>24}{'wall':>8}{'CPU':>7}{'memory':>8}  goal")
+    for name, (key, goal) in COMPARED.items():
+        boxes = Path(tempfile.gettempdir()) / "evenhand-bench-uccs-boxes"
+        folder = challenge(boxes, subjects=10, size=8) if name == "detection" else small(images)
+        line = lines(folder)[key][0]
+        if key.startswith("scoring"):
+            Path(line[-1]).unlink(missing_ok=True)
+        script = str(Path(__file__).parent / "plain" / "watchlist.py")
+        theirs = _measured([sys.executable, script, name, str(folder)])
+        ours = _measured([sys.executable, "-c", START, *line])
+        cells = "".join(f"{wall:>10.2f}{cpu:>8.2f}{peak:>6.0f}" for wall, cpu, peak in (theirs, ours))
+        times = [f"{theirs[place] / ours[place]:.1f}×" for place in (0, 1)]
+        print(f"{key:<28}{cells}{times[0]:>8}{times[1]:>7}{ours[2] / theirs[2]:>8.2f}  {goal:g}×", flush=True)
+
+
 def main() -> None:
     """Run the whole commands in processes of their own, one after the other."""
     if sys.argv[1:2] == ["growth"]:
         growth()
+        return
+    if sys.argv[1:2] == ["compare"]:
+        compare(int(sys.argv[2]) if len(sys.argv) > 2 else SMALL)
         return
     folder = challenge(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
     print(f"{'command':<40}{'wall s':>8}{'CPU s':>8}{'MB':>7}  goal")

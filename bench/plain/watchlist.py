@@ -1,97 +1,145 @@
-"""The watchlist challenge in loops over images and rows."""
+"""The watchlist challenge as the published package computes it, as plain scripts.
+
+Ground truth is looked up by a scan of the table per image, boxes are compared by tensors image by image, every curve
+point is a pass over all scores, and similarities are Python numbers, read and written one at a time. The numbers are
+those of the commands; the work is what section 15 of the protocol describes. `python bench/uccs.py compare` runs
+these scripts beside the commands.
+"""
 
 from __future__ import annotations
 
 import csv
-from itertools import islice
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-FEW_IMAGES, FEW_ROWS = 758, 4_000  # of 7,584 images and 212,352 rows
+Truth = dict[str, tuple[list[int], list[int], Any]]
 
 
-def _boxes(path: Path, columns: list[str], images: int) -> dict[str, list[list[float]]]:
-    """The boxes of the first images, read row by row."""
-    found: dict[str, list[list[float]]] = {}
-    with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            if row["FILE"] not in found and len(found) == images:
-                break
-            found.setdefault(row["FILE"], []).append([float(row[column]) for column in columns])
-    return found
+def ground_truth(folder: Path) -> Truth:
+    """Face ids, subjects and boxes of every image; the whole table is looked at for each."""
+    with (folder / "data/validation.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    files = np.array([row["FILE"] for row in rows], dtype=object)
+    boxes = np.array([[float(row[f"FACE_{side}"]) for side in ("X", "Y", "WIDTH", "HEIGHT")] for row in rows])
+    faces = np.array([int(row["FACE_ID"]) for row in rows])
+    subjects = np.array([int(row["SUBJECT_ID"]) for row in rows])
+    truth = {}
+    for name in dict.fromkeys(files.tolist()):
+        mine = files == name
+        truth[name] = (faces[mine].tolist(), subjects[mine].tolist(), boxes[mine])
+    return truth
+
+
+def exclusions(folder: Path) -> list[int]:
+    text = (folder / "data/exclude_gallery_validation.txt").read_text()
+    return [int(line) for line in text.split()]
+
+
+def assign(truth: Truth, answers: Any, excluded: list[int]) -> Any:
+    """The pairs (detection, subject) and the false detections of every image."""
+    import torch
+
+    assigned = {}
+    for name, (faces, subjects, boxes) in truth.items():
+        if name not in answers:
+            continue
+        found = np.array(answers[name][1])
+        overlap = _overlaps(torch.Tensor(boxes), torch.Tensor(found)).numpy()
+        pairs, free = [], list(range(len(found)))
+        while overlap.max() >= 0.5:
+            face, detection = np.unravel_index(np.argmax(overlap), overlap.shape)
+            free.remove(int(detection))
+            if faces[face] not in excluded:
+                pairs.append((int(detection), subjects[face]))
+            overlap[face, :] = 0
+            overlap[:, detection] = 0
+        assigned[name] = (pairs, free)
+    return assigned
 
 
 def _overlaps(first: Any, second: Any) -> Any:
-    left = np.maximum(first[:, None, :2], second[None, :, :2])
-    right = np.minimum(first[:, None, :2] + first[:, None, 2:], second[None, :, :2] + second[None, :, 2:])
-    inside = np.clip(right - left, 0, None).prod(axis=2)
-    return inside / (first[:, None, 2:].prod(axis=2) + second[None, :, 2:].prod(axis=2) - inside)
+    import torch
+
+    first, second = (torch.cat([one[:, :2], one[:, :2] + one[:, 2:]], dim=1) for one in (first, second))
+    areas = [(one[:, 2] - one[:, 0]) * (one[:, 3] - one[:, 1]) for one in (first, second)]
+    sides = torch.min(first[:, None, 2:], second[None, :, 2:]) - torch.max(first[:, None, :2], second[None, :, :2])
+    inside = sides.clamp(min=0).prod(dim=2)
+    return inside / (areas[0][:, None] + areas[1][None, :] - inside)
+
+
+def curve(positives: list[float], negatives: list[float], faces: int, images: int) -> Any:
+    """Rates and false alarms per image: a pass over all scores for every threshold."""
+    found, false = np.array(positives), np.array(negatives)
+    return [((found >= at).sum() / faces, (false >= at).sum() / images) for at in np.unique(false)]
 
 
 def detection(folder: Path) -> Any:
-    """Match the boxes of one image after the other, then count faces and false alarms above every score."""
-    truth = _boxes(folder / "data/validation.csv", ["FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT"], FEW_IMAGES)
-    answered = _boxes(
-        folder / "results/UCCS-detection-baseline-validation.txt",
-        ["BB_X", "BB_Y", "BB_WIDTH", "BB_HEIGHT", "DETECTION_SCORE"],
-        FEW_IMAGES,
-    )
-    hits, alarms = [], []
-    for image, faces in truth.items():
-        boxes = np.array(answered.get(image, np.zeros((0, 5))))
-        overlap = _overlaps(np.array(faces), boxes[:, :4])
-        used: set[int] = set()
-        for face in range(len(faces)):
-            best = int(np.argmax(overlap[face]))
-            if overlap[face, best] >= 0.5 and best not in used:
-                used.add(best)
-                hits.append(boxes[best, 4])
-        alarms += [box[4] for number, box in enumerate(boxes) if number not in used]
-    found, wrong = np.array(hits), np.array(alarms)
-    return [((found >= at).sum(), (wrong >= at).sum()) for at in np.unique(np.concatenate([found, wrong]))]
-
-
-def _gallery(folder: Path) -> Any:
-    stores = sorted((folder / "results/gallery_embeddings").iterdir())
-    means = np.stack([np.load(path)["embeddings"].mean(axis=0) for path in stores])
-    return means / np.linalg.norm(means, axis=1, keepdims=True)
-
-
-def _scores(folder: Path) -> Any:
-    """The similarities of all subjects, one row after the other."""
-    gallery = _gallery(folder)
-    stores = sorted((folder / "results/validation_embeddings").iterdir())[: FEW_ROWS // 28]
-    for path in stores:
-        store = np.load(path)
-        for vector in store["embeddings"]:
-            yield path.stem, [float(gallery[s] @ vector / np.linalg.norm(vector)) for s in range(len(gallery))]
-
-
-def scoring_binary(folder: Path) -> Any:
-    return np.array([scores for _, scores in _scores(folder)])
-
-
-def scoring_text(folder: Path) -> Any:
-    """The same as lines of text, four digits each."""
-    return "\n".join(",".join([name, *(f"{score:.4f}" for score in scores)]) for name, scores in _scores(folder))
+    """The FROC curve of the detection file."""
+    answers: dict[str, Any] = {}
+    with (folder / "results/UCCS-detection-baseline-validation.txt").open(newline="") as file:
+        for row in csv.DictReader(file):
+            scores, boxes = answers.setdefault(row["FILE"], ([], []))
+            scores.append(float(row["DETECTION_SCORE"]))
+            boxes.append([float(row[f"BB_{side}"]) for side in ("X", "Y", "WIDTH", "HEIGHT")])
+    truth, excluded = ground_truth(folder), exclusions(folder)
+    positives: list[float] = []
+    negatives: list[float] = []
+    for name, (pairs, free) in assign(truth, answers, excluded).items():
+        positives += [answers[name][0][place] for place, _ in pairs]
+        negatives += [answers[name][0][place] for place in free]
+    faces = sum(len(entry[0]) for entry in truth.values()) - len(excluded)
+    return curve(positives, negatives, faces, len(truth))
 
 
 def identification_text(folder: Path) -> Any:
-    """Lines to lists of numbers, then the rank of the right subject."""
-    ranks = []
+    """The O-ROC curve at rank 1 of the recognition file, all of which is held as Python numbers."""
+    answers: dict[str, Any] = {}
     with (folder / "results/UCCS-scoring-baseline-validation.txt").open(newline="") as file:
-        for row in islice(csv.reader(file), 1, FEW_ROWS + 1):
-            scores = np.array([float(value) for value in row[6:]])
-            ranks.append(int((scores > scores[0]).sum()))
-    return ranks
+        rows = csv.reader(file)
+        next(rows)
+        for row in rows:
+            scores, boxes, similar = answers.setdefault(row[0] + ".jpg", ([], [], []))
+            scores.append(float(row[1]))
+            boxes.append([float(value) for value in row[2:6]])
+            similar.append([float(value) for value in row[6:]])
+    truth, excluded = ground_truth(folder), exclusions(folder)
+    positives: list[float] = []
+    negatives: list[float] = []
+    for name, (pairs, free) in assign(truth, answers, excluded).items():
+        similar = np.array(answers[name][2])
+        for place, subject in pairs:
+            best = np.argsort(similar[place])[::-1][:1]
+            if subject <= 0:
+                negatives.append(similar[place][best[0]])
+            elif subject - 1 in best:
+                positives.append(similar[place][subject - 1])
+        negatives += [np.max(similar[place]) for place in free]
+    known = sum(subject > 0 for entry in truth.values() for subject in entry[1]) - len(excluded)
+    return curve(positives, negatives, known, len(truth))
 
 
-def identification_binary(folder: Path) -> Any:
-    """The rank of the right subject, one row after the other."""
-    scores = np.load(folder / "results/scores.npy", mmap_mode="r")
-    return [list(np.argsort(-np.asarray(row))).index(0) for row in scores[:FEW_ROWS]]
+def scoring_text(folder: Path) -> None:
+    """The recognition file, one similarity after the other."""
+    import torch
+
+    stores = sorted((folder / "results/gallery_embeddings").glob("*.npz"))
+    templates = torch.tensor(np.stack([np.load(path)["embeddings"].mean(axis=0) for path in stores]))
+    gallery = torch.nn.functional.normalize(templates, dim=1)
+    with (folder / "published.txt").open("w") as file:
+        header = ["FILE", "DETECTION_SCORE", "BB_X", "BB_Y", "BB_WIDTH", "BB_HEIGHT"]
+        file.write(",".join([*header, *(f"S_{path.stem}" for path in stores)]) + "\n")
+        for path in sorted((folder / "results/validation_embeddings").glob("*.npz")):
+            store = dict(np.load(path))
+            probes = torch.nn.functional.normalize(torch.tensor(store["embeddings"]), dim=1)
+            similar = torch.matmul(probes, gallery.t()).numpy()
+            for place in range(len(similar)):
+                numbers = [store["detection_scores"][place][0], *store["bboxes"][place]]
+                line = [path.stem, *map(str, numbers), *map(str, list(similar[place]))]
+                file.write(",".join(line) + "\n")
 
 
 def bytes_of(*names: str) -> Any:
@@ -106,3 +154,10 @@ def bytes_of(*names: str) -> Any:
         return total
 
     return read
+
+
+if __name__ == "__main__":  # a script of its own: NAME FOLDER
+    made = {"detection": detection, "identification_text": identification_text, "scoring_text": scoring_text}
+    points = made[sys.argv[1]](Path(sys.argv[2]))
+    if points is not None:
+        print(json.dumps([len(points), *map(float, points[len(points) // 2])]))

@@ -56,6 +56,7 @@ LONGEST_HEADER = 4 << 20
 LONGEST_LINE = 64 << 20
 MOST_COLUMNS = 50_000
 SEPARATORS = (",", ";", "\t", "|")
+_LONG_LINE = 1 << 16
 _ALWAYS_EXPANDED, _MOST_EXPANSION = 256 << 20, 200  # bytes that any file may expand to; beyond, so many times its size
 
 
@@ -235,23 +236,22 @@ class BlockReader:
         """(number of the first line, whole lines) of every block after the header."""
         size = BLOCK_BYTES if size is None else size
         with _text_file(self.path, self._problem) as source, ThreadPoolExecutor(1) as fetcher:
-            rest: list[bytes] = []  # of a line that has not ended; joined once, so that long lines take linear time
+            rest: list[bytes | bytearray] = []  # of a line that has not ended; joined once, in linear time
             held, line = 0, 1
             waiting = fetcher.submit(source.fetch, size)
             while fetched := waiting.result():
                 waiting = fetcher.submit(source.fetch, size)
-                if b"\n" not in fetched:
+                begun, cut = 0, fetched.rfind(b"\n") + 1
+                if not cut:
                     rest.append(fetched)
                     held += len(fetched)
                     self._check_length(held, line)
                     continue
-                data, rest, held = b"".join([*rest, fetched]), [], 0
                 if line == 1:
-                    first, _, data = data.partition(b"\n")
-                    self.header, line = self._header(first), 2
-                cut = data.rfind(b"\n") + 1
-                body, last = data[:cut], data[cut:]
-                rest, held = ([last], len(last)) if last else ([], 0)
+                    begun = fetched.find(b"\n") + 1
+                    self.header, line, rest = self._header(b"".join([*rest, fetched[: begun - 1]])), 2, []
+                body = b"".join([*rest, memoryview(fetched)[begun:cut]])
+                rest, held = [fetched[cut:]], len(fetched) - cut
                 if body:
                     yield line, body
                     line += body.count(b"\n")
@@ -293,7 +293,7 @@ class _TextFile:
     _expanded: int = 0
     _line_ends: tuple[bytes, bytes] | None = field(default=None)
 
-    def fetch(self, size: int) -> bytes:
+    def fetch(self, size: int) -> bytes | bytearray:
         """So many bytes, or fewer at the end of the file."""
         buffer = bytearray(size)
         filled = 0
@@ -308,11 +308,11 @@ class _TextFile:
                     break
                 filled += got
         self._check_expansion(filled)
-        data = bytes(buffer) if filled == size else bytes(buffer[:filled])
+        del buffer[filled:]
         if self._line_ends is None:
-            is_old_mac = b"\n" not in data and b"\r" in data.rstrip(b"\r")
+            is_old_mac = b"\n" not in buffer and b"\r" in buffer.rstrip(b"\r")
             self._line_ends = (b"\r", b"\n") if is_old_mac else (b"", b"")
-        return data.replace(*self._line_ends) if self._line_ends[0] else data
+        return buffer.replace(*self._line_ends) if self._line_ends[0] else buffer
 
     def read_all(self) -> bytes:
         """All that is left."""
@@ -370,10 +370,15 @@ def _by_polars(body: bytes, header: Header, chosen: Mapping[str, Kind]) -> pl.Da
     width, quoted = len(header.names), b'"' in body
     lines = body.count(b"\n") + (not body.endswith(b"\n"))
     kinds = {header.places[name]: (name, kind) for name, kind in chosen.items()}
-    surplus = body.count(header.separator.encode()) - (width - 1) * lines
-    if surplus > 0 and not quoted:
-        return None
-    has_every_field = not quoted and surplus == 0  # no line is too short, as Polars accepts none that is too long
+    # Polars accepts no line that is too long, but takes its time. One that is too short lacks its last field; where
+    # that may be empty or is not read, separators are counted.
+    last = kinds.get(width - 1)
+    surplus = -1
+    if last is None or last[1] is Kind.CELL or len(body) > lines * _LONG_LINE:
+        surplus = body.count(header.separator.encode()) - (width - 1) * lines
+        if surplus > 0 and not quoted:
+            return None
+    has_every_field = not quoted and surplus == 0
     positions = sorted(
         {*kinds, *([] if has_every_field and kinds else [width - 1])}
     )  # a line that is too short lacks the last

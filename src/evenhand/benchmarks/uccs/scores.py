@@ -13,11 +13,13 @@ matrix (rows × subjects), and `NAME.ids.npz` with `files` (names), `detection_s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
 from evenhand.benchmarks.uccs.data import Faces, box_issues, subject_name
 from evenhand.benchmarks.uccs.detections import (
@@ -80,8 +82,15 @@ class Reducer:
 
     def add(self, rows: Gathered, similarities: Array) -> None:
         """Take a block: its rows, and their similarities (rows, subjects)."""
+        self.add_picked(rows, similarities.max(axis=1), lambda places: similarities[places])
+
+    def add_picked(self, rows: Gathered, largest: Array, pick: Callable[[Array], Array]) -> None:
+        """Take a block by the largest similarity of every row, and a function that gives those of some rows.
+
+        Few rows overlap a face, and only their similarities are looked at one by one.
+        """
         self._parts.append(rows)
-        self._largest.append(similarities.max(axis=1).astype(np.float64))
+        self._largest.append(largest.astype(np.float64))
         here = np.flatnonzero(rows.image >= 0)
         here = here[np.argsort(rows.image[here], kind="stable")]
         pairs = overlaps_by_image(
@@ -93,12 +102,14 @@ class Reducer:
         )
         known = self._column[pairs.first] >= 0
         face, row = pairs.first[known], here[pairs.second[known]]
-        own = similarities[row, self._column[face]]
+        picked, inverse = np.unique(row, return_inverse=True)
+        similarities = pick(picked)
+        own = similarities[inverse, self._column[face]]
         larger, tied = np.zeros(len(row), np.int64), np.zeros(len(row), np.int64)
-        step = max(1, _BLOCK_VALUES // max(similarities.shape[1], 1))
+        step = max(1, _BLOCK_VALUES // max(len(self.subjects), 1))
         for start in range(0, len(row), step):
             part = slice(start, start + step)
-            mine = similarities[row[part]]
+            mine = similarities[inverse[part]]
             larger[part] = np.count_nonzero(mine > own[part, np.newaxis], axis=1)
             tied[part] = np.count_nonzero(mine == own[part, np.newaxis], axis=1) - 1
         self._found.append(Candidates(row + self._rows, face, own.astype(np.float64), larger, tied))
@@ -216,9 +227,16 @@ def read_scores(
         assert block is not None
         rows, issues = gather(block, index)
         raise_first(issues, path, PredictionError)
-        reducer.add(rows, block.frame.select(_similarity_names(lines.header)).to_numpy())
+        similar = block.frame.select(_similarity_names(lines.header))
+        if len(similar):
+            largest = reduce(np.maximum, (column.to_numpy() for column in similar.iter_columns()))
+            reducer.add_picked(rows, largest, partial(_rows_of, similar))
     reducer = reducer or Reducer(faces, _checked_subjects(lines, path, gallery, challenge), iou)
     return reducer.finish(inputs=(lines.fact,), warnings=end_warning(lines))
+
+
+def _rows_of(frame: pl.DataFrame, places: Array) -> Array:
+    return frame[places].to_numpy().reshape(len(places), frame.width)
 
 
 def score_kinds(header: Header) -> dict[str, Kind]:

@@ -280,7 +280,8 @@ def _embeddings(arrays: Mapping[str, Array], path: Path) -> Array:
     if "embeddings" not in arrays:
         raise PredictionError(f"{path} has no embeddings; it has {', '.join(arrays) or 'nothing'}.")
     found = np.asarray(arrays["embeddings"])
-    found = found[np.newaxis] if found.ndim == 1 else found  # the one vector of one face
+    if found.ndim == 1 and np.size(arrays.get("detection_scores", 0)) == 1:  # the one vector of one face
+        found = found[np.newaxis]
     if found.ndim != 2 or found.dtype.kind != "f":
         raise PredictionError(f"{path}: embeddings are {found.dtype} {found.shape}; (faces, dimensions) are needed.")
     if not np.isfinite(found.sum(dtype=np.float64)) and not np.isfinite(found).all():
