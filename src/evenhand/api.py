@@ -227,7 +227,7 @@ def gate(
 
     def compare_with(name: str, depth: int) -> Comparison:
         beside = folder / name
-        return compare(opened, load(beside if beside.exists() else name), depth=depth)[0]
+        return compare(load(beside if beside.exists() else name), opened, depth=depth)[0]
 
     return judge(opened.results, parsed, compare_with)
 

@@ -111,7 +111,7 @@ def test_a_gate_opens_and_shuts(evenhand: Command, first: Path, tmp_path: Path) 
     junit = tmp_path / "gate.xml"
     said = evenhand("gate", first, "--require", require, "--junit", junit)
     assert said.code == 1
-    assert "the gate stays shut" in said.out
+    assert "FAILED: 1 of 1 requirement not met" in said.out
     assert "<failure" in junit.read_text()
     assert json.loads(evenhand("gate", first, "--require", require, "--json").out)["met"] is False
 

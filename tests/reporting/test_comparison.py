@@ -7,7 +7,7 @@ from dataclasses import replace
 from evenhand.core.page import Figure
 from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Method, Status, Verdict
-from evenhand.reporting.comparison import comparison_page, difference_page
+from evenhand.reporting.comparison import comparison_page, comparison_sections, difference_page
 from evenhand.reporting.html import page_html
 from evenhand.stats.comparison import Comparison, GapContrast, ModelContrast
 from evenhand.store.differences import Change, Difference, RowChange, RowChanges
@@ -16,45 +16,56 @@ LIGHT, DARK = Group.of(tone="light"), Group.of(tone="dark")
 
 
 def contrast(group: Group, difference: float, verdict: Verdict, better: str | None) -> ModelContrast:
-    """First minus second."""
+    """Second minus first: the new model minus the baseline."""
     return ModelContrast(
-        "match", "rate", group, 0.8, 0.8 - difference, difference, difference - 0.02, difference + 0.02, 0.001, 0.002,
+        "match", "rate", group, 0.8, 0.8 + difference, difference, difference - 0.02, difference + 0.02, 0.001, 0.002,
         verdict, better, "sign_flip", "t", 200, 100, Status.OK, "match.rate, everyone", 3,
     )  # fmt: skip
 
 
 def compared(first: str = "a", second: str = "b") -> Comparison:
     contrasts = (
-        contrast(EVERYONE, -0.05, Verdict.DIFFERENT, second),
-        contrast(LIGHT, -0.1, Verdict.LARGE, second),
-        contrast(DARK, 0.06, Verdict.DIFFERENT, first),
+        contrast(EVERYONE, 0.05, Verdict.DIFFERENT, second),
+        contrast(LIGHT, 0.1, Verdict.LARGE, second),
+        contrast(DARK, -0.06, Verdict.DIFFERENT, first),
     )
-    gaps = (GapContrast("match", "rate", ("tone",), 0.1, 0.2, -0.1, -0.15, -0.05, 0.01, None, None),)
+    gaps = (GapContrast("match", "rate", ("tone",), 0.1, 0.2, 0.1, 0.05, 0.15, 0.01, None, None),)
     return Comparison(first, second, contrasts, gaps, 200, 3, 4, Method(draws=100))
 
 
 def test_the_page_says_what_improved_and_for_whom_it_got_worse(results):
     page = comparison_page([compared()], [results, replace(results, model="b")])
-    text = page_html(page)
-    assert "it got better for light, and worse for dark." in text
+    text = page_html(page).replace("\N{NO-BREAK SPACE}", " ")
+    assert "b compared with a: match goes from 80 % to 85 %, 5 points higher (better; chance does not" in text
+    assert "Worse for dark. Better for light." in text
     assert "7 units are in one run only" in text
     assert "ROC curve all systems" in text
-    assert "Gaps between best and worst group" in text
+    assert "Gap between best and worst group" in text
 
 
-def test_the_figure_points_from_the_first_to_the_second(results):
+def test_the_figure_is_new_minus_baseline_with_what_got_worse_first(results):
     page = comparison_page([compared()], [results, replace(results, model="b")])
     figures = [block for part in page.articles[0].sections for block in part.blocks if isinstance(block, Figure)]
     rows = figures[0].data.rows
-    assert [row[0] for row in rows] == ["everyone", "light", "dark"]
-    assert [row[4].value for row in rows] == [0.05, 0.1, -0.06]
-    assert list(figures[0].chart.tones) == ["better", "better", "worse"]
+    assert [row[0] for row in rows] == ["all groups", "tone dark", "tone light"]
+    assert [row[4].value for row in rows] == [0.05, -0.06, 0.1]
+    assert [row[-1] for row in rows] == ["better", "worse", "clearly better"]
+    assert list(figures[0].chart.tones) == ["better", "worse", "better"]
+
+
+def test_a_terminal_gets_the_finding_and_one_table_unless_it_asks_for_all(results):
+    sections = comparison_sections(compared(), results)
+    assert [len(section.blocks) for section in sections] == [2, 1]
+    assert [row[4].value for row in sections[1].blocks[0].rows] == [0.05, -0.06, 0.1]
+    assert [section.title for section in comparison_sections(compared(), results, everything=True)][
+        -1
+    ] == "Did the gaps change?"
 
 
 def test_three_systems_are_each_compared_with_the_first(results):
     systems = [replace(results, model=name) for name in ("a", "b", "c")]
     page = comparison_page([compared("a", "b"), compared("a", "c")], systems)
-    assert [article.title for article in page.articles] == ["b against a", "c against a", "All systems"]
+    assert [article.title for article in page.articles] == ["b compared with a", "c compared with a", "All models"]
 
 
 def test_hostile_names_of_models_stay_text(results, hostile, hostile_name):

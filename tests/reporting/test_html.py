@@ -119,6 +119,6 @@ def test_a_number_is_rounded_by_its_uncertainty_and_exact_on_hover():
 
 def test_several_runs_of_one_task_stand_side_by_side_with_their_curves_together(results):
     text = page_of(results, replace(results, model="b"))
-    assert "2 runs of made/up" in text
+    assert "2 models: made: up" in text
     assert "Side by side" in text
     assert "ROC curve all systems" in text

@@ -44,7 +44,7 @@ def test_a_run_without_results_says_so_and_shows_what_it_was_made_of(folder):
     text = page(folder)
     assert "results.json is not there" in text
     assert "fairface/gender" in text
-    assert "Files it rests on" in text
+    assert "Input files" in text
 
 
 def test_a_file_that_was_cut_off_shows_the_values_that_are_whole(folder):

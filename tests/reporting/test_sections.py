@@ -7,16 +7,24 @@ from dataclasses import dataclass, replace
 import pytest
 
 from evenhand.core.metric import Undefined
-from evenhand.core.page import Figure, Forest, Interval, Section, Table, Text
-from evenhand.core.records import EVERYONE
+from evenhand.core.page import Figure, Forest, Interval, Lines, Section, Table, Text
+from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Contrast, Status, Verdict
-from evenhand.reporting.reported import Reported
+from evenhand.reporting.display import shown
+from evenhand.reporting.html import page_html
+from evenhand.reporting.reported import Reported, report_page
 from evenhand.reporting.sections import standard, with_added
-from evenhand.reporting.summary import how_even
+from evenhand.reporting.summary import badge, finding
 
 
 def section(results, name: str) -> Section:
     return next(one for one in standard(results) if one.name == name)
+
+
+def two_attributes(results):
+    """The results with a second attribute, so that the first one's figure stands in the summary and others below."""
+    again = [replace(e, group=Group((("site", level),))) for e in results.estimates for _, level in e.group.terms]
+    return replace(results, estimates=(*results.estimates, *again))
 
 
 def tables(found: Section) -> dict[str, Table]:
@@ -29,52 +37,58 @@ def texts(found: Section) -> str:
 
 
 def test_1_rows_units_and_what_is_missing_are_counted(results):
-    counted = dict(tables(section(results, "coverage"))["What it came to"].rows)
-    assert counted == {"rows": 400, "units": 200, "rows without tone": 8}
+    counted = dict(tables(section(results, "coverage"))["What was counted"].rows)
+    assert counted == {"rows": 400, "independent units": 200, "rows without tone": 8}
     asked = dict(tables(section(results, "coverage"))["What was asked and answered"].rows)
     assert (asked["asked"], asked["not answered"], asked["could not be read"]) == (410, 5, 3)
-    table = tables(section(results, "groups"))["match: rate by tone"]
+    table = tables(section(results, "summary"))["match by tone"]
     place = table.columns.index("not measured")
     assert [row[place] for row in table.rows] == [0, 3, 0, 0]
 
 
 def test_2_small_and_missing_groups_are_greyed_and_listed_as_left_out(results):
-    table = tables(section(results, "groups"))["match: rate by tone"]
+    table = tables(section(results, "summary"))["match by tone"]
     assert table.muted == {2, 3}
-    assert table.caption == "Left out of comparisons (2): few, (missing)."
-    assert table.rows[1][:4] == ("dark", 180, 90, Interval(0.725, 0.66, 0.78))
+    assert table.caption == "Left out of comparisons (2): few, not annotated."
+    assert table.rows[1][:4] == ("dark", 180, 90, Interval(0.725, 0.66, 0.78, unit="%"))
 
 
 def test_2_the_share_of_unknown_answers_stands_in_the_table_where_it_is_measured(results):
-    unknown = tuple(replace(e, output="unknown_rate", value=0.25) for e in results.of("match", "rate") if e.group.terms)
-    table = tables(section(replace(results, estimates=(*results.estimates, *unknown)), "groups"))
-    assert "unknown share" in table["match: rate by tone"].columns
+    refused = tuple(replace(e, metric="refusals", value=0.25) for e in results.of("match", "rate") if e.group.terms)
+    table = tables(section(replace(results, estimates=(*results.estimates, *refused)), "summary"))
+    assert "unusable answers" in table["match by tone"].columns
 
 
 def test_2_pooled_values_stand_beside_raw_ones_where_they_were_asked_for(results):
     pooled = replace(results.summaries[0], shrunken={results.estimates[1].group: 0.88})
-    table = tables(section(replace(results, summaries=(pooled,)), "groups"))["match: rate by tone"]
-    place = table.columns.index("pooled")
-    assert [row[place] for row in table.rows] == [0.88, None, None, None]
+    table = tables(section(replace(results, summaries=(pooled,)), "summary"))["match by tone"]
+    place = table.columns.index("after pooling")
+    assert [row[place].value for row in table.rows] == [0.88, None, None, None]
 
 
-def test_3_the_gap_is_never_without_what_an_even_model_would_show(results):
-    told = texts(section(results, "summary"))
-    assert "worst for dark, best for light, a gap of 0.175" in told
-    assert "A model without any difference would show a gap of about 0.030 here (p = 0.0005)." in told
-    facts = tables(section(results, "summary"))["At a glance"]
-    assert facts.form == "facts"
-    assert ("worst tone: dark", Interval(0.725, 0.66, 0.78), "180 rows") in facts.rows
-    assert "equal weight mean" in tables(section(results, "gaps"))["Other numbers of spread"].columns
+def test_3_the_gap_is_never_without_what_chance_alone_would_show(results):
+    table = tables(section(results, "gaps"))["Gap between best and worst group"]
+    gap, chance = Interval(0.175, unit="points"), Interval(0.03, unit="points")
+    assert table.rows[0][:6] == ("tone", gap, chance, "0.0005", "dark", "light")
+    assert "mean over groups" in tables(section(results, "spread"))["Other numbers of spread"].columns
 
 
-def test_4_pairs_come_with_verdicts_families_and_those_that_were_not_significant(results):
+def test_3_a_group_that_performs_worse_has_one_line(results):
+    table = tables(section(results, "gaps"))["Groups that perform worse beyond chance"]
+    assert table.rows == (("dark", "tone", "below 1 of 1, by 18 points", "light"),)
+
+
+def test_4_pairs_are_worse_minus_better_and_those_that_chance_explains_are_there_too(results):
     undecided = replace(results.contrasts[0], verdict=Verdict.UNDECIDED, adjusted=0.4, worse=None)
-    table = tables(section(replace(results, contrasts=(*results.contrasts, undecided)), "pairs"))["Pairs of groups"]
+    found = section(replace(results, contrasts=(*results.contrasts, undecided)), "pairs")
+    table = tables(found)["Pairs of groups"]
+    assert table.rows[0][:3] == ("tone dark", "tone light", Interval(-0.175, -0.26, -0.09, unit="points"))
     assert [row[4] for row in table.rows] == ["large", "undecided"]
-    assert table.rows[1][5] == "0.110"  # what would have been detectable
+    assert table.rows[1][5] == "11 points"  # what would have been detectable
     assert "2 pairs tested: 1 large, 0 different, 0 equivalent, 1 undecided" in table.caption
-    assert "match.rate, single attributes (1 pairs, holm)" in table.caption
+    assert "adjusted within 1 pairs, holm" in table.caption
+    drawn = next(block for block in found.blocks if isinstance(block, Figure))
+    assert len(drawn.data.rows) == 1  # what is inconclusive is not drawn
 
 
 def test_4_of_a_family_too_large_to_list_both_numbers_are_said(results):
@@ -88,7 +102,10 @@ def test_4_cliffs_delta_stands_beside_its_pair_with_limits_where_it_has_some(res
     pairs = tuple(replace(results.contrasts[0], effects=found) for found in (effects, {"cliffs_delta": 0.1}))
     table = tables(section(replace(results, contrasts=pairs), "pairs"))["Pairs of groups"]
     at = table.columns.index("Cliff's δ")
-    assert {row[at] for row in table.rows} == {Interval(-0.2, -0.3, -0.1), Interval(0.1, None, None)}
+    assert {row[at] for row in table.rows} == {
+        Interval(0.2, 0.1, 0.3),
+        Interval(-0.1, None, None),
+    }
 
 
 def test_4_of_very_many_pairs_the_fifty_most_telling_are_shown(results):
@@ -99,15 +116,16 @@ def test_4_of_very_many_pairs_the_fifty_most_telling_are_shown(results):
 
 
 def test_5_a_group_under_fifty_rows_says_what_it_could_show(results):
-    table = tables(section(results, "groups"))["match: rate by tone"]
-    assert "could show a difference of 0.43 or more" in table.rows[2][-1]
+    table = tables(section(results, "summary"))["match by tone"]
+    assert "could show a difference of 43 points or more" in table.rows[2][-1]
 
 
 def test_6_figures_are_points_with_intervals_in_declared_order_with_n(results):
-    figure = next(block for block in section(results, "groups").blocks if isinstance(block, Figure))
+    figure = next(block for block in section(results, "summary").blocks if isinstance(block, Figure))
     assert isinstance(figure.chart, Forest)
-    assert [row[0] for row in figure.data.rows] == ["light", "dark", "few", "(missing)"]
-    assert figure.data.columns[figure.chart.count] == "rows"
+    assert [row[0] for row in figure.data.rows] == ["light", "dark", "few", "not annotated"]
+    assert figure.data.columns[figure.chart.count] == "n"
+    assert figure.chart.tones == ("", "worse", "", "")
 
 
 @dataclass(frozen=True)
@@ -118,35 +136,50 @@ class File:
 
 
 def test_7_the_method_says_what_somebody_else_needs(results):
-    found = standard(results, inputs=[File("data", "labels.csv", "ab" * 32)])[-1]
+    found = next(
+        one for one in standard(results, inputs=[File("data", "labels.csv", "ab" * 32)]) if one.name == "method"
+    )
     facts = dict(tables(found)["How it was computed"].rows)
-    assert facts["bootstrap draws"] == 2000
+    assert facts["bootstrap resamples"] == 2000
     assert facts["permutations"] == 2000
-    assert facts["margin"] == 0.05
-    assert facts["correction"] == "holm"
-    assert facts["smallest group"] == "20 rows, 10 units"
-    assert facts["interval methods"] == "cluster_wilson"
+    assert facts["threshold for a meaningful difference"] == "5 points"
+    assert facts["correction for many comparisons"] == "Holm"
+    assert facts["smallest group compared"] == "20 rows, 10 units"
+    assert facts["intervals"] == "Wilson with the effective number of rows"
     assert facts["seed"] == "made/up (PCG64)"
     assert facts["evenhand"] == "0.1.0"
-    assert tables(found)["Files it rests on"].rows == (("data", "labels.csv", "ab" * 32),)
-    assert ("match", "rate", "higher", "Share of faces that were matched.") in tables(found)["Metrics"].rows
+    assert tables(found)["Input files"].rows == (("data", "labels.csv", "ab" * 32),)
+    assert ("Share of faces that were matched.", "match ↑, match: ratio ↓") in tables(found)["Metrics"].rows
+
+
+def test_8_words_of_the_report_are_explained(results):
+    guide = section(results, "guide")
+    assert guide.folded
+    terms = [row[0] for row in tables(guide)["Words used in this report"].rows]
+    assert {"Confidence interval", "Expected by chance alone", "Independent unit", "Points"} <= set(terms)
 
 
 def test_9_the_cautions_are_there(results):
-    told = texts(section(results, "method"))
-    assert "No evidence of a difference is not evidence of none." in told
-    assert "they are not identities" in told
-    assert "this data set, this threshold and this margin" in told
-    assert "something to mind" in told
+    text = texts(section(results, "method"))
+    assert "No evidence of a difference is not evidence of no difference." in text
+    assert "they are not identities" in text
+    assert "this data set and this threshold" in text
+    assert "something to mind" in texts(section(results, "warnings"))
 
 
-def test_the_summary_says_what_was_asked_how_well_and_for_whom_worse(results):
-    found = Reported(results, question="Match the faces.").sections[0]
-    told = texts(found)
-    assert "a reaches 0.812 [0.780, 0.840] match (higher is better) on 400 rows of 200 units." in told
-    assert "It is uneven: beyond the margin of 0.05 and beyond chance, it does worse for dark." in told
-    assert "Match the faces." in told
-    assert "400 of 410 samples were answered (5 not answered, 3 unusable, 2 empty)." in told
+def test_no_identifier_of_ours_is_shown(results):
+    text = page_html(report_page([Reported(two_attributes(results))])).split("<script")[0]
+    for word in ("cluster_wilson", "max_gap", "equal_weight", "tone=", "even model", "worse off", "«"):
+        assert word not in text, word
+
+
+def test_the_first_sentence_says_who_performs_worse_by_how_much_and_how_sure_that_is(results):
+    reported = Reported(results, question="Match the faces.", finished="2026-03-01T12:00:00+00:00")
+    text = texts(reported.sections[0]).replace("\N{NO-BREAK SPACE}", " ")
+    assert text.startswith("For tone “dark”, match is 72 % (95 % CI 66–78 %), 9 points below average; chance does not")
+    assert "match over all groups: 81 % (95 % CI 78–84 %); higher is better." in text
+    assert "Task: match the faces." in text
+    assert reported.facts == ("Data: made up 1", "2026-03-01", "n = 400 of 200 independent units", "97.6 % answered")
 
 
 def contrast(verdict: Verdict, worse=None) -> Contrast:
@@ -155,16 +188,26 @@ def contrast(verdict: Verdict, worse=None) -> Contrast:
 
 
 @pytest.mark.parametrize(
-    ("pairs", "said"),
+    ("pairs", "words"),
     [
-        ([], "No two groups were large enough"),
-        ([contrast(Verdict.EQUIVALENT)], "The groups are even: both groups are alike"),
-        ([contrast(Verdict.UNDECIDED)], "the data cannot tell"),
-        ([contrast(Verdict.DIFFERENT, EVERYONE)], "differs beyond chance"),
+        ([], "not compared"),
+        ([contrast(Verdict.EQUIVALENT)], "no meaningful difference"),
+        ([contrast(Verdict.UNDECIDED)], "inconclusive"),
+        ([contrast(Verdict.DIFFERENT, EVERYONE)], "differs, perhaps little: worse for"),
+        ([contrast(Verdict.LARGE, EVERYONE)], "performs worse for"),
     ],
 )
-def test_evenness_is_said_in_one_sentence_and_undecided_is_not_even(pairs, said):
-    assert said in how_even(pairs)
+def test_an_attribute_has_one_verdict_and_undecided_is_not_even(pairs, words):
+    assert words in badge(pairs)[1]
+
+
+def test_without_a_difference_the_first_sentence_says_how_much_is_inconclusive(results):
+    pair = replace(results.contrasts[0], verdict=Verdict.UNDECIDED, worse=None)
+    one, two = (shown(replace(results, contrasts=pairs)) for pairs in ((pair,), (pair, pair)))
+    assert "too few to rule it out" in finding(one, one.headline)
+    assert "2 of 2 comparisons are inconclusive" in finding(two, two.headline)
+    alike = shown(replace(results, contrasts=(replace(pair, verdict=Verdict.EQUIVALENT),)))
+    assert "both groups perform alike, within 5 points" in finding(alike, alike.headline)
 
 
 def test_results_without_any_value_say_so(results):
@@ -177,36 +220,34 @@ def test_an_undefined_headline_says_why(results):
     assert "undefined: no faces" in texts(section(replace(results, estimates=(whole,)), "summary"))
 
 
-def test_an_empty_group_is_shown_as_empty(results):
+def test_an_empty_group_is_named_below_the_figure(results):
     empty = replace(results.estimates[1], value=Undefined("no rows"), rows=0, units=0, status=Status.EMPTY)
     changed = replace(results, estimates=(results.estimates[0], empty, *results.estimates[2:]))
-    table = tables(section(changed, "groups"))["match: rate by tone"]
-    assert table.rows[0][-1] == "no rows"
-    assert 0 in table.muted
+    figure = next(block for block in section(changed, "summary").blocks if isinstance(block, Figure))
+    assert [row[0] for row in figure.data.rows] == ["dark", "few", "not annotated"]
+    assert figure.caption == "No samples (1): light."
 
 
 def test_a_family_section_of_the_same_name_is_joined_without_its_figures(results):
-    spec = {"data": {"values": []}, "mark": "line"}
-    own = Section(
-        "Curves", [Figure("f", spec, Table("f", ("x",), ())), Table("points", ("x",), ((1,),))], name="curves"
-    )
+    drawn = Figure("f", Lines(), Table("f", ("x",), ()))
+    own = Section("Curves", [drawn, Text("points"), Table("t", ("x",), ((1,),))], name="curves")
     extra = Section("Extra", [Text("more")], name="extra")
     found = with_added(standard(results), [own, extra])
     names = [one.name for one in found]
     assert names.count("curves") == 1
     assert names.index("extra") < names.index("values")
     joined = next(one for one in found if one.name == "curves")
-    assert joined.blocks[-1].title == "points"
-    assert "f" not in [block.title for block in joined.blocks]
+    assert joined.blocks[-1] == Text("points")
+    assert drawn not in joined.blocks
 
 
 def test_curves_of_everyone_and_of_groups_are_one_figure_per_attribute(results):
     figures = section(results, "curves").blocks
-    assert [figure.title for figure in figures] == ["match: ROC curve by tone"]
+    assert [figure.title for figure in figures] == ["match: curve: ROC curve by tone"]
     assert list(dict.fromkeys(row[0] for row in figures[0].data.rows)) == ["everyone", "light", "dark"]
     assert figures[0].chart.log_x
 
 
 def test_a_matrix_shows_shares_of_rows_and_counts(results):
     figure = section(results, "confusion").blocks[0]
-    assert figure.data.rows[0] == ("yes", "yes", 0.8, 8)
+    assert figure.data.rows[0] == ("yes", "yes", Interval(0.8, unit="%"), 8)

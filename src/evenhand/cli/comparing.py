@@ -30,9 +30,15 @@ def compare(
     runs: Annotated[list[Path], typer.Argument(help="two or more run folders of the same task")],
     settings: Settings,
     page: Page = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="show every value and the gaps, not only the first")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Compare models on the same units, by group."""
+    """Compare models on the same units, by group.
+
+    The first run is the baseline: every difference is the other run minus the first, new minus baseline.
+    """
     from evenhand.reporting.comparison import comparison_page, comparison_sections
 
     opened = [api.load(path) for path in runs]
@@ -46,7 +52,7 @@ def compare(
         print_json(to_plain(found))
         return
     for comparison in found:
-        draw(out(), comparison_sections(comparison))
+        draw(out(), comparison_sections(comparison, opened[0].results, everything=everything))
 
 
 def diff(

@@ -38,6 +38,7 @@ def escape(text: str) -> str:
     """Text that rich prints as it is, without control characters."""
     from rich.markup import escape as escape_markup
 
+    text = text.replace("\N{NO-BREAK SPACE}", " ")
     return escape_markup("".join(char if char.isprintable() or char in "\n\t" else "�" for char in text))
 
 

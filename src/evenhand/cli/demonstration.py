@@ -18,6 +18,7 @@ from evenhand.core.page import Cell, Interval, Table
 from evenhand.core.records import Group
 from evenhand.core.results import Results, Verdict
 from evenhand.core.task import Demo
+from evenhand.reporting.display import names_of_family
 from evenhand.reporting.sections import as_cell, headline
 from evenhand.store.runs import Run
 
@@ -115,7 +116,10 @@ def _worse_off(results: Results, group: Group) -> bool:
 
 def _value(results: Results, group: Group) -> Interval:
     first = headline(results)
-    return Interval(None) if first is None else as_cell(results.get(*first, group))
+    if first is None:
+        return Interval(None)
+    unit = "%" if names_of_family(results.task).is_share(*first) else ""
+    return as_cell(results.get(*first, group), unit)
 
 
 def _report(done: list[Run], runs: Path) -> Path | None:

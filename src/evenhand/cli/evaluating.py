@@ -22,6 +22,8 @@ from evenhand.core.options import facts, parse
 from evenhand.core.page import Table
 from evenhand.core.task import Target
 from evenhand.reporting import sections
+from evenhand.reporting.display import shown
+from evenhand.reporting.summary import terminal_summary
 from evenhand.run.reopened import metrics_of, task_of
 from evenhand.stats.settings import Settings
 from evenhand.store.runs import Run, check_output, results_json
@@ -128,18 +130,15 @@ def evaluate(
 
 
 def show(run: Run, warn: Callable[[str], None] = warn) -> None:
-    """Print what a person wants to see first."""
+    """Print what a person wants to see first: the finding, the main numbers, the groups, the gaps."""
     console = out()
-    results = run.results
-    parts = [sections.overview(results), sections.group_tables(results), sections.gaps(results)]
-    draw(console, [parts[0]])
+    results = shown(run.results)
+    draw(console, [terminal_summary(results)])
     show_paper_tables([run])
-    for block in parts[1].blocks:
+    for block in (*sections.group_tables(results).blocks, *sections.gaps(results).blocks):
         if isinstance(block, Table):
-            draw_table(console, block)
-    for block in parts[2].blocks:
-        if isinstance(block, Table):
-            draw_table(console, narrowed(block, ("by", "gap", "an even model", "p", "worst", "best")))
+            kept = ("by", "gap", "expected by chance alone", "p", "worst", "best")
+            draw_table(console, narrowed(block, kept) if block.columns[0] == "by" else block)
     for message in results.warnings:
         warn(message)
     if run.folder is not None:

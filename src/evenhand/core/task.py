@@ -16,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from evenhand.core.engine import Engine, Serial
 from evenhand.core.errors import UnknownNameError
 from evenhand.core.metric import Metric
+from evenhand.core.names import DisplayNames
 from evenhand.core.options import Options
 from evenhand.core.page import Section
 from evenhand.core.records import Array, Records
@@ -303,6 +304,7 @@ class Benchmark:
     tasks: tuple[Task[Any, Any], ...]
     questions: tuple[Question[Any, Any], ...] = ()
     demo: Callable[[Path], Sequence[Demo]] | None = None  # writes below the folder, says what it wrote
+    names: DisplayNames = field(default_factory=DisplayNames)  # how reports write keys
 
     def find(self, name: str) -> Question[Any, Any]:
         """The task or question of that name or alias."""

@@ -1,83 +1,183 @@
-"""Two or more models, or two runs, side by side: as sections for a terminal, and as pages."""
+"""Two or more models, or two runs, side by side: as sections for a terminal, and as pages.
+
+Every difference is new minus baseline: the second model minus the first. What got worse comes first.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results, Status, Verdict
-from evenhand.reporting.contrasts import minus
 from evenhand.reporting.curves import curves_together
+from evenhand.reporting.display import ShownResults, shown, shown_comparison, task_title
 from evenhand.reporting.html import Article, Link, Page
-from evenhand.reporting.phrases import headline, levels, listed, value_name, words
-from evenhand.reporting.rounding import number, p_value
+from evenhand.reporting.phrases import (
+    SURE,
+    by_words,
+    distance_words,
+    group_words,
+    headline,
+    in_sentence,
+    levels,
+    listed,
+    value_name,
+)
+from evenhand.reporting.rounding import number, p_value, percent
 from evenhand.reporting.sections import CAUTIONS
 from evenhand.stats.comparison import Comparison, ModelContrast
 from evenhand.store.differences import Difference, RowChanges
 
-
-def comparison_sections(found: Comparison) -> tuple[Section, ...]:
-    """What changed for everyone, for whom it got better or worse, and whether the gaps changed."""
-    return tuple(section for section in (_everyone(found), _by_group(found), _gaps(found)) if section.blocks)
+Output = tuple[str, str]
 
 
-def _everyone(found: Comparison) -> Section:
-    rows = tuple(
-        (words(c.output) if c.metric == c.output else f"{c.metric}: {words(c.output)}", *_numbers(c))
-        for c in found.contrasts
-        if c.group == EVERYONE
-    )
-    left_out = found.units_only_first + found.units_only_second
-    lead = f"{found.first} against {found.second}, on the {found.units:,} units that both have."
-    blocks: list[Block] = [Text(lead, "lead")]
-    if left_out:
-        blocks.append(Text(f"{left_out:,} units are in one run only and were left out.", "caution"))
-    columns = ("value", found.first, found.second, "difference", "p adjusted", "verdict")
-    blocks.append(Table("Everyone", columns, rows, "paired on the same units; difference = first − second"))
-    return Section("Comparison", blocks, name="comparison")
+def comparison_sections(comparison: Comparison, results: Results, *, everything: bool = False) -> tuple[Section, ...]:
+    """The finding and one table of the first value; with `everything` the other values and the gaps too."""
+    stored, results = results, shown(results)
+    comparison = shown_comparison(comparison, stored)
+    first = headline(results)
+    sections = [_finding(comparison, results, first)]
+    for pair in _outputs(comparison, first) if everything else _outputs(comparison, first)[:1]:
+        table = _table(comparison, results, pair)
+        sections.append(Section("By group", [table], name=f"by-group-{'-'.join(pair)}"))
+    if everything:
+        sections.append(_gaps(comparison, results))
+    return tuple(section for section in sections if section.blocks)
 
 
-def _by_group(found: Comparison) -> Section:
-    blocks: list[Block] = []
-    grouped: dict[tuple[str, str], list[ModelContrast]] = {}
-    for contrast in found.contrasts:
-        if contrast.group != EVERYONE:
-            grouped.setdefault((contrast.metric, contrast.output), []).append(contrast)
-    for (metric, output), contrasts in grouped.items():
-        sure = [c for c in contrasts if c.verdict in (Verdict.LARGE, Verdict.DIFFERENT) and c.better]
-        for model, count in Counter(c.better for c in sure).items():
-            names = ", ".join(str(c.group) for c in sure if c.better == model)
-            blocks.append(Text(f"{words(output)}: {model} does better for {count} group(s): {names}."))
-        muted = frozenset(i for i, c in enumerate(contrasts) if c.status is not Status.OK)
-        columns = ("group", found.first, found.second, "difference", "p adjusted", "verdict")
-        rows = tuple((str(c.group), *_numbers(c)) for c in contrasts)
-        caption = f"adjusted within {contrasts[0].family} ({contrasts[0].family_size} comparisons)"
-        blocks.append(Table(f"{metric}: {words(output)} by group", columns, rows, caption, muted))
-    return Section("By group", blocks, name="by-group")
+def comparison_page(comparisons: Sequence[Comparison], results: Sequence[Results], links: Sequence[Link] = ()) -> Page:
+    """Runs of one task on the same units: each against the first, then the curves of all together."""
+    names = [comparisons[0].first, *(one.second for one in comparisons)]
+    shown_results = [shown(one) for one in results]
+    first = headline(shown_results[0])
+    title = task_title(results[0].task)
+    articles = []
+    for stored in comparisons:
+        comparison = shown_comparison(stored, results[0])
+        outputs = _outputs(comparison, first)
+        figures = [_figure(comparison, shown_results[0], pair) for pair in outputs]
+        short = _finding(comparison, shown_results[0], first)
+        sections = [
+            Section(short.title, [*short.blocks, *figures[:1]], name=short.name),
+            Section("Other values", figures[1:], name="other-values", folded=True),
+            _gaps(comparison, shown_results[0]),
+            _method(comparison),
+        ]
+        shown_sections = tuple(section for section in sections if section.blocks)
+        articles.append(Article(f"{comparison.second} compared with {comparison.first}", shown_sections, kicker=title))
+    together = curves_together(shown_results, names)
+    if together.blocks:
+        articles.append(Article("All models", [together], kicker=title))
+    heading = f"{names[1]} compared with {names[0]}" if len(names) == 2 else f"{len(names)} models compared"
+    facts = (f"Baseline: {names[0]}", f"New: {listed(names[1:])}", f"{comparisons[0].units:,} units that both have")
+    return Page(heading, articles, f"evenhand compare · {title}", facts, links)
 
 
-def _gaps(found: Comparison) -> Section:
-    rows = tuple(
-        (f"{gap.metric}: {words(gap.output)}", " × ".join(gap.by), gap.gap_first, gap.gap_second,
-         Interval(gap.difference, gap.low, gap.high), p_value(gap.p))
-        for gap in found.gaps
-    )  # fmt: skip
-    columns = ("value", "by", found.first, found.second, "difference", "p")
-    title = "Gaps between best and worst group"
-    return Section("Gaps", [Table(title, columns, rows, "drawn jointly")] if rows else [], name="gaps")
+def _outputs(comparison: Comparison, first: Output | None) -> list[Output]:
+    """The values that were compared, the task's first one first."""
+    pairs = list(dict.fromkeys((c.metric, c.output) for c in comparison.contrasts))
+    return sorted(pairs, key=lambda pair: pair != first)
 
 
-def _numbers(c: ModelContrast) -> tuple[Cell, ...]:
-    return (
-        number(c.value_first),
-        number(c.value_second),
-        Interval(c.difference, c.low, c.high),
-        p_value(c.adjusted),
-        c.verdict.value if c.verdict else "–",
-    )
+def _finding(comparison: Comparison, results: ShownResults, first: Output | None) -> Section:
+    """Did it get better, and for whom did it get worse."""
+    chosen = [c for c in comparison.contrasts if first is None or (c.metric, c.output) == first]
+    overall = next((c for c in chosen if c.group == EVERYONE), None)
+    if overall is None or overall.difference is None:
+        text = "The two can't be compared on the first value of the task."
+        return Section("Summary", [Text(text, "lead")], name="summary")
+    unit = results.unit(overall.metric, overall.output)
+    groups = [c for c in chosen if c.group != EVERYONE and c.status is Status.OK]
+    worse = [levels(c.group) for c in ranked(groups, comparison) if "worse" in change(c, comparison)]
+    better = [levels(c.group) for c in ranked(groups, comparison) if "better" in change(c, comparison)]
+    name = in_sentence(value_name(overall.metric, overall.output))
+    values = [percent(v) if unit else number(v) for v in (overall.value_first, overall.value_second)]
+    apart = distance_words(overall.difference, unit)
+    way = "the same" if not overall.difference else f"{apart} {'higher' if overall.difference > 0 else 'lower'}"
+    sure = overall.verdict in SURE
+    judged = change(overall, comparison) if sure else "chance could explain it"
+    text = f"{comparison.second} compared with {comparison.first}: {name} goes from {values[0]} to {values[1]}, {way}"
+    text += f" ({judged}{'; chance does not explain this' if sure else ''})."
+    text += f" Worse for {listed(worse)}." if worse else " No group is shown to get worse."
+    text += f" Better for {listed(better)}." if better else " No group is shown to get better."
+    blocks: list[Block] = [Text(text, "lead")]
+    left_out = comparison.units_only_first + comparison.units_only_second
+    paired = f"Paired on the {comparison.units:,} units that both have"
+    rest = f"; {left_out:,} units are in one run only and were left out." if left_out else "."
+    blocks.append(Text(paired + rest, "caution" if left_out else "small"))
+    return Section("Summary", blocks, name="summary")
+
+
+def change(contrast: ModelContrast, comparison: Comparison) -> str:
+    """What happened to a group, in words: worse, better, the same, or not to be told.
+
+    Clearly: the difference is larger than the threshold for a meaningful one.
+    """
+    if contrast.verdict in SURE and contrast.better is not None:
+        way = "better" if contrast.better == comparison.second else "worse"
+        return f"clearly {way}" if contrast.verdict is Verdict.LARGE else way
+    if contrast.verdict is Verdict.EQUIVALENT:
+        return "no change"
+    return "inconclusive" if contrast.verdict is not None else "not compared"
+
+
+def ranked(contrasts: Sequence[ModelContrast], comparison: Comparison) -> list[ModelContrast]:
+    """Everyone first, then what got worse, by size, then what got better, then the rest."""
+
+    def key(contrast: ModelContrast) -> tuple[bool, int, float]:
+        words = change(contrast, comparison)
+        order = 0 if "worse" in words else 1 if "better" in words else 2
+        return contrast.group != EVERYONE, order, -abs(contrast.difference or 0.0)
+
+    return sorted(contrasts, key=key)
+
+
+def _of(comparison: Comparison, pair: Output) -> list[ModelContrast]:
+    return ranked([c for c in comparison.contrasts if (c.metric, c.output) == pair], comparison)
+
+
+def _table(comparison: Comparison, results: ShownResults, pair: Output) -> Table:
+    """A row per group: baseline, new, and new minus baseline."""
+    contrasts = _of(comparison, pair)
+    unit, points = results.unit(*pair), results.points(*pair)
+    rows: list[tuple[Cell, ...]] = []
+    for c in contrasts:
+        difference = Interval(c.difference, c.low, c.high, unit=points)
+        values = (Interval(c.value_first, unit=unit), Interval(c.value_second, unit=unit))
+        name = "all groups" if c.group == EVERYONE else group_words(c.group)
+        rows.append((name, c.rows, *values, difference, p_value(c.adjusted), change(c, comparison)))
+    muted = frozenset(i for i, c in enumerate(contrasts) if c.status is not Status.OK)
+    columns = ("group", "n", comparison.first, comparison.second, "new − baseline", "p", "change")
+    size = max(c.family_size for c in contrasts)
+    caption = f"{comparison.second} − {comparison.first}; p-values are adjusted within {size} comparisons."
+    return Table(f"{value_name(*pair)}: new minus baseline", columns, tuple(rows), caption, muted)
+
+
+def _figure(comparison: Comparison, results: ShownResults, pair: Output) -> Figure:
+    table = _table(comparison, results, pair)
+    words = [str(row[-1]) for row in table.rows]
+    tones = tuple("worse" if "worse" in w else "better" if "better" in w else "" for w in words)
+    axis = f"{value_name(*pair)}: {comparison.second} − {comparison.first}"
+    percent_axis = bool(results.unit(*pair))
+    chart = Forest(4, 0, 1, axis, 0.0, "no change", tones=tones, percent=percent_axis)
+    caption = "▼ got worse, ▲ got better, round: no change shown. Right of the line: the new model's value is higher."
+    return Figure(table.title, chart, table, caption, name=f"difference-{'-'.join(pair)}")
+
+
+def _gaps(comparison: Comparison, results: ShownResults) -> Section:
+    rows = []
+    for gap in comparison.gaps:
+        unit = results.points(gap.metric, gap.output)
+        values = (Interval(gap.gap_first, unit=unit), Interval(gap.gap_second, unit=unit))
+        difference = Interval(gap.difference, gap.low, gap.high, unit=unit)
+        rows.append((value_name(gap.metric, gap.output), by_words(gap.by), *values, difference, p_value(gap.p)))
+    columns = ("value", "by", comparison.first, comparison.second, "new − baseline", "p")
+    title = "Gap between best and worst group"
+    caption = "Negative: the gap became smaller. Both gaps are resampled together."
+    blocks = [Table(title, columns, tuple(rows), caption)] if rows else []
+    return Section("Did the gaps change?", blocks, name="gaps")
 
 
 def difference_sections(found: Difference, most: int = 20) -> tuple[Section, ...]:
@@ -129,22 +229,6 @@ def _text(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "…"
 
 
-def comparison_page(found: Sequence[Comparison], results: Sequence[Results], links: Sequence[Link] = ()) -> Page:
-    """Runs of one task on the same units: each against the first, then the curves of all together."""
-    names = [found[0].first, *(one.second for one in found)]
-    articles = []
-    for one in found:
-        first = headline(results[0])
-        sections = (_in_short(one, first), _drawn(one, first), _gaps(one), _how(one))
-        told = tuple(section for section in sections if section.blocks)
-        articles.append(Article(f"{one.second} against {one.first}", told, kicker=results[0].task))
-    together = curves_together(results, names)
-    if together.blocks:
-        articles.append(Article("All systems", [together], kicker=results[0].task))
-    title = " and ".join(names) if len(names) == 2 else f"{len(names)} systems"
-    return Page(f"{title}: compared", articles, kicker=f"evenhand compare · {results[0].task}", links=links)
-
-
 def difference_page(found: Difference, links: Sequence[Link] = ()) -> Page:
     """Why two runs differ, as a page: what they were made of, then every value and row that changed, worst first."""
     sections = difference_sections(found, most=100_000)
@@ -152,83 +236,17 @@ def difference_page(found: Difference, links: Sequence[Link] = ()) -> Page:
     return Page(title, [Article(title, sections)], kicker="evenhand diff", links=links)
 
 
-def _in_short(found: Comparison, first: tuple[str, str] | None) -> Section:
-    """What a person who is no specialist reads first: did it get better, for whom did it get worse."""
-    chosen = [c for c in found.contrasts if first is None or (c.metric, c.output) == first]
-    whole = next((c for c in chosen if c.group == EVERYONE), None)
-    blocks: list[Block] = []
-    if whole is None or whole.difference is None:
-        blocks.append(Text("The two can't be compared on the value that the task puts first.", "lead"))
-        return Section("In short", blocks, name="short")
-    groups = [c for c in chosen if c.group != EVERYONE and c.status is Status.OK]
-    sure = [c for c in groups if c.verdict in (Verdict.LARGE, Verdict.DIFFERENT) and c.better is not None]
-    improved = [levels(c.group) for c in sure if c.better == found.second]
-    worsened = [levels(c.group) for c in sure if c.better == found.first]
-    name = value_name(whole.metric, whole.output)
-    way = f"{whole.better} does better" if whole.better else "the two are equal"
-    certain = "beyond chance" if whole.verdict in (Verdict.LARGE, Verdict.DIFFERENT) else "but chance could explain it"
-    lead = f"On {name}, {way} for everyone ({number(whole.value_first)} and {number(whole.value_second)}), {certain}."
-    got = f" From {found.first} to {found.second}, "
-    got += f"it got better for {listed(improved)}" if improved else "it got better for no group for certain"
-    got += f", and worse for {listed(worsened)}." if worsened else ", and worse for none."
-    blocks.append(Text(lead + got, "lead"))
-    told: list[tuple[Cell, ...]] = [
-        (f"{found.first}, everyone", number(whole.value_first), f"{whole.rows:,} rows"),
-        (f"{found.second}, everyone", number(whole.value_second), f"{found.units:,} units that both have"),
-        ("groups that got better", len(improved), f"of {len(groups)} compared"),
-        ("groups that got worse", len(worsened), f"of {len(groups)} compared"),
-    ]
-    blocks.append(Table("At a glance", ("what", "value", "rests on"), tuple(told), form="facts"))
-    left_out = found.units_only_first + found.units_only_second
-    if left_out:
-        blocks.append(Text(f"{left_out:,} units are in one run only and were left out.", "caution"))
-    return Section("In short", blocks, name="short")
-
-
-def _drawn(found: Comparison, first: tuple[str, str] | None) -> Section:
-    """Per value, the headline first, the paired differences of every group as a figure with its table."""
-    grouped: dict[tuple[str, str], list[ModelContrast]] = {} if first is None else {first: []}
-    for contrast in found.contrasts:
-        grouped.setdefault((contrast.metric, contrast.output), []).append(contrast)
-    blocks = [_difference_figure(found, contrasts) for contrasts in grouped.values() if contrasts]
-    return Section("By group", blocks, name="by-group")
-
-
-def _difference_figure(found: Comparison, contrasts: Sequence[ModelContrast]) -> Figure:
-    rows: list[tuple[Cell, ...]] = []
-    tones: list[str] = []
-    for c in contrasts:
-        sure = c.verdict in (Verdict.LARGE, Verdict.DIFFERENT) and c.better is not None
-        tone = "" if not sure else "better" if c.better == found.second else "worse"
-        turned = Interval(minus(c.difference), minus(c.high), minus(c.low))
-        name = str(c.group) if c.group == EVERYONE else levels(c.group)
-        values = (number(c.value_first), number(c.value_second), turned, p_value(c.adjusted))
-        rows.append((name, c.rows, *values, c.verdict.value if c.verdict else "–"))
-        tones.append(tone)
-    muted = frozenset(i for i, c in enumerate(contrasts) if c.status is not Status.OK)
-    name = value_name(contrasts[0].metric, contrasts[0].output)
-    columns = ("group", "rows", found.first, found.second, "difference", "p adjusted", "verdict")
-    size = contrasts[0].family_size
-    caption = f"Paired on the same units; difference = {found.second} − {found.first}; "
-    caption += f"adjusted within {contrasts[0].family} ({size} comparisons)."
-    table = Table(name, columns, tuple(rows), caption, muted)
-    label = f"difference of {words(contrasts[0].output)}"
-    chart = Forest(4, axis=label, reference=0.0, tones=tuple(tones))
-    shown = "▲ got better, ▼ got worse, hollow: chance could explain it. Left of the line: lower, right of it: higher."
-    return Figure(name, chart, table, shown, name=f"difference-{contrasts[0].metric}-{contrasts[0].output}")
-
-
-def _how(found: Comparison) -> Section:
-    how = found.method
+def _method(comparison: Comparison) -> Section:
+    how = comparison.method
     rows: tuple[tuple[Cell, ...], ...] = (
-        ("units that both have", found.units),
-        ("only in the first", found.units_only_first),
-        ("only in the second", found.units_only_second),
-        ("confidence", f"{how.confidence:.0%}"),
-        ("draws", how.draws),
+        ("units that both have", comparison.units),
+        ("only in the first", comparison.units_only_first),
+        ("only in the second", comparison.units_only_second),
+        ("confidence level", f"{how.confidence:.0%}".replace("%", " %")),
+        ("bootstrap resamples", how.draws),
         ("seed", f"{how.seed} ({how.generator})"),
-        ("correction", how.correction),
+        ("correction for many comparisons", how.correction.capitalize()),
     )
     blocks: list[Block] = [Table("How it was computed", ("what", "value"), rows)]
     blocks += [Text(text) for text in CAUTIONS]
-    return Section("Method", blocks, name="method")
+    return Section("Method", blocks, name="method", folded=True)

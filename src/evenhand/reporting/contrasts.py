@@ -1,138 +1,199 @@
-"""How far apart the groups are: gaps beside what an even model would show, and pairs with verdicts."""
+"""How far apart the groups are: one line per group, gaps beside what chance alone would show, and every pair."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from evenhand.core.contrasts import contrasts_of, verdict_counts
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
+from evenhand.core.records import Group
 from evenhand.core.results import Contrast, Omnibus, Results, Summary, Verdict
-from evenhand.reporting.phrases import headline, levels, words
-from evenhand.reporting.rounding import number, p_value
+from evenhand.reporting.display import shown
+from evenhand.reporting.phrases import (
+    SURE,
+    by_words,
+    direction_of,
+    distance_words,
+    group_words,
+    headline,
+    levels,
+    standing_words,
+    standings,
+    unit_of,
+    words,
+)
+from evenhand.reporting.rounding import p_value
 
 MOST_PAIRS = 50
 MOST_DRAWN = 24
-FEW_PAIRS = 20  # more are drawn in steps
 
 ABOUT_DELTA = (
-    "Cliff's δ: how much more often a unit of the first group has the higher mean than one of the second, from −1 "
+    "Cliff's δ: how much more often a unit of the worse group has the higher mean than one of the better, from −1 "
     "to 1; without limits where units have rows in both groups."
 )
 VERDICTS: Mapping[Verdict, str] = {
-    Verdict.LARGE: "the interval lies beyond the margin, and chance does not explain it",
-    Verdict.DIFFERENT: "chance does not explain it, but it may be smaller than the margin",
-    Verdict.UNDECIDED: "the data cannot tell; «detectable» is the difference they would have shown",
-    Verdict.EQUIVALENT: "alike within the margin",
+    Verdict.LARGE: "chance does not explain the difference, and it is larger than the threshold",
+    Verdict.DIFFERENT: "chance does not explain the difference, but it may be smaller than the threshold",
+    Verdict.UNDECIDED: "the data are too few to tell; “detectable” is the difference they would have shown",
+    Verdict.EQUIVALENT: "the difference is smaller than the threshold",
 }
 
 
-def gaps(results: Results) -> Section:
-    """The spread over groups, each gap beside what an even model would show."""
+def differences(results: Results) -> Section:
+    """One line per group that performs worse beyond chance, then the gap of each attribute."""
+    results = shown(results)
     first = headline(results)
-    chosen = [s for s in results.summaries if first is None or (s.metric, s.output) == first]
+    if first is None:
+        return Section("Differences between groups", [], name="gaps")
+    unit = results.unit(*first)
+    higher = direction_of(results, *first) != "lower"
+    pairs = tuple(contrasts_of(results.contrasts, *first, order=1))
+    rows: list[tuple[Cell, ...]] = []
+    for standing in sorted(standings(pairs).values(), key=lambda s: -len(s.below)):
+        if standing.below:
+            against = ", ".join(dict.fromkeys(levels(_better(pair)) for pair in standing.below))
+            name = by_words(standing.group.by)
+            rows.append((levels(standing.group), name, standing_words(standing, unit, higher), against))
+    blocks: list[Block] = []
+    if rows:
+        columns = ("group", "attribute", "performs worse than", "which are")
+        blocks.append(Table("Groups that perform worse beyond chance", columns, tuple(rows)))
+    gap_table = gaps(results)
+    return Section("Differences between groups", [*blocks, *gap_table.blocks], name="gaps")
+
+
+def gaps(results: Results) -> Section:
+    """The difference between best and worst group of each attribute, beside what chance alone would show."""
+    results = shown(results)
+    first = headline(results)
     rows: list[tuple[Cell, ...]] = []
     texts: list[Block] = []
-    for summary in chosen:
+    for summary in _of_headline(results.summaries, first):
         gap = summary.values.get("max_gap")
         if isinstance(gap, float):
-            rows.append(_gap_row(summary, gap))
+            rows.append(_gap_row(summary, gap, unit_of(results, summary.metric, summary.output)))
         else:
             reason = gap.reason if isinstance(gap, Undefined) else "not computed"
-            texts.append(Text(f"{' × '.join(summary.by)}: no gap, {reason}.", "small"))
+            texts.append(Text(f"{by_words(summary.by)}: no gap, {reason}.", "small"))
     if not rows:
         return Section("Gaps", texts, name="gaps")
-    columns = ("by", "worst", "best", "gap", "an even model", "excess", "p", "groups", "excluded")
-    table = Table("Gaps between groups", columns, tuple(rows), "«an even model»: the mean gap when labels are permuted")
+    columns = ("by", "gap", "expected by chance alone", "p", "worst", "best", "groups", "left out")
+    caption = "Gap: best minus worst group. Chance always makes some gap: compare the two columns."
+    table = Table("Gap between best and worst group", columns, tuple(rows), caption)
     return Section("Gaps", [table, *texts], name="gaps")
 
 
 def spread(results: Results) -> Section:
-    """The other numbers of spread, and whether there is any difference at all."""
+    """Other numbers of spread, and whether there is any difference at all."""
+    results = shown(results)
     first = headline(results)
-    chosen = [s for s in results.summaries if first is None or (s.metric, s.output) == first]
+    summaries = _of_headline(results.summaries, first)
     omnibus = [o for o in results.omnibus if first is None or (o.metric, o.output) == first]
-    blocks: list[Block] = [_spread(chosen)] if chosen else []
+    blocks: list[Block] = [_spread(summaries, unit_of(results, *first) if first else "")] if summaries else []
     blocks += [_omnibus(omnibus)] if omnibus else []
-    return Section("Spread", blocks, name="spread")
+    return Section("Spread and overall tests", blocks, name="spread", folded=True)
 
 
 def pairs(results: Results) -> Section:
-    """The pairs with verdicts, those that were not significant too."""
+    """Every pair with its verdict, worse minus better, those that chance explains too."""
+    results = shown(results)
     first = headline(results)
-    found = tuple(results.contrasts if first is None else contrasts_of(results.contrasts, *first))
-    if not found:
-        return Section("Pairs", [Text("No two groups were large enough to be compared.", "small")], name="pairs")
-    order = {Verdict.LARGE: 0, Verdict.DIFFERENT: 1, Verdict.UNDECIDED: 2, Verdict.EQUIVALENT: 3, None: 4}
-    ranked = sorted(found, key=lambda c: (order[c.verdict], -abs(c.difference or 0.0)))
-    shown = ranked[:MOST_PAIRS]
-    counts = ", ".join(f"{verdict_counts(found)[verdict]:,} {verdict.value}" for verdict in Verdict)
-    families = sorted({(c.family, c.family_size, c.correction) for c in found})
-    about = "; ".join(f"{family} ({size:,} pairs, {correction})" for family, size, correction in families)
-    tested = sum(size for _, size, _ in families)
-    many = tested > len(found)  # of very large families the smallest p-values are listed
-    listed = f"{tested:,} pairs tested, {len(found):,} with the smallest p-values listed" if many else ""
-    caption = f"{listed or f'{len(found):,} pairs tested'}: {counts}. Adjusted within {about}."
-    if len(found) > len(shown):
-        caption += f" The {len(shown)} most telling are shown, all {'listed ones ' if many else ''}are in the JSON."
-    if any("cliffs_delta" in contrast.effects for contrast in shown):
-        caption += f" {ABOUT_DELTA}"
-    table = _pairs_table(shown, caption)
+    every = tuple(results.contrasts if first is None else contrasts_of(results.contrasts, *first))
+    if not every:
+        text = Text("No two groups were large enough to be compared.", "small")
+        return Section("All pairs of groups", [text], name="pairs", folded=True)
+    order = {Verdict.LARGE: 0, Verdict.DIFFERENT: 1, Verdict.EQUIVALENT: 2, Verdict.UNDECIDED: 3, None: 4}
+    ranked = sorted(every, key=lambda c: (order[c.verdict], -abs(c.difference or 0.0)))
+    listed = ranked[:MOST_PAIRS]
+    unit = unit_of(results, *first) if first is not None else ""
+    table = _pairs_table(listed, _pairs_caption(every, listed), "points" if unit else "")
+    sure = [contrast for contrast in ranked if contrast.verdict in SURE and contrast.worse is not None][:MOST_DRAWN]
+    label = words(first[1]) if first is not None else "value"
+    drawn: list[Block] = [_difference_figure(sure, label, unit)] if sure else []
     meaning = tuple((verdict.value, text) for verdict, text in VERDICTS.items())
-    drawn = [_difference_figure(shown[:MOST_DRAWN], words(first[1]) if first else "value")] if first else []
-    return Section(
-        "Pairs", [*drawn, table, Table("What the verdicts mean", ("verdict", "meaning"), meaning)], name="pairs"
-    )
+    about = Table("What the verdicts mean", ("verdict", "meaning"), meaning)
+    return Section("All pairs of groups", [*drawn, table, about], name="pairs", folded=True)
 
 
-def _pairs_table(shown: list[Contrast], caption: str) -> Table:
+def _pairs_caption(every: Sequence[Contrast], listed: Sequence[Contrast]) -> str:
+    counts = ", ".join(f"{verdict_counts(every)[verdict]:,} {verdict.value}" for verdict in Verdict)
+    families = sorted({(c.family_size, c.correction) for c in every})
+    sizes = "; ".join(f"{size:,} pairs, {correction}" for size, correction in families)
+    tested = sum(size for _, size, _ in {(c.family, c.family_size, c.correction) for c in every})
+    many = tested > len(every)  # of very large families the smallest p-values are listed
+    count = f"{tested:,} pairs tested, {len(every):,} with the smallest p-values listed"
+    caption = f"{count if many else f'{len(every):,} pairs tested'}: {counts}. P-values are adjusted within {sizes}."
+    if len(every) > len(listed):
+        caption += f" {len(listed)} are shown, all {'listed ones ' if many else ''}are in the JSON."
+    if any("cliffs_delta" in contrast.effects for contrast in listed):
+        caption += f" {ABOUT_DELTA}"
+    return caption
+
+
+def _pairs_table(listed: Sequence[Contrast], caption: str, unit: str) -> Table:
     """A row for each pair; columns that would be empty are left out."""
-    sure = (Verdict.LARGE, Verdict.DIFFERENT)
     columns: dict[str, list[Cell]] = {
-        "first": [str(one.first) for one in shown],
-        "second": [str(one.second) for one in shown],
-        "difference": [Interval(one.difference, one.low, one.high) for one in shown],
-        "Cliff's δ": [_cliffs_delta(one) for one in shown],
-        "p adjusted": [p_value(one.adjusted) for one in shown],
-        "verdict": [one.verdict.value if one.verdict else "–" for one in shown],
-        "detectable": [number(one.detectable) if one.verdict is Verdict.UNDECIDED else "" for one in shown],
-        "worse off": [_worse_off(one) if one.verdict in sure else "" for one in shown],
+        "worse": [group_words(_worse(pair)) for pair in listed],
+        "better": [group_words(_better(pair)) for pair in listed],
+        "worse minus better": [_turned(pair, unit) for pair in listed],
+        "Cliff's δ": [_cliffs_delta(pair) for pair in listed],
+        "p adjusted": [p_value(pair.adjusted) for pair in listed],
+        "verdict": [pair.verdict.value if pair.verdict else "–" for pair in listed],
+        "detectable": [
+            distance_words(pair.detectable, unit) if pair.verdict is Verdict.UNDECIDED and pair.detectable else ""
+            for pair in listed
+        ],
     }
     kept = {name: cells for name, cells in columns.items() if any(cell != "" for cell in cells)}
-    form = "lookup" if len(shown) > FEW_PAIRS else "table"
+    form = "lookup" if len(listed) > 20 else "table"
     return Table("Pairs of groups", tuple(kept), tuple(zip(*kept.values(), strict=True)), caption, form=form)
 
 
-def _worse_off(contrast: Contrast) -> str:
-    return "first" if contrast.worse == contrast.first else "second" if contrast.worse == contrast.second else ""
+def _worse(pair: Contrast) -> Group:
+    return pair.worse if pair.worse is not None else pair.first
 
 
-def _cliffs_delta(contrast: Contrast) -> Cell:
-    found = contrast.effects
-    value = found.get("cliffs_delta")
-    return Interval(value, found.get("cliffs_delta_low"), found.get("cliffs_delta_high")) if value is not None else ""
+def _better(pair: Contrast) -> Group:
+    return pair.first if pair.worse == pair.second else pair.second
 
 
-def _difference_figure(shown: list[Contrast], label: str) -> Figure:
-    """The most telling pairs, the worse group first, so that sure differences point the same way."""
-    rows, tones = [], []
-    for contrast in shown:
-        sure = contrast.verdict in (Verdict.LARGE, Verdict.DIFFERENT)
-        tone = "worse" if sure and contrast.worse is not None else "neither"
-        turned = tone == "worse" and contrast.worse == contrast.second
-        first, second = (contrast.second, contrast.first) if turned else (contrast.first, contrast.second)
-        cell = Interval(contrast.difference, contrast.low, contrast.high)
-        if turned:
-            cell = Interval(minus(contrast.difference), minus(contrast.high), minus(contrast.low))
-        verdict = contrast.verdict.value if contrast.verdict else "–"
-        tones.append("worse" if tone == "worse" else "")
-        rows.append((f"{levels(first)} − {levels(second)}", cell, verdict))
-    title = "The most telling pairs: first minus second"
-    table = Table(title, ("pair", "difference", "verdict"), tuple(rows))
-    margin = shown[0].margin
-    chart = Forest(1, axis=f"difference of {label}", reference=0.0, margin=margin, tones=tuple(tones))
-    caption = "Filled: different beyond chance. Hollow: not. " + (f"Shaded: ±{margin:g}." if margin is not None else "")
-    return Figure(title, chart, table, caption, name="pairs")
+def _turned(pair: Contrast, unit: str) -> Interval:
+    """The difference, worse minus better; first minus second where neither is."""
+    if pair.worse == pair.second:
+        return Interval(minus(pair.difference), minus(pair.high), minus(pair.low), unit=unit)
+    return Interval(pair.difference, pair.low, pair.high, unit=unit)
+
+
+def _cliffs_delta(pair: Contrast) -> Cell:
+    value = pair.effects.get("cliffs_delta")
+    if value is None:
+        return ""
+    low, high = pair.effects.get("cliffs_delta_low"), pair.effects.get("cliffs_delta_high")
+    if pair.worse == pair.second:
+        value, low, high = -value, minus(high), minus(low)
+    return Interval(value, low, high)
+
+
+def _difference_figure(pairs: Sequence[Contrast], label: str, unit: str) -> Figure:
+    """The pairs that chance does not explain, worse minus better."""
+    rows = tuple(
+        (
+            f"{levels(_worse(pair))} − {levels(_better(pair))}",
+            _turned(pair, "points" if unit else ""),
+            pair.verdict.value,
+        )
+        for pair in pairs
+        if pair.verdict is not None
+    )
+    title = "Differences that chance does not explain: worse minus better"
+    table = Table(title, ("pair", "difference", "verdict"), rows)
+    margin = pairs[0].margin
+    tones = tuple("worse" for _ in rows)
+    axis = f"difference of {label}"
+    chart = Forest(1, axis=axis, reference=0.0, margin=margin, tones=tones, percent=bool(unit))
+    text = f"Shaded: ±{distance_words(margin, unit)}, the threshold for a meaningful difference." if margin else ""
+    return Figure(title, chart, table, text, name="pairs")
 
 
 def minus(value: float | None) -> float | None:
@@ -140,47 +201,52 @@ def minus(value: float | None) -> float | None:
     return None if value is None else -value
 
 
-def _gap_row(summary: Summary, gap: float) -> tuple[Cell, ...]:
+def _of_headline(summaries: Sequence[Summary], first: tuple[str, str] | None) -> list[Summary]:
+    return [summary for summary in summaries if first is None or (summary.metric, summary.output) == first]
+
+
+def _gap_row(summary: Summary, gap: float, unit: str) -> tuple[Cell, ...]:
     reference = summary.reference
+    points = "points" if unit else ""
     return (
-        " × ".join(summary.by),
+        by_words(summary.by),
+        Interval(gap, unit=points),
+        Interval(reference.mean, unit=points) if reference else Interval(None, unit=points),
+        p_value(reference.p) if reference else "–",
         levels(summary.worst),
         levels(summary.best),
-        gap,
-        reference.mean if reference else None,
-        reference.excess if reference else None,
-        p_value(reference.p) if reference else "–",
         len(summary.eligible),
         len(summary.excluded),
     )
 
 
-_SPREADS = (
-    "equal_weight_mean",
-    "min_over_max_ratio",
-    "max_gap_to_overall",
-    "std_population",
-    "gini_corrected",
-    "max_over_geometric_mean",
-    "max_over_min_ratio",
-)
+_SPREADS = {
+    "equal_weight_mean": "mean over groups",
+    "min_over_max_ratio": "lowest ÷ highest",
+    "max_gap_to_overall": "largest distance from average",
+    "std_population": "standard deviation",
+    "gini_corrected": "Gini coefficient",
+    "max_over_geometric_mean": "highest ÷ geometric mean",
+    "max_over_min_ratio": "highest ÷ lowest",
+}
 
 
-def _spread(chosen: list[Summary]) -> Table:
+def _spread(summaries: Sequence[Summary], unit: str) -> Table:
     """The other summary numbers of spread, one row per attribute or intersection."""
-    there = [name for name in _SPREADS if any(name in summary.values for summary in chosen)]
+    there = [name for name in _SPREADS if any(name in summary.values for summary in summaries)]
+    there += [name for name in dict.fromkeys(n for s in summaries for n in s.values) if name not in (*there, "max_gap")]
     rows = tuple(
-        (" × ".join(s.by), s.reference.upper if s.reference else None, *(_number(s.values.get(name)) for name in there))
-        for s in chosen
+        (by_words(s.by), s.reference.upper if s.reference else None, *(_number(s.values.get(name)) for name in there))
+        for s in summaries
     )
-    caption = "Over the groups that are large enough to be compared. An even model's gap is below the first in 95 %."
-    columns = ("by", "an even model, 95 % below", *map(words, there))
+    caption = "Over the groups that are large enough to be compared."
+    columns = ("by", "gap by chance, 95 % below", *(_SPREADS.get(name, words(name)) for name in there))
     return Table("Other numbers of spread", columns, rows, caption)
 
 
-def _omnibus(found: list[Omnibus]) -> Table:
+def _omnibus(tests: Sequence[Omnibus]) -> Table:
     rows = tuple(
-        (" × ".join(o.by), o.test or "–", o.statistic, o.freedom, p_value(o.p), o.groups, o.reason) for o in found
+        (by_words(o.by), words(o.test) or "–", o.statistic, o.freedom, p_value(o.p), o.groups, o.reason) for o in tests
     )
     columns = ("by", "test", "statistic", "degrees of freedom", "p", "groups", "note")
     return Table("Is there any difference at all?", columns, rows, "One test per attribute, before any pair.")

@@ -14,6 +14,7 @@ from evenhand.core.metric import Curve
 from evenhand.core.page import Block, Cell, Figure, Lines, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results, Status
+from evenhand.reporting.display import shown
 from evenhand.reporting.phrases import levels, words
 from evenhand.reporting.thinning import COLUMNS, visible
 
@@ -43,6 +44,7 @@ _SMALL_IS_GOOD = ("non-match", "FNIR", "false negative", "miss")
 
 def curve_section(results: Results) -> Section:
     """Every curve: everyone beside the groups of each single attribute."""
+    results = shown(results)
     blocks: list[Block] = []
     for metric, output in _with_curves(results):
         whole = [(EVERYONE, e.value) for e in results.of(metric, output) if e.group == EVERYONE]
@@ -57,8 +59,18 @@ def curve_section(results: Results) -> Section:
     return _limited("Curves", blocks, "curves")
 
 
+def split_curves(section: Section, attribute: str) -> tuple[Section, Section]:
+    """The curves by one attribute, at most two, and all others, folded."""
+    first = [b for b in section.blocks if isinstance(b, Figure) and b.name.endswith(f"by {attribute}")]
+    chosen = (first or [b for b in section.blocks if isinstance(b, Figure)])[:2]
+    rest = [block for block in section.blocks if not any(block is one for one in chosen)]
+    more = Section("More curves", rest, name="more-curves", folded=True)
+    return Section(section.title, chosen, name=section.name), more
+
+
 def curves_together(results: Sequence[Results], names: Sequence[str]) -> Section:
     """The curves of everyone, all systems in one figure per metric."""
+    results = [shown(run) for run in results]
     blocks: list[Block] = []
     for metric, output in dict.fromkeys(pair for one in results for pair in _with_curves(one)):
         lines = {}
@@ -87,8 +99,9 @@ def curve_figure(lines: Mapping[str, Curve], metric: str, output: str = "curve",
         threshold = [None] * len(places) if curve.threshold is None else _plain(curve.threshold[places])
         rows.extend(zip([name] * len(places), _plain(curve.x[places]), _plain(curve.y[places]), threshold, strict=True))
     x_name, y_name = _SPELT.get(first.x_name, first.x_name), _SPELT.get(first.y_name, first.y_name)
-    kind = _KINDS.get((first.x_name, first.y_name), "" if output == "curve" else words(output))
-    title = " ".join(part for part in (f"{metric}:", kind or "curve", about) if part)
+    kind = _KINDS.get((first.x_name, first.y_name), "curve" if output in ("curve", metric) else words(output))
+    name = metric if kind == "curve" and output == metric else f"{metric}: {kind}"
+    title = f"{name} {about}".strip()
     log_y = first.log_x and any(word in first.y_name for word in _SMALL_IS_GOOD)
     table = Table(title, ("line", x_name, y_name, "threshold"), tuple(rows))
     region = _region(rows, first.log_x, log_y)

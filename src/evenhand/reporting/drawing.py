@@ -21,7 +21,7 @@ from evenhand.core.page import Cell, Figure, Forest, Interval, Lines, Matrix, Ta
 from evenhand.reporting.rounding import cell as cell_text
 from evenhand.reporting.rounding import number
 
-WIDE, NARROW = 760, 340  # pixels
+WIDE, NARROW = 880, 340  # pixels
 LINE_COLOURS = ("#308fc4", "#803403", "#24905f", "#451249", "#2717d5", "#9f8125", "#230a12", "#24768f")
 DARK_LINE_COLOURS = ("#2a9df9", "#e29366", "#49d4b6", "#d829a3", "#8156e1", "#eaeba0", "#f43944", "#29efe3")
 DASHES = ("", "6 3", "2 2", "8 3 2 3")
@@ -48,11 +48,11 @@ def svg(figure: Figure, width: int = WIDE, *, alone: bool = False) -> str:
 
 def write_figure(figure: Figure, path: Path, width: int = WIDE) -> None:
     """Write the figure in the format that the name of the file tells; PNG, JPEG and PDF need typst."""
-    from evenhand.reporting.output import write_bytes
+    from evenhand.files.writing import write_file
 
     check_format(path)
     form = path.suffix.lower().removeprefix(".")
-    write_bytes(path, picture(svg(figure, width, alone=True), form))
+    write_file(path, picture(svg(figure, width, alone=True), form))
 
 
 def check_format(path: Path) -> None:
@@ -111,6 +111,16 @@ class _ForestRow:
     swatch: str
 
     @property
+    def wide(self) -> float:
+        """About how wide its label is; that of a disadvantaged group is bold."""
+        return _wide(self.name) * (1.12 if self.tone == "worse" else 1.0) + self.count_width
+
+    @property
+    def count_width(self) -> float:
+        """About how wide its n is, with the space before it."""
+        return _wide(f"  {self.count}") if self.count else 0.0
+
+    @property
     def css(self) -> str:
         if self.series is not None:
             return f"line{self.series % len(LINE_COLOURS)}"
@@ -143,12 +153,12 @@ def _forest(chart: Forest, table: Table, width: int) -> _Canvas:
     """Rows with points and intervals, their values written at the right where there is space."""
     at = chart.series
     series = list(dict.fromkeys(cell_text(row[at]) for row in table.rows)) if at is not None else []
-    rows = _forest_rows(chart, table, series)
+    rows = _forest_rows(replace(chart, count=None) if width < 500 else chart, table, series)
     count = max((row.line for row in rows), default=-1) + 1
     many, narrow = count > MOST_LABELLED, width < 500
     step = max(460 / max(count, 1), 2.0) if many else 26.0
     space = 20.0 if any(chart.swatches) else 0.0
-    longest = 1.08 * max((_wide(f"{row.name}  {row.count}") for row in rows), default=0.0)  # fonts differ in width
+    longest = max((row.wide for row in rows), default=0.0)
     left = 8.0 if many else min(longest + space + 14, width * (0.46 if narrow else 0.44))
     right = 14.0 if many or narrow or series else 1.08 * max((_wide(row.text) for row in rows), default=0.0) + 18
     lanes = [] if many else _bracket_lanes(chart.brackets)
@@ -377,7 +387,7 @@ def _matrix(chart: Matrix, table: Table, width: int) -> _Canvas:
     for row in table.rows:
         line, column = rows.index(cell_text(row[chart.row])), columns.index(cell_text(row[chart.column]))
         share = row[chart.share]
-        value = share if isinstance(share, float) else None
+        value = share.value if isinstance(share, Interval) else share if isinstance(share, float) else None
         x, y = left + column * size, top + line * step
         about = f"{rows[line]} → {columns[column]}: {cell_text(row[chart.count])} ({_percent(value)} of the row)"
         weight = 0.0 if value is None else value
@@ -549,7 +559,7 @@ def escape(text: str) -> str:
     >>> escape('a<b>&"' + chr(27))
     'a&lt;b&gt;&amp;&quot;�'
     """
-    safe = "".join(char if char.isprintable() or char == "\n" else "�" for char in text)
+    safe = "".join(char if char.isprintable() or char in "\n\N{NO-BREAK SPACE}" else "�" for char in text)
     return _xml_escape(safe, {'"': "&quot;"})
 
 
@@ -576,7 +586,7 @@ def _point(canvas: _Canvas, row: _ForestRow, x: float, y: float, size: float, ab
 
 
 def _row_label(canvas: _Canvas, row: _ForestRow, x: float, y: float, space: float) -> None:
-    shown = _cut(row.name, space - _wide(f"  {row.count}") if row.count else space)
+    shown = row.name if row.wide <= space + 2 else _cut(row.name, space - row.count_width)
     look: dict[str, object] = {"class": "label muted" if row.muted else "label", "fill": _SOFT if row.muted else _INK}
     canvas.open("text", x=x, y=y, text_anchor="end", font_weight="600" if row.tone == "worse" else None, **look)
     canvas.parts.append(escape(shown))
@@ -684,8 +694,8 @@ def _short(value: object) -> str:
 
 def _char(char: str) -> float:
     if char in "ijlt.,:;|'()[]fI ":
-        return 3.6
-    return 10.2 if char in "mwMW%@" else 8.4 if char.isupper() else 7.0
+        return 4.2
+    return 11.0 if char in "mwMW%@" else 8.8 if char.isupper() else 7.4
 
 
 def _wide(text: str) -> float:

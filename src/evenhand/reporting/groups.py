@@ -1,51 +1,105 @@
-"""Every group with its rows, units, value and interval: as a figure with the table beside it."""
+"""Every group with its n, value and interval: as a figure with the table behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from evenhand.core.contrasts import contrasts_of
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Estimate, Results, Status
-from evenhand.reporting.phrases import as_cell, headline, levels, listed, status_word, value_name, words
+from evenhand.reporting.display import ShownResults, shown, shown_output
+from evenhand.reporting.phrases import as_cell, by_words, headline, levels, listed, standings, status_word, value_name
 
 VALUE = 3  # the place of the value among the columns
 _EXPLAINED = (
-    "A point is the group's value, the line its interval; the dashed line is everyone. Hollow grey points are "
-    "small or not annotated: shown, but left out of best, worst, gaps and tests."
+    "Point: the group's value. Line: its confidence interval. Dashed line: all groups together. ▼: performs worse than "
+    "other groups beyond chance. Hollow: too small or not annotated, and left out of all comparisons."
 )
 
 
-def group_figures(results: Results, outputs: Sequence[tuple[str, str]] | None = None) -> Section:
-    """Per attribute, then per intersection: points with intervals and the table that says the same."""
-    chosen = outputs if outputs is not None else [found for found in [headline(results)] if found is not None]
-    blocks: list[Block] = []
-    deeper: list[Block] = []
-    for metric, output in chosen:
-        whole = next((e for e in results.of(metric, output) if e.group == EVERYONE), None)
-        unknown = _unknown_shares(results, metric)
-        for names, found in by_attributes(results, metric, output).items():
-            pooled = _pooled(results, metric, output, names)
-            figure = group_figure(metric, output, names, found, whole=whole, unknown=unknown, pooled=pooled)
-            (blocks if len(names) == 1 else deeper).append(figure)
-    if blocks or deeper:
+@dataclass(frozen=True)
+class _Context:
+    """What the tables of all attributes of one output share."""
+
+    unit: str = ""
+    whole: Estimate | None = None
+    unknown: Mapping[Group, Cell] = field(default_factory=dict)  # share of unusable answers
+    pooled: Mapping[tuple[str, ...], Mapping[Group, float]] = field(default_factory=dict)  # value after pooling
+    disadvantaged: frozenset[Group] = frozenset()
+    swatches: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+
+def _context(results: ShownResults, metric: str, output: str) -> _Context:
+    whole = next((e for e in results.of(metric, output) if e.group == EVERYONE), None)
+    own = [s for s in results.summaries if (s.metric, s.output) == (metric, output)]
+    ranks = standings(tuple(contrasts_of(results.contrasts, metric, output, order=1)))
+    worse = frozenset(group for group, standing in ranks.items() if standing.is_disadvantaged)
+    pooled = {s.by: s.shrunken for s in own}
+    return _Context(results.unit(metric, output), whole, _unknown_shares(results), pooled, worse, results.swatches)
+
+
+def attribute_figure(results: Results, metric: str, output: str, attribute: str) -> Figure:
+    """The groups of one attribute."""
+    results = shown(results)
+    estimates = by_attributes(results, metric, output).get((attribute,), [])
+    return group_figure(metric, output, (attribute,), estimates, _context(results, metric, output))
+
+
+def output_figures(results: Results, metric: str, output: str, by: Collection[str] | None = None) -> tuple[Figure, ...]:
+    """A figure of one output for each attribute, or for the attributes in `by` (as shown) together."""
+    stored, results = results, shown(results)
+    pair = shown_output(stored, metric, output)
+    context = _context(results, *pair)
+    return tuple(
+        group_figure(*pair, names, estimates, context)
+        for names, estimates in by_attributes(results, *pair).items()
+        if (len(names) == 1 if by is None else set(names) == set(by))
+    )
+
+
+def group_figures(results: Results, skip: Sequence[str] = ()) -> Section:
+    """A figure for each attribute, but those that are shown elsewhere."""
+    results = shown(results)
+    first = headline(results)
+    if first is None:
+        return Section("Other groups", [], name="groups")
+    context = _context(results, *first)
+    blocks: list[Block] = [
+        group_figure(*first, names, estimates, context)
+        for names, estimates in by_attributes(results, *first).items()
+        if len(names) == 1 and names[0] not in skip
+    ]
+    if blocks:
         blocks.insert(0, Text(_EXPLAINED, "small"))
     if any("several groups" in note for summary in results.summaries for note in summary.notes):
-        blocks.insert(1, Text("A row may belong to several groups, so sizes add up to more than all rows.", "small"))
-    inner = [Section("Intersections", deeper, name="intersections")] if deeper else []
-    return Section("Groups", blocks, inner, name="groups")
+        blocks.insert(1, Text("A sample may belong to several groups, so their n add up to more than all.", "small"))
+    return Section("Groups" if not skip else "Other groups", blocks, name="groups")
+
+
+def intersections(results: Results) -> Section:
+    """A figure for each intersection of attributes."""
+    results = shown(results)
+    first = headline(results)
+    blocks: list[Block] = []
+    if first is not None:
+        context = _context(results, *first)
+        deeper = {names: found for names, found in by_attributes(results, *first).items() if len(names) > 1}
+        blocks.extend(group_figure(*first, names, found, context) for names, found in deeper.items())
+    return Section("Intersections of attributes", blocks, name="intersections", folded=True)
 
 
 def group_tables(results: Results) -> Section:
     """The tables of single attributes, for a terminal; intersections are in the report."""
+    results = shown(results)
     first = headline(results)
     if first is None:
         return Section("Groups", [], name="groups")
-    whole = next((e for e in results.of(*first) if e.group == EVERYONE), None)
-    unknown = _unknown_shares(results, first[0])
+    context = _context(results, *first)
     tables = [
-        group_table(*first, names, found, whole=whole, unknown=unknown, pooled=_pooled(results, *first, names))
-        for names, found in by_attributes(results, *first).items()
+        group_table(*first, names, estimates, context)
+        for names, estimates in by_attributes(results, *first).items()
         if len(names) == 1
     ]
     return Section("Groups", list(tables), name="groups")
@@ -61,71 +115,67 @@ def by_attributes(results: Results, metric: str, output: str) -> Mapping[tuple[s
 
 
 def group_figure(
-    metric: str,
-    output: str,
-    by: Sequence[str],
-    found: Sequence[Estimate],
-    *,
-    whole: Estimate | None = None,
-    unknown: Mapping[Group, Cell] | None = None,
-    pooled: Mapping[Group, float] | None = None,
+    metric: str, output: str, by: Sequence[str], estimates: Sequence[Estimate], context: _Context | None = None
 ) -> Figure:
     """The groups of one attribute or intersection as a figure."""
-    table = group_table(metric, output, by, found, whole=whole, unknown=unknown, pooled=pooled)
-    reference = whole.number if whole is not None else None
-    chart = Forest(VALUE, count=1, axis=words(output), reference=reference, reference_name="everyone")
-    name = f"{metric}-{output}-by-{'-'.join(by)}"
-    return Figure(table.title, chart, table, name=name, beside=len(by) == 1)
+    context = context or _Context()
+    empty = [levels(e.group) for e in estimates if e.status is Status.EMPTY]
+    estimates = [e for e in estimates if e.status is not Status.EMPTY]
+    table = group_table(metric, output, by, estimates, context)
+    caption = f"No samples ({len(empty)}): {listed(empty, 12)}." if empty else ""
+    whole = context.whole.number if context.whole is not None else None
+    chart = Forest(
+        VALUE,
+        count=1,
+        axis=value_name(metric, output),
+        reference=whole,
+        reference_name="all groups",
+        tones=tuple("worse" if e.group in context.disadvantaged else "" for e in estimates),
+        swatches=_swatches(estimates, context),
+        percent=bool(context.unit),
+    )
+    return Figure(table.title, chart, table, caption, name=f"{metric}-{output}-by-{'-'.join(by)}")
+
+
+def _swatches(estimates: Sequence[Estimate], context: _Context) -> tuple[str, ...]:
+    colours = [
+        next((context.swatches[term] for term in e.group.terms if term in context.swatches), "") for e in estimates
+    ]
+    return tuple(colours) if any(colours) else ()
 
 
 def group_table(
-    metric: str,
-    output: str,
-    by: Sequence[str],
-    found: Sequence[Estimate],
-    *,
-    whole: Estimate | None = None,
-    unknown: Mapping[Group, Cell] | None = None,
-    pooled: Mapping[Group, float] | None = None,
+    metric: str, output: str, by: Sequence[str], estimates: Sequence[Estimate], context: _Context | None = None
 ) -> Table:
-    """The groups of one attribute or intersection; those left out of comparisons are greyed and listed.
-
-    `unknown` is the share of answers that could not be used, `pooled` the value drawn towards the others where
-    many small groups are ranked; each gets a column where there is any.
-    """
-    muted = frozenset(i for i, e in enumerate(found) if e.status is not Status.OK or e.group.is_missing)
-    columns = ["group", "rows", "units", "value"]
-    lost = any(e.missing for e in found)
-    columns += ["not measured"] if lost else []
-    columns += ["unknown share"] if unknown else []
-    columns += ["pooled"] if pooled else []
-    rows: list[tuple[Cell, ...]] = []
-    for estimate in found:
-        row: list[Cell] = [levels(estimate.group), estimate.rows, estimate.units, as_cell(estimate)]
-        row += [estimate.missing] if lost else []
-        row += [unknown.get(estimate.group)] if unknown else []
-        row += [pooled.get(estimate.group)] if pooled else []
-        row += [status_word(estimate, whole)]
-        rows.append(tuple(row))
-    if not any(row[-1] for row in rows):
-        rows = [row[:-1] for row in rows]
-    else:
-        columns.append("note")
-    left_out = [levels(found[place].group) for place in sorted(muted)]
+    """The groups of one attribute or intersection; those left out of comparisons are greyed and listed."""
+    context = context or _Context()
+    muted = frozenset(i for i, e in enumerate(estimates) if e.status is not Status.OK or e.group.is_missing)
+    pooled = context.pooled.get(tuple(by), {})
+    columns: dict[str, list[Cell]] = {
+        by_words(by): [levels(e.group) for e in estimates],
+        "n": [e.rows for e in estimates],
+        "units": [e.units for e in estimates],
+        value_name(metric, output): [as_cell(e, context.unit) for e in estimates],
+        "not measured": [e.missing for e in estimates] if any(e.missing for e in estimates) else [],
+        "unusable answers": [context.unknown.get(e.group) for e in estimates] if context.unknown else [],
+        "after pooling": [_pooled(pooled, e.group, context.unit) for e in estimates] if pooled else [],
+        "note": [status_word(e, context.whole, context.unit) for e in estimates],
+    }
+    kept = {name: cells for name, cells in columns.items() if any(cell != "" for cell in cells)}
+    left_out = [levels(estimates[place].group) for place in sorted(muted)]
     caption = f"Left out of comparisons ({len(left_out)}): {listed(left_out)}." if left_out else ""
-    title = f"{value_name(metric, output)} by {' × '.join(by)}"
-    return Table(title, tuple(columns), tuple(rows), caption, muted)
+    title = f"{value_name(metric, output)} by {by_words(by)}"
+    return Table(title, tuple(kept), tuple(zip(*kept.values(), strict=True)), caption, muted)
 
 
-def _pooled(results: Results, metric: str, output: str, by: tuple[str, ...]) -> Mapping[Group, float]:
-    """By group, the value after partial pooling, where it was asked for."""
-    found = (s.shrunken for s in results.summaries if (s.metric, s.output, s.by) == (metric, output, by))
-    return next(found, {})
+def _pooled(pooled: Mapping[Group, float], group: Group, unit: str) -> Interval:
+    return Interval(pooled.get(group), unit=unit)
 
 
-def _unknown_shares(results: Results, metric: str) -> Mapping[Group, Cell]:
+def _unknown_shares(results: ShownResults) -> Mapping[Group, Cell]:
     """By group, the share of answers that could not be used, where the family measures it."""
-    found = {e.group: e.number for e in results.of(metric, "unknown_rate")}
-    if not found:
-        found = {e.group: e.number for e in results.of("refusals", "rate")}
-    return {group: Interval(share) if share is not None else None for group, share in found.items()}
+    for name in ("Unusable answers", "Refusals", "refusals"):
+        shares = {e.group: Interval(e.number, unit="%") for e in results.of(name, name)}
+        if any(share.value for share in shares.values()):
+            return dict(shares)
+    return {}

@@ -21,8 +21,8 @@ from typing import Any
 
 from evenhand.core.page import Cell, Figure, Interval, Lines, Section, Table, Text
 from evenhand.core.results import Verdict
+from evenhand.files.writing import write_file
 from evenhand.reporting import drawing
-from evenhand.reporting.output import write_bytes
 from evenhand.reporting.packing import Pool, packed
 from evenhand.reporting.rounding import cell
 
@@ -84,7 +84,7 @@ class _Data:
 
 def write_page(page: Page, path: Path) -> Path:
     """Write a page and give its path."""
-    write_bytes(path, page_html(page).encode("utf-8"))
+    write_file(path, page_html(page).encode("utf-8"))
     return path
 
 

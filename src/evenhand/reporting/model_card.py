@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.core.page import Table
 from evenhand.core.results import Results
 from evenhand.files.writing import write_file
-from evenhand.reporting.phrases import gap_sentence, headline, levels, said, value_name
+from evenhand.reporting.display import shown, task_title
+from evenhand.reporting.phrases import as_cell, gap_sentence, group_words, headline, in_words, unit_of, value_name
 from evenhand.reporting.reported import Reported
 from evenhand.reporting.sections import CAUTIONS
 from evenhand.reporting.summary import widest
+from evenhand.reporting.tables import markdown_table, markdown_text
 
 # What Hugging Face calls the tasks that are nearest to ours; anything else keeps our own name.
 _TYPES = {"fairface": "image-classification", "uccs/detection": "object-detection"}
@@ -54,7 +57,7 @@ def _entry(results: Results) -> dict[str, Any]:
             low_high = {} if worst.low is None else {"confidence_interval": [worst.low, worst.high]}
             metrics.append({"type": first[1], "name": name, "value": worst.number, **low_high})
             gap = summary.values.get("max_gap")
-            even = "" if summary.reference is None else f" (an even model: {summary.reference.mean:.4g})"
+            even = "" if summary.reference is None else f" (expected by chance alone: {summary.reference.mean:.4g})"
             name = f"{value_name(*first)}, gap by {' × '.join(summary.by)}{even}"
             metrics.append({"type": "max_gap", "name": name, "value": gap if isinstance(gap, float) else None})
     family = results.task.partition("/")[0]
@@ -68,16 +71,19 @@ def _entry(results: Results) -> dict[str, Any]:
 
 
 def _words(results: Results) -> str:
+    results = shown(results)
     first = headline(results)
+    title = f"### {markdown_text(task_title(results.task, results.names))}"
     if first is None:
-        return f"### {results.task}\n\nNo metric has a value."
-    whole = results.get(*first)
-    lines = [f"### {results.task}", "", f"{value_name(*first)}: {said(whole)} on {whole.rows:,} rows."]
-    lines += ["", "| group | rows | value |", "| --- | ---: | ---: |"]
-    for estimate in results.of(*first):
-        if len(estimate.group.terms) == 1 and not estimate.group.is_missing:
-            name = f"{estimate.group.by[0]}: {levels(estimate.group)}".replace("|", "\\|").replace("<", "&lt;")
-            lines.append(f"| {name} | {estimate.rows:,} | {said(estimate)} |")
-    told = [gap_sentence(s) for s in results.summaries if (s.metric, s.output) == first and len(s.by) == 1]
-    safe = [text.replace("<", "&lt;") for text in told]
-    return "\n".join([*lines, "", *safe, "", *CAUTIONS])
+        return f"{title}\n\nNo metric has a value."
+    unit = unit_of(results, *first)
+    overall = results.get(*first)
+    lines = [title, "", markdown_text(f"{value_name(*first)}: {in_words(overall, unit)}, n = {overall.rows:,}.")]
+    rows = tuple(
+        (group_words(e.group), e.rows, as_cell(e, unit))
+        for e in results.of(*first)
+        if len(e.group.terms) == 1 and not e.group.is_missing
+    )
+    lines += ["", markdown_table(Table("", ("group", "n", value_name(*first)), rows))]
+    gaps = [gap_sentence(s, unit) for s in results.summaries if (s.metric, s.output) == first and len(s.by) == 1]
+    return "\n".join([*lines, "", *map(markdown_text, gaps), "", *CAUTIONS])

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from evenhand.core.page import Block, Cell, Figure, Interval, Table, Text
-from evenhand.core.records import EVERYONE
+from evenhand.core.page import Block, Figure, Table, Text
 from evenhand.core.results import Results
+from evenhand.reporting.display import names_of_family
 from evenhand.reporting.drawing import svg, write_figure
-from evenhand.reporting.groups import by_attributes, group_figure, group_tables
+from evenhand.reporting.groups import group_tables, output_figures
 from evenhand.reporting.phrases import headline
-from evenhand.reporting.rounding import number
+from evenhand.reporting.rounding import cell as cell_text
 from evenhand.reporting.summary import overview
 
 
@@ -40,14 +40,8 @@ def plot(
     """The chart of one output: every attribute, or the attributes in `by` together."""
     first = headline(results) if metric is None else None
     chosen = results.get(*(first or (metric or "", output)))
-    names = chosen.metric, chosen.output
-    whole = results.get(*names, EVERYONE)
-    figures = [
-        group_figure(*names, attributes, estimates, whole=whole)
-        for attributes, estimates in by_attributes(results, *names).items()
-        if (len(attributes) == 1 if by is None else set(attributes) == set(by))
-    ]
-    return Plot(tuple(figures))
+    wanted = None if by is None else set(map(names_of_family(results.task).attribute, by))
+    return Plot(output_figures(results, chosen.metric, chosen.output, wanted))
 
 
 def first_screen(results: Results) -> str:
@@ -67,17 +61,8 @@ def _html(block: Block) -> str:
 
 def _table(table: Table) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
-    lines = "".join("<tr>" + "".join(f"<td>{escape(_cell(cell))}</td>" for cell in row) + "</tr>" for row in table.rows)
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell_text(cell))}</td>" for cell in row) + "</tr>" for row in table.rows
+    )
     title = f"<caption>{escape(table.title)}</caption>" if table.title else ""
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
-
-
-def _cell(cell: Cell) -> str:
-    if isinstance(cell, Interval):
-        if cell.value is None:
-            return cell.reason
-        limits = "" if cell.low is None or cell.high is None else f" [{number(cell.low)}, {number(cell.high)}]"
-        return f"{number(cell.value)}{limits}"
-    if isinstance(cell, float):
-        return number(cell)
-    return "" if cell is None else str(cell)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from evenhand.core.errors import MissingExtraError
 from evenhand.core.page import Cell, Figure, Interval, Section, Table, Text
+from evenhand.files.writing import write_file
 from evenhand.reporting import drawing
 from evenhand.reporting.html import Page
-from evenhand.reporting.output import write_bytes
 from evenhand.reporting.rounding import cell
 
 MOST_ROWS = 60
@@ -34,7 +34,7 @@ _SOFT = 'fill: rgb("#55616a")'
 
 def write_pdf(page: Page, path: Path, *, paper: str = "a4") -> None:
     """Write a page as PDF."""
-    write_bytes(path, pdf(page, paper=paper))
+    write_file(path, pdf(page, paper=paper))
 
 
 def pdf(page: Page, *, paper: str = "a4") -> bytes:
@@ -133,7 +133,9 @@ def escape(text: str) -> str:
 
 def quoted(text: str, *, keep_lines: bool = False) -> str:
     """A typst string literal; what can't be printed is left out."""
-    safe = "".join(char for char in text if char.isprintable() or (keep_lines and char == "\n"))
+    safe = "".join(
+        char for char in text if char.isprintable() or char == "\N{NO-BREAK SPACE}" or (keep_lines and char == "\n")
+    )
     return '"' + safe.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Interval
-from evenhand.core.records import Group
+from evenhand.core.records import MISSING, Group
 from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, Verdict
-from evenhand.reporting.rounding import interval, number, p_value
+from evenhand.reporting.display import ShownResults
+from evenhand.reporting.rounding import interval, number, p_value, percent, share_range
 
 FEW_ROWS = 50  # below it, a group is shown with the difference that it could show
+SURE = (Verdict.LARGE, Verdict.DIFFERENT)  # chance does not explain it
 
 
 def headline(results: Results) -> tuple[str, str] | None:
@@ -35,19 +38,10 @@ def words(output: str) -> str:
 def value_name(metric: str, output: str) -> str:
     """What a value is called: metric and output, or one of them when they are the same.
 
-    >>> value_name("gender", "macro_f1"), value_name("accuracy", "accuracy")
-    ('gender: macro f1', 'accuracy')
+    >>> value_name("gender", "macro_f1"), value_name("Accuracy", "Accuracy")
+    ('gender: macro f1', 'Accuracy')
     """
     return words(output) if metric == output else f"{metric}: {words(output)}"
-
-
-def short_name(metric: str, output: str) -> str:
-    """What a value is called in a sentence: its output, or the metric where the output says only how it was reduced.
-
-    >>> short_name("gender", "balanced_accuracy"), short_name("PCK", "mean")
-    ('balanced accuracy', 'PCK')
-    """
-    return metric if output in ("mean", "rate", "distance", "sum", "value") else words(output)
 
 
 def levels(group: Group | None) -> str:
@@ -56,40 +50,87 @@ def levels(group: Group | None) -> str:
     >>> levels(Group.of(age="70+", gender="Female")), levels(Group()), levels(None)
     ('70+ × Female', 'everyone', '–')
     """
-    return "–" if group is None else " × ".join(level for _, level in group.terms) or "everyone"
+    if group is None:
+        return "–"
+    return " × ".join("not annotated" if level == MISSING else level for _, level in group.terms) or "everyone"
+
+
+def group_words(group: Group) -> str:
+    """A group with its attributes, in words.
+
+    >>> group_words(Group.of(age="70+", gender="Female"))
+    'age 70+, gender Female'
+    """
+    return ", ".join(f"{name} {levels(Group(((name, level),)))}" for name, level in group.terms) or "everyone"
+
+
+def by_words(by: Sequence[str]) -> str:
+    """Attributes in words."""
+    return " × ".join(by)
 
 
 def direction_of(results: Results, metric: str, output: str) -> str:
     """Which way is better: higher, lower or neither."""
-    return next((fact.outputs.get(output, "neither") for fact in results.metrics if fact.name == metric), "neither")
+    facts = (fact for fact in results.metrics if fact.name == metric)
+    return next((fact.outputs[output] for fact in facts if output in fact.outputs), "neither")
 
 
-def as_cell(estimate: Estimate) -> Interval:
+def as_cell(estimate: Estimate, unit: str = "") -> Interval:
     """A value with its interval, or the reason why there is none."""
     if isinstance(estimate.value, float):
-        return Interval(estimate.value, estimate.low, estimate.high)
-    return Interval(None, reason=estimate.value.reason if isinstance(estimate.value, Undefined) else "not a number")
+        return Interval(estimate.value, estimate.low, estimate.high, unit=unit)
+    reason = estimate.value.reason if isinstance(estimate.value, Undefined) else "not a number"
+    return Interval(None, reason=reason, unit=unit)
 
 
-def said(estimate: Estimate) -> str:
-    """A value in a sentence."""
-    return interval(as_cell(estimate))
+def in_words(estimate: Estimate, unit: str = "", confidence: float = 0.95) -> str:
+    """A value in a sentence: `65 % (95 % CI 58–71 %)`."""
+    if not isinstance(estimate.value, float):
+        return interval(as_cell(estimate))
+    if estimate.low is None or estimate.high is None:
+        return percent(estimate.value) if unit else number(estimate.value)
+    sure = f"{confidence:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
+    if unit:
+        return f"{percent(estimate.value)} ({sure} CI {share_range(estimate.low, estimate.high)})"
+    limits = interval(as_cell(estimate)).partition(" [")
+    return f"{limits[0]} ({sure} CI {limits[2].rstrip(']').replace(', ', ' to ')})"
 
 
-def status_word(estimate: Estimate, whole: Estimate | None = None) -> str:
+def in_sentence(name: str) -> str:
+    """A name inside a sentence: its first letter small, unless it is an abbreviation.
+
+    >>> in_sentence("Detection rate"), in_sentence("SSIM"), in_sentence("PCK")
+    ('detection rate', 'SSIM', 'PCK')
+    """
+    return name[:1].lower() + name[1:] if name[1:2].islower() else name
+
+
+def distance_words(difference: float, unit: str) -> str:
+    """How far two values are apart, in a sentence.
+
+    >>> distance_words(-0.182, "%"), distance_words(0.0042, "%"), distance_words(0.25, "")
+    ('18 points', '0.4 points', '0.250')
+    """
+    if not unit:
+        return number(abs(difference))
+    points = abs(100 * difference)
+    return f"{points:.0f} point{'s' if round(points) != 1 else ''}" if points >= 1 else f"{points:.1f} points"
+
+
+def status_word(estimate: Estimate, whole: Estimate | None = None, unit: str = "") -> str:
     """What to mind about a group: small or empty, then its notes, then what so few rows could show."""
     if estimate.group.is_missing:
         return "not annotated, not compared"
     if estimate.status is Status.OK and not estimate.notes and estimate.rows >= FEW_ROWS:
         return ""
     if estimate.status is Status.EMPTY:
-        return "no rows"
-    found = ["small, not compared"] if estimate.status is Status.SMALL else []
-    found.extend(estimate.notes)
-    shown = None if any("could show a difference" in note for note in estimate.notes) else detectable(estimate, whole)
-    if shown is not None:
-        found.append(f"could show a difference of {shown:.2g} or more from the rest")
-    return "; ".join(found)
+        return "no samples"
+    notes = ["small, not compared"] if estimate.status is Status.SMALL else []
+    notes.extend(estimate.notes)
+    shows = None if any("could show a difference" in note for note in estimate.notes) else detectable(estimate, whole)
+    if shows is not None:
+        notes.append(f"could show a difference of {distance_words(shows, unit)} or more")
+    return "; ".join(notes)
 
 
 def detectable(estimate: Estimate, whole: Estimate | None) -> float | None:
@@ -108,40 +149,87 @@ def detectable(estimate: Estimate, whole: Estimate | None) -> float | None:
     return float(detectable_by_error((errors[0] ** 2 + errors[1] ** 2) ** 0.5))
 
 
-def gap_sentence(summary: Summary) -> str:
-    """The gap, with what a model without any difference would show."""
-    by = " × ".join(summary.by)
+def gap_sentence(summary: Summary, unit: str = "") -> str:
+    """The gap, with the one that is expected by chance alone."""
+    by = by_words(summary.by)
     gap = summary.values.get("max_gap")
     if gap is None or isinstance(gap, Undefined):
         return f"By {by}: {gap.reason if isinstance(gap, Undefined) else 'no gap was computed'}."
-    text = f"By {by}: worst for {levels(summary.worst)}, best for {levels(summary.best)}, a gap of {number(gap)}."
+    apart = distance_words(gap, unit)
+    text = f"By {by}: lowest and highest group are {apart} apart ({levels(summary.worst)} performs worst, "
+    text += f"{levels(summary.best)} best)."
     if summary.reference is not None:
-        text += f" A model without any difference would show a gap of about {number(summary.reference.mean)} here"
-        text += f" (p = {p_value(summary.reference.p)})." if summary.reference.p >= 1e-4 else " (p < 0.0001)."
+        p = p_value(summary.reference.p)
+        text += f" Expected by chance alone: about {distance_words(summary.reference.mean, unit)} "
+        text += f"(p {p if p.startswith('<') else '= ' + p})."
     return text
 
 
 def coverage_sentence(results: Results) -> str:
     """How much of what was asked was answered."""
-    found = results.coverage
-    text = f"{found.answered:,} of {found.asked:,} samples were answered"
-    rest = [
-        f"{count:,} {what}"
-        for count, what in ((found.missing, "not answered"), (found.unusable, "unusable"), (found.empty, "empty"))
-        if count
-    ]
+    coverage = results.coverage
+    text = f"{coverage.answered:,} of {coverage.asked:,} samples were answered"
+    counts = ((coverage.missing, "not answered"), (coverage.unusable, "unusable"), (coverage.empty, "empty"))
+    rest = [f"{count:,} {what}" for count, what in counts if count]
     return text + (f" ({', '.join(rest)})." if rest else ".")
 
 
 def certainly_worse(contrasts: Sequence[Contrast]) -> dict[Verdict, list[Group]]:
-    """The groups that are worse off in some pair, by the strongest verdict, in the order of the pairs."""
-    found: dict[Verdict, list[Group]] = {Verdict.LARGE: [], Verdict.DIFFERENT: []}
-    for verdict in found:
+    """The groups that perform worse in some pair beyond chance, by the strongest verdict, in the order of the pairs."""
+    groups: dict[Verdict, list[Group]] = {verdict: [] for verdict in SURE}
+    for verdict in SURE:
         for contrast in contrasts:
-            known = contrast.worse in found[Verdict.LARGE] or contrast.worse in found[verdict]
+            known = contrast.worse in groups[Verdict.LARGE] or contrast.worse in groups[verdict]
             if contrast.verdict is verdict and contrast.worse is not None and not known:
-                found[verdict].append(contrast.worse)
-    return found
+                groups[verdict].append(contrast.worse)
+    return groups
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one group compares with the others of its attribute."""
+
+    group: Group
+    below: tuple[Contrast, ...]  # pairs in which it performs worse, beyond chance
+    above: tuple[Contrast, ...]
+    pairs: int
+
+    @property
+    def is_disadvantaged(self) -> bool:
+        """Whether it performs worse more often than better."""
+        return len(self.below) > len(self.above)
+
+
+def standings(contrasts: Sequence[Contrast]) -> dict[Group, Standing]:
+    """Every group that takes part in a pair, with the pairs that chance does not explain."""
+    below: dict[Group, list[Contrast]] = {}
+    above: dict[Group, list[Contrast]] = {}
+    pairs: dict[Group, int] = {}
+    for contrast in contrasts:
+        for group in (contrast.first, contrast.second):
+            pairs[group] = pairs.get(group, 0) + 1
+        if contrast.verdict in SURE and contrast.worse is not None:
+            better = contrast.second if contrast.worse == contrast.first else contrast.first
+            below.setdefault(contrast.worse, []).append(contrast)
+            above.setdefault(better, []).append(contrast)
+    return {
+        group: Standing(group, tuple(below.get(group, ())), tuple(above.get(group, ())), count)
+        for group, count in pairs.items()
+    }
+
+
+def standing_words(standing: Standing, unit: str, higher_is_better: bool = True) -> str:
+    """One line about a group: `below 5 of 5, by 18 to 27 points`."""
+    apart = sorted(abs(contrast.difference or 0.0) for contrast in standing.below)
+    low, high = distance_words(apart[0], unit), distance_words(apart[-1], unit)
+    text = low if low == high else f"{low.partition(' ')[0]} to {high}"
+    way = "below" if higher_is_better else "above"
+    return f"{way} {len(apart)} of {standing.pairs}, by {text}"
+
+
+def unit_of(results: Results, metric: str, output: str) -> str:
+    """The unit of a value: per cent for shares of shown results."""
+    return results.unit(metric, output) if isinstance(results, ShownResults) else ""
 
 
 def listed(names: list[str], most: int = 6) -> str:
@@ -151,3 +239,28 @@ def listed(names: list[str], most: int = 6) -> str:
     ('a, b, c', 'a, b and 2 more')
     """
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+METHODS = {
+    "wilson": "Wilson",
+    "wilson_effective": "Wilson with the effective number of rows",
+    "cluster_wilson": "Wilson with the effective number of rows",
+    "t": "Student's t",
+    "cluster_t": "Student's t over units",
+    "cluster_t_jackknife": "Student's t over units, jackknife",
+    "cluster_bootstrap_percentile": "bootstrap over units, percentile",
+    "cluster_bootstrap_percentile_t": "bootstrap over units, widened for few units",
+    "subsample": "subsampling to the smallest group",
+}
+
+
+def method_words(method: str) -> str:
+    """How an interval was computed, in words.
+
+    >>> method_words("cluster_bootstrap_percentile"), method_words("wilson_effective_t"), method_words("")
+    ('bootstrap over units, percentile', 'Wilson with the effective number of rows, widened for few units', '–')
+    """
+    if method in METHODS or not method:
+        return METHODS.get(method, "–")
+    stem = method.removesuffix("_t")
+    return f"{METHODS[stem]}, widened for few units" if stem in METHODS and stem != method else method.replace("_", " ")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evenhand import registry
-from evenhand.core.contrasts import contrasts_of
 from evenhand.core.errors import EvenhandError
-from evenhand.core.page import Block, Cell, Section, Table, Text
-from evenhand.core.results import Results, Verdict
+from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
+from evenhand.core.records import Group
+from evenhand.core.results import Results
 from evenhand.reporting.curves import curves_together
+from evenhand.reporting.display import ShownResults, shown, task_title
 from evenhand.reporting.html import Article, Link, Page
-from evenhand.reporting.phrases import as_cell, certainly_worse, headline, levels, listed, value_name
+from evenhand.reporting.phrases import as_cell, by_words, headline, levels, value_name
+from evenhand.reporting.rounding import cell as cell_text
 from evenhand.reporting.sections import InputFile, brief, standard, with_added
-from evenhand.reporting.summary import how_even, widest
+from evenhand.reporting.summary import finding, gap_of, verdict_badges, widest
 from evenhand.store.runs import Run
 
 MANY = 12  # runs beyond which a page says of each only what can't be said of all together
@@ -29,29 +31,44 @@ class Reported:
     question: str = ""  # what the task asks, in a line
     inputs: tuple[InputFile, ...] = ()  # the files that it rests on
     problems: tuple[str, ...] = ()  # what is missing or damaged
+    finished: str = ""  # when it was evaluated
 
     @property
     def sections(self) -> tuple[Section, ...]:
         """Everything that is said about the run, in order."""
-        return self._told(with_added(standard(self.results, self.question, self.inputs), self.added))
+        return self._with_problems(with_added(standard(self.results, self.question, self.inputs), self.added))
 
     @property
     def brief(self) -> tuple[Section, ...]:
         """What is said about the run when it is one of many."""
-        return self._told(brief(self.results, self.question, self.inputs))
+        return self._with_problems(brief(self.results, self.question, self.inputs))
 
-    def _told(self, sections: tuple[Section, ...]) -> tuple[Section, ...]:
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The line below the title: data, date, size, and what share was answered."""
+        results = shown(self.results)
+        first = headline(results)
+        size = results.get(*first).rows if first is not None else results.rows
+        parts = [f"Data: {results.dataset.partition(' (')[0]}" if results.dataset else "", self.finished[:10]]
+        units = f" of {results.units:,} independent units" if results.units != size else ""
+        parts.append(f"n = {size:,}{units}")
+        coverage = results.coverage
+        if coverage.asked:
+            parts.append(f"{100 * coverage.answered / coverage.asked:.1f} % answered".replace(".0 %", " %"))
+        return tuple(part for part in parts if part)
+
+    def _with_problems(self, sections: tuple[Section, ...]) -> tuple[Section, ...]:
         if not self.problems:
             return sections
-        told = Section("What is missing", [Text(problem, "caution") for problem in self.problems], name="missing")
-        return (told, *sections)
+        missing = Section("What is missing", [Text(problem, "caution") for problem in self.problems], name="missing")
+        return (missing, *sections)
 
 
 def reported(run: Run) -> Reported:
     """A stored run with what its family adds."""
     question, added = family_of(run.results)
     problems = () if _keeps_rows(run) else (_NO_ROWS,)
-    return Reported(run.results, added, question, run.manifest.inputs, problems)
+    return Reported(run.results, added, question, run.manifest.inputs, problems, run.manifest.clock.finished)
 
 
 _NO_ROWS = (
@@ -73,20 +90,22 @@ def family_of(results: Results) -> tuple[str, tuple[Section, ...]]:
 def report_page(runs: Sequence[Reported], links: Sequence[Link] = ()) -> Page:
     """The page of one run, or of several: first side by side, then one after the other."""
     if len(runs) == 1:
-        one = runs[0].results
-        title = one.model or one.task
-        return Page(title, [Article(title, runs[0].sections)], kicker=one.task, links=links)
+        results = runs[0].results
+        kicker = task_title(results.task)
+        return Page(results.model or kicker, [Article(results.model, runs[0].sections)], kicker, runs[0].facts, links)
     tasks = list(dict.fromkeys(run.results.task for run in runs))
-    together = Article("Side by side", _together([run.results for run in runs]))
+    together = Article("Side by side", _together([shown(run.results) for run in runs]))
     many = len(runs) > MANY
-    each = []
+    articles = []
     for run in runs:
-        title, kicker = run.results.model or "model", run.results.task
+        title, kicker = run.results.model or "model", task_title(run.results.task)
         if len(tasks) > 1:
             title, kicker = kicker, title
-        each.append(Article(title, run.brief if many else run.sections, kicker=kicker))
-    title = f"{len(runs)} runs of {tasks[0]}" if len(tasks) == 1 else f"{len(runs)} runs, {len(tasks)} tasks"
-    return Page(title, [together, *each], kicker="evenhand report", links=links)
+        articles.append(Article(title, run.brief if many else run.sections, " · ".join((kicker, *run.facts))))
+    title = (
+        f"{len(runs)} models: {task_title(tasks[0])}" if len(tasks) == 1 else f"{len(runs)} runs of {len(tasks)} tasks"
+    )
+    return Page(title, [together, *articles], "evenhand report", links=links)
 
 
 def names_of(results: Sequence[Results]) -> list[str]:
@@ -99,43 +118,113 @@ def names_of(results: Sequence[Results]) -> list[str]:
     return found
 
 
-def _together(results: Sequence[Results]) -> tuple[Section, ...]:
-    rows = tuple(_line(one) for one in results)
-    columns = ("task", "model", "value of", "value", "worst group", "gap", "an even model", "worse off")
-    caption = "«worse off»: groups that do worse beyond chance in some pair of one attribute."
-    blocks: list[Block] = [Table("Every run", columns, rows, caption)]
+def _together(runs: Sequence[ShownResults]) -> tuple[Section, ...]:
+    """All runs in one chart and one table, then, for each task, its groups and curves over all models."""
+    names = names_of(runs)
+    blocks: list[Block] = [*_side_by_side(runs, names), _every_run(runs, names)]
     sections = [Section("Overview", blocks, name="overview")]
-    for task in dict.fromkeys(one.task for one in results):
-        same = [one for one in results if one.task == task]
+    for task in dict.fromkeys(run.task for run in runs):
+        same = [at for at, run in enumerate(runs) if run.task == task]
+        if 1 < len(same) <= MANY:
+            sections.append(_groups_together([runs[at] for at in same], [names[at] for at in same]))
         if len(same) > 1:
-            found = curves_together(same, names_of(same))
-            sections.append(Section(f"{found.title}: {task}", found.blocks, name=f"{found.name}-{task}"))
+            curves = curves_together([runs[at] for at in same], [names[at] for at in same])
+            sections.append(Section(f"{curves.title}: {task_title(task)}", curves.blocks, name=f"{curves.name}-{task}"))
     return tuple(section for section in sections if section.blocks)
 
 
-def _line(results: Results) -> tuple[Cell, ...]:
-    first = headline(results)
-    if first is None:
-        return (results.task, results.model, "–", None, "–", None, None, "no value")
-    summary = widest(results, first)
-    pairs = contrasts_of(results.contrasts, *first, order=1)
-    worse = certainly_worse(pairs)
-    sure = [levels(group) for verdict in (Verdict.LARGE, Verdict.DIFFERENT) for group in worse[verdict]]
-    told = listed(sure, 4) if sure else ("nobody for certain" if pairs else how_even(pairs))
-    whole = as_cell(results.get(*first))
-    if summary is None or summary.worst is None:
-        return (results.task, results.model, value_name(*first), whole, "–", None, None, told)
-    gap = summary.values["max_gap"]
-    return (
-        results.task,
-        results.model,
-        value_name(*first),
-        whole,
-        levels(summary.worst),
-        gap if isinstance(gap, float) else None,
-        summary.reference.mean if summary.reference else None,
-        told,
+def _run_names(runs: Sequence[ShownResults], names: Sequence[str]) -> list[str]:
+    """What tells the runs apart: the model, the task, or both."""
+    titles = [task_title(run.task, run.names) for run in runs]
+    if len(set(titles)) == 1:
+        return list(names)
+    return titles if len(set(titles)) == len(titles) else [f"{t}, {n}" for t, n in zip(titles, names, strict=True)]
+
+
+def _side_by_side(runs: Sequence[ShownResults], names: Sequence[str]) -> list[Figure]:
+    """Average and worst group of every run whose first value is a share, or of all where the value is the same."""
+    rows: list[tuple[Cell, ...]] = []
+    same = len({(run.task, headline(run)) for run in runs}) == 1
+    percent = True
+    for name, run in zip(_run_names(runs, names), runs, strict=True):
+        first = headline(run)
+        if first is None or not (run.unit(*first) or same):
+            continue
+        percent = percent and bool(run.unit(*first))
+        summary = widest(run, first)
+        rows.append((name, "all groups", as_cell(run.get(*first), run.unit(*first)), ""))
+        if summary is not None and summary.worst is not None:
+            worst = as_cell(run.get(*first, summary.worst), run.unit(*first))
+            rows.append((name, "worst group", worst, levels(summary.worst)))
+    if len(rows) < 3:
+        return []
+    first = headline(runs[0])
+    title = f"{value_name(*first)}, all models" if same and first is not None else "All runs: average and worst group"
+    table = Table(title, ("run", "of", "value", "group"), tuple(rows))
+    chart = Forest(2, series=1, axis=value_name(*first) if same and first is not None else "", percent=percent)
+    return [Figure(title, chart, table, name="side-by-side")]
+
+
+def _groups_together(runs: Sequence[ShownResults], names: Sequence[str]) -> Section:
+    """The groups of the attribute with the widest gap, every model in each line."""
+    first = headline(runs[0])
+    gaps = [(widest(run, first), run) for run in runs] if first is not None else []
+    widths = [summary for summary, _ in gaps if summary is not None]
+    if first is None or not widths:
+        return Section("Groups")
+    by = max(widths, key=gap_of).by
+    rows: list[tuple[Cell, ...]] = []
+    levels_of: dict[Group, None] = dict.fromkeys(
+        e.group for run in runs for e in run.of(*first) if e.group.by == by and not e.group.is_missing
     )
+    for group in levels_of:
+        for name, run in zip(names, runs, strict=True):
+            value = next((as_cell(e, run.unit(*first)) for e in run.of(*first) if e.group == group), Interval(None))
+            rows.append((levels(group), name, value))
+    title = f"{value_name(*first)} by {by_words(by)}, all models"
+    table = Table(title, (by_words(by), "model", "value"), tuple(rows))
+    chart = Forest(2, series=1, axis=value_name(*first), percent=bool(runs[0].unit(*first)))
+    figure = Figure(title, chart, table, name=f"groups-{runs[0].task}")
+    return Section(f"Groups: {task_title(runs[0].task)}", [figure], name=f"groups-{runs[0].task}")
+
+
+def _every_run(runs: Sequence[ShownResults], names: Sequence[str]) -> Table:
+    rows = tuple(_line(run, name) for run, name in zip(runs, names, strict=True))
+    columns = ["task", "model", "value", "all groups", "worst group", "gap (by chance)", "finding"]
+    drop = {0} if len({run.task for run in runs}) == 1 else set()
+    drop |= {2} if len({row[2] for row in rows}) == 1 else set()
+    drop |= {1} if len(set(names)) == 1 or len({run.model for run in runs}) == 1 else set()
+    kept = [at for at in range(len(columns)) if at not in drop]
+    cells = tuple(tuple(row[at] for at in kept) for row in rows)
+    return Table("Every run", tuple(columns[at] for at in kept), cells)
+
+
+def _line(run: ShownResults, name: str) -> tuple[Cell, ...]:
+    first = headline(run)
+    title = task_title(run.task, run.names)
+    if first is None:
+        return (title, name, "–", Interval(None), "–", "–", "no value")
+    unit, points = run.unit(*first), run.points(*first)
+    summary = widest(run, first)
+    value = as_cell(run.get(*first), unit)
+    badges = [
+        f"{by}: {text}" for by, verdict, text in verdict_badges(run, first).rows if verdict in ("large", "different")
+    ]
+    text = "; ".join(badges) or finding(run, first).partition(": ")[2]
+    if summary is None or summary.worst is None:
+        return (title, name, value_name(*first), value, "–", "–", text)
+    worst = as_cell(run.get(*first, summary.worst), unit)
+    chance = f" ({_number(summary.reference.mean, points)})" if summary.reference else ""
+    gap = f"{_number(gap_of(summary), points)}{chance} {points}".strip()
+    return (title, name, value_name(*first), value, f"{levels(summary.worst)}: {_short(worst)}", gap, text)
+
+
+def _number(value: float, unit: str) -> str:
+    return cell_text(Interval(value, unit=unit)).removesuffix(f" {unit}") if unit else cell_text(Interval(value))
+
+
+def _short(value: Interval) -> str:
+    return cell_text(replace(value, low=None, high=None))
 
 
 def _keeps_rows(run: Run) -> bool:

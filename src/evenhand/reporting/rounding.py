@@ -80,7 +80,7 @@ def percent(value: float | None) -> str:
     """A share in a sentence.
 
     >>> percent(0.6543), percent(0.0001), percent(None), percent(1.0), percent(0.9996)
-    ('65 %', '0.01 %', '–', '100 %', '99.96 %')
+    ('65\xa0%', '0.01\xa0%', '–', '100\xa0%', '99.96\xa0%')
     """
     if value is None:
         return "–"
@@ -89,20 +89,20 @@ def percent(value: float | None) -> str:
         text = f"{share:.{places}f}"
         rest = min(abs(share), abs(100 - share))
         if rest == 0 or float(text) not in (0.0, 100.0):
-            return f"{text} %".replace("-", "−")
-    return f"{share:.2g} %"
+            return f"{text}\N{NO-BREAK SPACE}%".replace("-", "−")
+    return f"{share:.2g}\N{NO-BREAK SPACE}%"
 
 
 def share_range(low: float | None, high: float | None) -> str:
     """The limits of a share in a sentence.
 
     >>> share_range(0.532, 0.671)
-    '53–67 %'
+    '53–67\xa0%'
     """
     if low is None or high is None:
         return ""
     places = 0 if high - low >= 0.02 else 1
-    return f"{100 * low:.{places}f}–{100 * high:.{places}f} %"
+    return f"{100 * low:.{places}f}–{100 * high:.{places}f}\N{NO-BREAK SPACE}%"
 
 
 def _fixed(value: float, places: int) -> str:

@@ -1,12 +1,13 @@
 """The sections that every family's report has, from results alone.
 
-The order is that of a reader's questions: how well, for whom worse, how sure, of what was
-asked how much was answered, and how was it computed.
+The order is that of a reader's questions: who performs worse, by how much, how sure is that; then
+what else there is to see, folded: intersections, every pair, every value, what was answered, how it was computed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from evenhand.core.metric import Undefined
@@ -14,16 +15,30 @@ from evenhand.core.page import Block, Cell, Figure, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
 from evenhand.reporting.confusion import confusion_section
-from evenhand.reporting.contrasts import gaps, pairs, spread
-from evenhand.reporting.curves import curve_section
-from evenhand.reporting.groups import group_figures, group_tables
-from evenhand.reporting.phrases import as_cell, gap_sentence, headline, levels, status_word, words
-from evenhand.reporting.summary import overview
+from evenhand.reporting.contrasts import VERDICTS, differences, gaps, pairs, spread
+from evenhand.reporting.curves import curve_section, split_curves
+from evenhand.reporting.display import shown, task_title
+from evenhand.reporting.groups import group_figures, group_tables, intersections
+from evenhand.reporting.phrases import (
+    as_cell,
+    by_words,
+    coverage_sentence,
+    distance_words,
+    headline,
+    levels,
+    method_words,
+    status_word,
+    unit_of,
+    value_name,
+    words,
+)
+from evenhand.reporting.summary import overview, widest
 
 __all__ = [
     "CAUTIONS",
     "as_cell",
     "coverage",
+    "differences",
     "gaps",
     "group_tables",
     "headline",
@@ -39,7 +54,7 @@ MOST_VALUES = 20_000  # rows of the table of every value of every group
 
 
 class InputFile(Protocol):
-    """A file that the run rests on, as its manifest names it."""
+    """A file that the run was computed from, as its manifest names it."""
 
     @property
     def role(self) -> str: ...
@@ -51,28 +66,29 @@ class InputFile(Protocol):
 
 def main_values(results: Results) -> Section:
     """Every number of everyone, and every number of every group that is not shown above, to look up."""
+    results = shown(results)
     first = headline(results)
     rows: list[tuple[Cell, ...]] = []
     every: list[tuple[Cell, ...]] = []
     for estimate in results.estimates:
         if estimate.number is None and not isinstance(estimate.value, Undefined):
             continue
+        name = value_name(estimate.metric, estimate.output)
+        value = as_cell(estimate, results.unit(estimate.metric, estimate.output))
         if estimate.group == EVERYONE:
-            rows.append((estimate.metric, estimate.output, as_cell(estimate), estimate.rows, estimate.method or "–"))
+            rows.append((name, value, estimate.rows, method_words(estimate.method)))
         elif (estimate.metric, estimate.output) != first:
-            name = f"{estimate.metric}: {estimate.output}"
-            by, note = " × ".join(estimate.group.by), status_word(estimate)
-            every.append((name, by, levels(estimate.group), as_cell(estimate), estimate.rows, estimate.units, note))
+            group, by = levels(estimate.group), by_words(estimate.group.by)
+            every.append((name, by, group, value, estimate.rows, estimate.units, status_word(estimate)))
     blocks: list[Block] = [
-        Table("All values, everyone", ("metric", "output", "value", "rows", "interval"), tuple(rows))
+        Table("All values, all groups together", ("value", "estimate", "n", "interval"), tuple(rows))
     ]
     if 0 < len(every) <= MOST_VALUES:
-        columns = ("value of", "by", "group", "value", "rows", "units", "note")
-        blocks.append(Table("All other values, every group", columns, tuple(every), form="lookup"))
+        columns = ("value", "by", "group", "estimate", "n", "units", "note")
+        blocks.append(Table("All other values, by group", columns, tuple(every), form="lookup"))
     elif every:
-        text = f"{len(every):,} more values of groups are in the JSON and CSV."
-        blocks.append(Text(text, "small"))
-    return Section("All values", blocks, name="values")
+        blocks.append(Text(f"{len(every):,} more values of groups are in the JSON and CSV.", "small"))
+    return Section("All values", blocks, name="values", folded=True)
 
 
 def coverage(results: Results) -> Section:
@@ -87,105 +103,153 @@ def coverage(results: Results) -> Section:
         ("answers to nothing that was asked", found.extra),
     ]
     rows.extend((f"– {reason}", count) for reason, count in found.reasons.items())
-    blocks: list[Block] = [Table("What was asked and answered", ("what", "count"), tuple(rows))]
-    counted: list[tuple[Cell, ...]] = [("rows", results.rows), ("units", results.units)]
-    counted.extend((f"rows without {name}", count) for name, count in results.missing_attributes.items())
-    blocks.append(Table("What it came to", ("what", "count"), tuple(counted)))
+    blocks: list[Block] = [
+        Text(coverage_sentence(results)),
+        Table("What was asked and answered", ("what", "count"), tuple(rows)),
+    ]
+    counted: list[tuple[Cell, ...]] = [("rows", results.rows), ("independent units", results.units)]
+    counted.extend((f"rows without {name}", count) for name, count in shown(results).missing_attributes.items())
+    blocks.append(Table("What was counted", ("what", "count"), tuple(counted)))
     if found.examples:
         examples = tuple((reason, ", ".join(ids)) for reason, ids in found.examples.items())
         blocks.append(Table("Examples", ("reason", "ids"), examples))
-    return Section("Coverage", blocks, name="coverage")
+    return Section("What was answered", blocks, name="coverage", folded=True)
 
 
 def method(results: Results, inputs: Sequence[InputFile] = ()) -> Section:
     """How it was computed, so that somebody else can."""
+    stored = results
+    results = shown(results)
     how = results.method
+    first = headline(results)
+    unit = unit_of(results, *first) if first is not None else ""
+    margin = how.margin if how.margin is None else distance_words(how.margin, unit)
+    intervals = sorted({method_words(e.method) for e in results.estimates if e.method})
     facts: list[tuple[Cell, ...]] = [
-        ("task", results.task),
+        ("task", f"{task_title(results.task, results.names)} ({results.task})"),
         ("model", results.model),
         ("data", results.dataset),
-        ("options", ", ".join(f"{key}={value}" for key, value in results.options.items()) or "defaults"),
-        ("confidence", f"{how.confidence:.0%}"),
-        ("bootstrap draws", how.draws),
+        ("options", ", ".join(f"{key}={value}" for key, value in stored.options.items()) or "defaults"),
+        ("confidence level", f"{how.confidence:.0%}".replace("%", " %")),
+        ("bootstrap resamples", how.draws),
         ("permutations", how.permutations),
         ("seed", f"{how.seed} ({how.generator})" if how.seed else "–"),
-        ("margin", how.margin),
-        ("correction", how.correction),
-        ("smallest group", f"{how.min_rows} rows, {how.min_units} units"),
-        ("unit", how.unit or "–"),
-        ("interval methods", ", ".join(sorted({e.method for e in results.estimates if e.method})) or "–"),
+        ("threshold for a meaningful difference", margin),
+        ("correction for many comparisons", how.correction.capitalize()),
+        ("smallest group compared", f"{how.min_rows} rows, {how.min_units} units"),
+        ("independent unit", how.unit or "–"),
+        ("intervals", "; ".join(intervals) or "–"),
         ("evenhand", results.version or "–"),
     ]
     facts.extend((f"instrument {name}", fingerprint) for name, fingerprint in results.instruments.items())
-    definitions: tuple[tuple[Cell, ...], ...] = tuple(
-        (fact.name, output, direction, fact.definition)
-        for fact in results.metrics
-        for output, direction in fact.outputs.items()
-    )
-    blocks: list[Block] = [Text(warning, "caution") for warning in results.warnings]
-    blocks += [Text(text) for text in CAUTIONS]
+    blocks: list[Block] = [Text(text) for text in CAUTIONS]
     blocks.append(Table("How it was computed", ("what", "value"), tuple(facts)))
     if inputs:
         hashes = tuple((one.role, one.name, one.sha256) for one in inputs)
-        blocks.append(Table("Files it rests on", ("role", "file", "SHA-256"), hashes))
-    blocks.append(Table("Metrics", ("metric", "output", "better", "definition"), definitions))
+        blocks.append(Table("Input files", ("role", "file", "SHA-256"), hashes))
+    blocks.append(_definitions(results))
     blocks.extend(Text(note, "small") for note in how.notes)
-    return Section("Method", blocks, name="method")
+    return Section("Method", blocks, name="method", folded=True)
+
+
+def _definitions(results: Results) -> Table:
+    """Each definition once, with the values that it defines."""
+    defined: dict[str, list[str]] = {}
+    for fact in results.metrics:
+        for output, direction in fact.outputs.items():
+            arrow = {"higher": " ↑", "lower": " ↓"}.get(direction, "")
+            defined.setdefault(fact.definition, []).append(value_name(fact.name, output) + arrow)
+    rows = tuple((definition, ", ".join(names)) for definition, names in defined.items())
+    return Table("Metrics", ("definition", "values (↑ higher is better, ↓ lower)"), rows)
 
 
 CAUTIONS = (
-    "No evidence of a difference is not evidence of none.",
+    "No evidence of a difference is not evidence of no difference.",
     "Groups are labels in the data set, annotated by people or self-declared; they are not identities.",
-    "A verdict holds for this data set, this threshold and this margin.",
+    "A verdict holds for this data set and this threshold.",
 )
+
+
+def reading_guide(results: Results) -> Section:
+    """What the words and signs of a report mean, in two minutes."""
+    confidence = f"{results.method.confidence:.0%}".replace("%", " %")
+    items = (
+        ("Confidence interval", f"Had the data been collected again and again, {confidence} of such intervals would "
+         "contain the true value. A wide interval means few samples."),
+        ("Threshold for a meaningful difference", "A difference smaller than this would not matter in practice. It is "
+         "set before the evaluation (--margin) and turns numbers into verdicts."),
+        ("Expected by chance alone", "Even a model that treats everybody alike shows some gap between its best and "
+         "worst group, because groups are finite. This is how large that gap would be on these data, on average; p is "
+         "the probability of a gap as large as the observed one if there were no difference."),
+        ("Chance does not explain this", "The adjusted p-value is below 0.05: so large a difference would be rare if "
+         "the groups performed alike. Adjusted: corrected for the number of comparisons made."),
+        ("Independent unit", "What was sampled independently, such as a subject. Ten photos of one person tell less "
+         "than photos of ten people; intervals are computed over units."),
+        ("Points", "Percentage points: from 60 % to 65 % are 5 points."),
+        ("Verdicts", "; ".join(f"{verdict.value}: {text}" for verdict, text in VERDICTS.items()) + "."),
+    )  # fmt: skip
+    table = Table("Words used in this report", ("term", "meaning"), items)
+    return Section("How to read this report", [table], name="guide", folded=True)
 
 
 def standard(results: Results, question: str = "", inputs: Sequence[InputFile] = ()) -> tuple[Section, ...]:
     """All of the above, in order; empty sections are left out."""
+    results = shown(results)
+    first = headline(results)
+    summary = widest(results, first) if first is not None else None
+    curves, more_curves = split_curves(curve_section(results), summary.by[0] if summary is not None else "")
     every = (
         overview(results, question),
-        group_figures(results),
-        _with_sentences(results),
-        pairs(results),
-        curve_section(results),
+        group_figures(results, skip=summary.by if summary is not None else ()),
+        differences(results),
+        warnings(results),
+        curves,
         confusion_section(results),
+        more_curves,
+        intersections(results),
+        pairs(results),
+        spread(results),
         main_values(results),
         coverage(results),
         method(results, inputs),
+        reading_guide(results),
     )
     return tuple(section for section in every if section.blocks or section.sections)
 
 
 def brief(results: Results, question: str = "", inputs: Sequence[InputFile] = ()) -> tuple[Section, ...]:
     """The sections of one run among many: what can't be shown together with the others."""
-    every = (overview(results, question), group_figures(results), _with_sentences(results), pairs(results))
-    rest = (coverage(results), method(results, inputs))
-    return tuple(section for section in (*every, *rest) if section.blocks or section.sections)
+    results = shown(results)
+    every = (overview(results, question), differences(results), warnings(results), coverage(results))
+    return tuple(section for section in (*every, method(results, inputs)) if section.blocks or section.sections)
 
 
-def _with_sentences(results: Results) -> Section:
-    """The gaps in sentences and as a table, then the other numbers of spread."""
-    first = headline(results)
-    told = [Text(gap_sentence(s)) for s in results.summaries if (s.metric, s.output) == first and len(s.by) == 1]
-    found, more = gaps(results), spread(results)
-    return Section(found.title, [*told, *found.blocks, *more.blocks], name=found.name)
+def warnings(results: Results) -> Section:
+    """What the evaluation warned about."""
+    return Section("To mind", [Text(warning, "caution") for warning in results.warnings], name="warnings")
 
 
 def with_added(sections: Sequence[Section], added: Sequence[Section]) -> tuple[Section, ...]:
-    """The family's sections before all values, coverage and method.
+    """The family's sections before what is folded.
 
-    One with the name of a section that is here already is joined to it: its texts and tables follow
-    ours, its figures give way, since ours draw the same with more to do.
+    One with the name of a section that is here already is joined to it: its texts follow ours; its figures and,
+    where we draw one, its tables give way, since ours say the same with more to do.
     """
     own = {section.name: section for section in added if section.name}
     joined = []
     for section in sections:
         more = own.get(section.name)
         if more is not None:
-            kept = [block for block in more.blocks if not isinstance(block, Figure)]
-            section = Section(section.title, [*section.blocks, *kept], section.sections, section.name)
+            drawn = any(isinstance(block, Figure) for block in section.blocks)
+            kept = [b for b in more.blocks if isinstance(b, Text) or (isinstance(b, Table) and not drawn)]
+            section = replace(section, blocks=[*section.blocks, *kept])
         joined.append(section)
     here = {section.name for section in sections}
-    new = [section for section in added if section.name not in here or not section.name]
-    cut = next((at for at, section in enumerate(joined) if section.name in ("values", "coverage")), len(joined))
+    new = [_fold_texts(section) for section in added if section.name not in here or not section.name]
+    cut = next((at for at, section in enumerate(joined) if at > 1 and section.folded), len(joined))
     return (*joined[:cut], *new, *joined[cut:])
+
+
+def _fold_texts(section: Section) -> Section:
+    """A family's section without a figure is folded, like ours."""
+    return section if any(isinstance(block, Figure) for block in section.blocks) else replace(section, folded=True)

@@ -1,4 +1,4 @@
-"""What a person who is no specialist reads first: what was asked, how well, for whom worse, how sure."""
+"""What a reader in a hurry sees first: who is disadvantaged, by how much, how sure that is."""
 
 from __future__ import annotations
 
@@ -6,118 +6,181 @@ from collections.abc import Sequence
 
 from evenhand.core.contrasts import contrasts_of, verdict_counts
 from evenhand.core.metric import Undefined
-from evenhand.core.page import Block, Cell, Interval, Section, Table, Text
-from evenhand.core.results import Contrast, Results, Summary, Verdict
+from evenhand.core.page import Block, Cell, Figure, Section, Table, Text
+from evenhand.core.records import EVERYONE, Group
+from evenhand.core.results import Contrast, Estimate, Results, Summary, Verdict
+from evenhand.reporting.display import shown, task_title
+from evenhand.reporting.groups import attribute_figure
 from evenhand.reporting.phrases import (
     as_cell,
+    by_words,
     certainly_worse,
-    coverage_sentence,
     direction_of,
-    gap_sentence,
+    distance_words,
     headline,
+    in_sentence,
+    in_words,
     levels,
     listed,
-    said,
-    short_name,
-    words,
+    standings,
+    unit_of,
+    value_name,
 )
-from evenhand.reporting.rounding import number, p_value
+
+BADGES = {
+    Verdict.LARGE: "performs worse for",
+    Verdict.DIFFERENT: "differs, perhaps little: worse for",
+    Verdict.UNDECIDED: "inconclusive",
+    Verdict.EQUIVALENT: "no meaningful difference",
+}
 
 
 def overview(results: Results, question: str = "") -> Section:
-    """The summary: one sentence, a few large facts, and what stands behind each."""
-    blocks: list[Block] = [Text(question)] if question else []
+    """One sentence, a verdict per attribute, and the figure of the attribute with the widest gap beyond chance."""
+    results = shown(results)
     first = headline(results)
-    name = results.model or "The model"
     if first is None:
-        return Section("Summary", [*blocks, Text("No metric has a value for these rows.", "lead")], name="summary")
-    metric, output = first
-    whole = results.get(metric, output)
-    if isinstance(whole.value, Undefined):
-        blocks.append(Text(f"{name}: {words(output)} of {results.task} is undefined: {whole.value.reason}.", "lead"))
-        return Section("Summary", blocks, name="summary")
-    pairs = contrasts_of(results.contrasts, metric, output)
-    single = contrasts_of(pairs, metric, output, order=1)
-    better = {"higher": " (higher is better)", "lower": " (lower is better)"}.get(direction_of(results, *first), "")
-    how_well = f"{name} reaches {said(whole)} {short_name(*first)}{better} on {whole.rows:,} rows"
-    how_well += f" of {whole.units:,} units. " if whole.units != whole.rows else ". "
-    blocks.insert(0, Text(how_well + how_even(tuple(single or pairs)), "lead"))
-    meaning = next((fact.definition for fact in results.metrics if fact.name == metric), "")
-    if meaning and "column" not in meaning:  # a general metric, whose words say nothing of this task
-        blocks.append(Text(f"{metric}: {meaning}"))
-    blocks.append(_facts(results, first))
-    summaries = [s for s in results.summaries if (s.metric, s.output) == first and len(s.by) == 1]
-    blocks.extend(Text(gap_sentence(summary)) for summary in summaries)
-    blocks.append(Text(how_sure(results, pairs)))
-    blocks.append(Text(coverage_sentence(results)))
+        return Section("Summary", [Text("No metric has a value for these samples.", "lead")], name="summary")
+    overall = results.get(*first)
+    if isinstance(overall.value, Undefined):
+        lead = f"{value_name(*first)} is undefined: {overall.value.reason}."
+        return Section("Summary", [Text(lead, "lead")], name="summary")
+    summary = widest(results, first)
+    blocks: list[Block] = [Text(finding(results, first), "lead")]
+    badges = verdict_badges(results, first)
+    blocks += [badges] if badges.rows else []
+    if summary is not None:
+        blocks.append(attribute_figure(results, *first, summary.by[0]))
+    blocks.append(Text(overall_sentence(results, first, question)))
     return Section("Summary", blocks, name="summary")
 
 
-def how_even(pairs: Sequence[Contrast]) -> str:
-    """Whether the groups are served alike, in one sentence."""
-    if not pairs:
-        return "No two groups were large enough to be compared."
-    worse = certainly_worse(pairs)
-    large, different = ([levels(group) for group in worse[v]] for v in (Verdict.LARGE, Verdict.DIFFERENT))
-    margin = f"the margin of {pairs[0].margin:g}" if pairs[0].margin is not None else "the margin"
-    if large:
-        return f"It is uneven: beyond {margin} and beyond chance, it does worse for {listed(large)}."
-    if different:
-        return f"It differs beyond chance, though not for certain by more than {margin}: worse for {listed(different)}."
-    undecided = verdict_counts(pairs)[Verdict.UNDECIDED]
-    if undecided:
-        if len(pairs) == 1:
-            return "No group is shown to be served worse, but the data cannot tell."
-        return f"No group is shown to be served worse, but {undecided} of {len(pairs)} pairs remain undecided."
-    alike = "both groups are" if len(pairs) == 1 else f"all {len(pairs)} pairs are"
-    return f"The groups are even: {alike} alike within {margin}."
+def terminal_summary(results: Results) -> Section:
+    """The finding, a verdict per attribute and the two or three numbers that the task is known by."""
+    results = shown(results)
+    first = headline(results)
+    section = overview(results)
+    blocks = [block for block in section.blocks if not isinstance(block, Figure)]
+    pairs = [first] if first is not None else []
+    for estimate in results.estimates:
+        pair = (estimate.metric, estimate.output)
+        useful = estimate.group == EVERYONE and estimate.number is not None and pair not in pairs
+        if useful and direction_of(results, *pair) != "neither":
+            pairs.append(pair)
+    rows = tuple((value_name(*pair), as_cell(results.get(*pair), results.unit(*pair))) for pair in pairs[:3])
+    table = Table("Main numbers, all groups together", ("value", "estimate"), rows)
+    return Section(f"{task_title(results.task, results.names)}: {results.model}", [*blocks, table], name="summary")
 
 
-def how_sure(results: Results, pairs: Sequence[Contrast]) -> str:
-    """What the intervals and verdicts rest on, in one sentence."""
-    text = f"Intervals cover {results.method.confidence:.0%}"
+def finding(results: Results, first: tuple[str, str]) -> str:
+    """Who performs worse, by how much, and whether chance explains it: the first sentence of a report."""
+    summary, unit = widest(results, first), unit_of(results, *first)
+    pairs = tuple(contrasts_of(results.contrasts, *first, order=1))
+    name = value_name(*first)
     if not pairs:
-        return text + "."
-    undecided = verdict_counts(pairs)[Verdict.UNDECIDED]
+        return f"{name}: {in_words(results.get(*first), unit)}. No two groups were large enough to be compared."
+    margin = f"{distance_words(pairs[0].margin, unit)}" if pairs[0].margin is not None else "the threshold"
+    worst = worst_group(results, first, summary, pairs)
+    if worst is not None:
+        return group_sentence(results, first, results.get(*first, worst)) + "; chance does not explain this."
+    counts = verdict_counts(pairs)
+    if not counts[Verdict.UNDECIDED]:
+        alike = "both groups perform" if len(pairs) == 1 else "all groups perform"
+        return f"{name}: {alike} alike, within {margin} of each other."
     if len(pairs) == 1:
-        return text + "; one pair of groups was compared" + ("; the data cannot tell." if undecided else ".")
-    text += f"; {len(pairs):,} pairs of groups were compared, with p-values adjusted for their number"
-    if undecided:
-        return text + f". For {undecided:,} of them the data cannot tell: that is not evidence of no difference."
-    return text + "."
+        return f"{name}: no group is shown to perform worse, but the data are too few to rule it out."
+    return (
+        f"{name}: no group is shown to perform worse, but {counts[Verdict.UNDECIDED]} of {len(pairs)} comparisons "
+        "are inconclusive."
+    )
+
+
+def group_sentence(results: Results, first: tuple[str, str], estimate: Estimate) -> str:
+    """One group's value and how far it is from the average, without a full stop."""
+    results = shown(results)
+    unit = unit_of(results, *first)
+    overall = results.get(*first).number
+    value = in_words(estimate, unit, results.method.confidence)
+    group = levels(estimate.group)
+    if results.names.sentence and unit:
+        share, _, limits = value.partition(" (")
+        text = results.names.sentence.format(group=group[:1].upper() + group[1:], value=share)
+        text += f" ({limits}" if limits else ""
+    else:
+        text = f"For {by_words(estimate.group.by)} “{group}”, {in_sentence(value_name(*first))} is {value}"
+    if overall is None or estimate.number is None or overall == estimate.number:
+        return text
+    way = "below" if estimate.number < overall else "above"
+    return f"{text}, {distance_words(estimate.number - overall, unit)} {way} average"
+
+
+def worst_group(
+    results: Results, first: tuple[str, str], summary: Summary | None, pairs: Sequence[Contrast]
+) -> Group | None:
+    """The group that the first sentence is about: worse beyond chance, of the attribute with the widest gap."""
+    sure = [group for groups in certainly_worse(pairs).values() for group in groups]
+    if summary is not None and summary.worst in sure:
+        return summary.worst
+    lower = direction_of(results, *first) == "lower"
+    values = {group: results.get(*first, group).number for group in sure}
+    ranked = sorted(sure, key=lambda group: (values[group] or 0.0) * (-1 if lower else 1))
+    return ranked[0] if ranked else None
+
+
+def overall_sentence(results: Results, first: tuple[str, str], question: str = "") -> str:
+    """The value of everyone, and what else is to be known about the groups."""
+    unit = unit_of(results, *first)
+    better = {"higher": "higher is better", "lower": "lower is better"}.get(direction_of(results, *first), "")
+    text = f"{value_name(*first)} over all groups: {in_words(results.get(*first), unit, results.method.confidence)}"
+    text += f"; {better}." if better else "."
+    pairs = tuple(contrasts_of(results.contrasts, *first, order=1))
+    worse = [levels(group) for groups in certainly_worse(pairs).values() for group in groups]
+    if len(worse) > 1:
+        text += f" Groups that perform worse than some other beyond chance: {listed(worse)}."
+    if pairs and pairs[0].margin is not None:
+        text += f" A difference counts as meaningful from {distance_words(pairs[0].margin, unit)}."
+    asked = question.partition(":")[0].rstrip(".")
+    return f"{text} Task: {asked[:1].lower()}{asked[1:]}." if asked else text
+
+
+def verdict_badges(results: Results, first: tuple[str, str]) -> Table:
+    """One verdict per attribute, the strongest that its pairs of groups support."""
+    rows: list[tuple[Cell, ...]] = []
+    pairs = tuple(contrasts_of(results.contrasts, *first, order=1))
+    for summary in ordered(results, first):
+        own = [pair for pair in pairs if pair.first.by == summary.by]
+        verdict, text = badge(own)
+        rows.append((by_words(summary.by), verdict, text))
+    return Table("Verdict by attribute", ("attribute", "verdict", "finding"), tuple(rows), form="badges")
+
+
+def badge(pairs: Sequence[Contrast]) -> tuple[str, str]:
+    """The verdict about one attribute, as a word and in short."""
+    if not pairs:
+        return "undecided", "not compared: groups too small"
+    worse = certainly_worse(pairs)
+    for verdict in (Verdict.LARGE, Verdict.DIFFERENT):
+        if worse[verdict]:
+            below = {group for group, standing in standings(pairs).items() if standing.is_disadvantaged}
+            names = [levels(group) for group in worse[verdict] if group in below] or list(map(levels, worse[verdict]))
+            return verdict.value, f"{BADGES[verdict]} {listed(names, 3)}"
+    undecided = verdict_counts(pairs)[Verdict.UNDECIDED]
+    verdict = Verdict.UNDECIDED if undecided else Verdict.EQUIVALENT
+    return verdict.value, BADGES[verdict]
+
+
+def ordered(results: Results, first: tuple[str, str]) -> list[Summary]:
+    """The single attributes: the one whose gap is least like chance first, then by the size of the gap."""
+    single = [s for s in results.summaries if (s.metric, s.output) == first and len(s.by) == 1]
+    return sorted(single, key=lambda s: (s.reference.p if s.reference else 1.0, -gap_of(s)))
 
 
 def widest(results: Results, first: tuple[str, str]) -> Summary | None:
     """Of the single attributes, the one whose gap is the least like chance; the widest where chance is not known."""
-    found = [
-        s
-        for s in results.summaries
-        if (s.metric, s.output) == first and len(s.by) == 1 and isinstance(s.values.get("max_gap"), float)
-    ]
-    if not found:
-        return None
-    return min(found, key=lambda s: (s.reference.p if s.reference else 1.0, -_gap(s)))
+    return next((s for s in ordered(results, first) if isinstance(s.values.get("max_gap"), float)), None)
 
 
-def _facts(results: Results, first: tuple[str, str]) -> Table:
-    whole = results.get(*first)
-    rows: list[tuple[Cell, ...]] = [(f"everyone, {words(first[1])}", as_cell(whole), f"{whole.rows:,} rows")]
-    summary = widest(results, first)
-    if summary is not None and summary.worst is not None:
-        worst = results.get(*first, summary.worst)
-        by = " × ".join(summary.by)
-        rows.append((f"worst {by}: {levels(summary.worst)}", as_cell(worst), f"{worst.rows:,} rows"))
-        even = "no reference"
-        if summary.reference is not None:
-            chance = p_value(summary.reference.p)
-            even = f"an even model: about {number(summary.reference.mean)} (p {chance})"
-        rows.append((f"gap by {by}", Interval(_gap(summary)), even))
-    found = results.coverage
-    if found.asked:
-        rows.append(("answered", f"{found.answered / found.asked:.1%}", f"{found.answered:,} of {found.asked:,}"))
-    return Table("At a glance", ("what", "value", "rests on"), tuple(rows), form="facts")
-
-
-def _gap(summary: Summary) -> float:
-    gap = summary.values["max_gap"]
+def gap_of(summary: Summary) -> float:
+    """The gap as a number; 0 where there is none."""
+    gap = summary.values.get("max_gap")
     return gap if isinstance(gap, float) else 0.0

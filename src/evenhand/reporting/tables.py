@@ -2,25 +2,30 @@
 
 CSV and JSON are the twin of the report: every number that is printed, at full precision. Of a CSV
 `report.csv` the values of groups are in the file itself; pairs, gaps, coverage and the points of curves are
-in files beside it (`report-pairs.csv`, `report-gaps.csv`, `report-coverage.csv`, `report-curves.csv`).
+in files beside it (`report-pairs.csv`, `report-gaps.csv`, `report-coverage.csv`, `report-curves.csv`). Cells that a
+spreadsheet would run as formulas are quoted. LaTeX has the tables that papers show: models × metrics, groups × models,
+and what a family adds for papers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.core.metric import Curve, Grid, Undefined
-from evenhand.core.page import Figure, Section, Table, Text
+from evenhand.core.page import Cell, Figure, Interval, Section, Table, Text
+from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
-from evenhand.files.writing import open_file, write_file
-from evenhand.reporting.contrasts import gaps, pairs
-from evenhand.reporting.groups import group_figures
-from evenhand.reporting.reported import Reported
+from evenhand.files.writing import write_file
+from evenhand.reporting.display import ShownResults, shown, task_title
+from evenhand.reporting.phrases import as_cell, direction_of, group_words, headline, value_name
+from evenhand.reporting.reported import Reported, names_of
 from evenhand.reporting.rounding import cell
+from evenhand.reporting.summary import gap_of, widest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,13 +37,26 @@ def write_csv(runs: Sequence[Reported], path: Path) -> None:
 
     from evenhand.store.frames import estimates_frame
 
-    with open_file(path, "wb") as file:
-        pl.concat([estimates_frame(run.results) for run in runs]).write_csv(file)
-    results = [run.results for run in runs]
-    for name, frame in beside(results).items():
-        if len(frame):
-            with open_file(path.with_name(f"{path.stem}-{name}.csv"), "wb") as file:
-                frame.write_csv(file)
+    frames = {"": pl.concat([estimates_frame(run.results) for run in runs])}
+    frames |= {f"-{name}": frame for name, frame in beside([run.results for run in runs]).items() if len(frame)}
+    for name, frame in frames.items():
+        write_file(path.with_name(f"{path.stem}{name}.csv") if name else path, inert(frame).write_csv())
+
+
+def inert(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with a quote before every text that a spreadsheet would run as a formula."""
+    import polars as pl
+
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    runs = r"^[=+\-@\t\r]"
+    number = r"^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$"
+    return frame.with_columns(
+        pl.when(pl.col(name).str.contains(runs) & ~pl.col(name).str.contains(number))
+        .then(pl.lit("'") + pl.col(name))
+        .otherwise(pl.col(name))
+        .alias(name)
+        for name in texts
+    )
 
 
 def beside(results: Sequence[Results]) -> Mapping[str, pl.DataFrame]:
@@ -66,23 +84,136 @@ def write_json(runs: Sequence[Reported], path: Path) -> None:
 
 
 def write_markdown(runs: Sequence[Reported], path: Path) -> None:
-    """The sections of the report as Markdown."""
-    parts = []
+    """The tables for papers, then the sections of each report, as Markdown."""
+    parts = [
+        "\n".join((f"**{markdown_text(table.title)}**\n", markdown_table(table), "")) for table in paper_tables(runs)
+    ]
     for run in runs:
-        parts.append(f"# {_md(run.results.task)}: {_md(run.results.model)}\n")
+        parts.append(f"# {markdown_text(task_title(run.results.task))}: {markdown_text(run.results.model)}\n")
         parts.extend(_markdown(section, 2) for section in run.sections)
     write_file(path, "\n".join(parts))
 
 
 def write_latex(runs: Sequence[Reported], path: Path) -> None:
-    """The tables of groups, gaps and pairs as LaTeX `tabular`s."""
-    found = [
-        table
-        for run in runs
-        for section in (group_figures(run.results), gaps(run.results), pairs(run.results))
-        for table in tables_of(section)
-    ]
-    write_file(path, "\n\n".join(_latex(table) for table in found) + "\n")
+    """The tables for papers as LaTeX; a document needs nothing for them, and booktabs makes them prettier."""
+    from evenhand.reporting.latex import PREAMBLE, latex_table
+
+    tables = paper_tables(runs)
+    write_file(path, "\n\n".join([PREAMBLE, *(latex_table(table) for table in tables)]) + "\n")
+
+
+def paper_tables(runs: Sequence[Reported]) -> list[Table]:
+    """For each task: models × metrics, overall with worst group and gap, groups × models, and what its family adds."""
+    tables: list[Table] = []
+    for task in dict.fromkeys(run.results.task for run in runs):
+        same = [run for run in runs if run.results.task == task]
+        models, names = [shown(run.results) for run in same], names_of([run.results for run in same])
+        tables += [table for table in (_fairness_table(models, names), *_metric_tables(models, names)) if table.rows]
+        tables += _group_tables(models, names)
+        tables += _family_tables(same, names)
+    return tables
+
+
+def _fairness_table(models: Sequence[ShownResults], names: Sequence[str]) -> Table:
+    """A row per model: overall, worst group, gap, and the gap that chance alone would make."""
+    first = headline(models[0])
+    rows: list[tuple[Cell, ...]] = []
+    for name, model in zip(names, models, strict=True):
+        summary = widest(model, first) if first is not None else None
+        if first is None or summary is None or summary.worst is None or next(model.of(*first), None) is None:
+            continue
+        unit, points = model.unit(*first), model.points(*first)
+        chance = Interval(summary.reference.mean if summary.reference else None, unit=points)
+        values = (as_cell(model.get(*first), unit), as_cell(model.get(*first, summary.worst), unit))
+        gap = Interval(gap_of(summary), unit=points)
+        rows.append((name, values[0], values[1], group_words(summary.worst), gap, chance))
+    if first is None:
+        return Table("", (), ())
+    better = direction_of(models[0], *first)
+    columns = ("Model", "All groups", "Worst group", "Which", "Gap", "By chance")
+    title = f"{value_name(*first)} on {task_title(models[0].task, models[0].names)}: all groups, worst group and gap"
+    return Table(title, columns, tuple(rows), form="paper", better=("", better, better, "", "lower", ""))
+
+
+def _metric_tables(models: Sequence[ShownResults], names: Sequence[str]) -> Iterator[Table]:
+    """All metrics over all groups: a row per model where the names of metrics are short, else a row per metric."""
+    pairs = dict.fromkeys(
+        (e.metric, e.output)
+        for model in models
+        for e in model.estimates
+        if e.group == EVERYONE and e.number is not None and direction_of(model, e.metric, e.output) != "neither"
+    )
+    titles = [value_name(*pair) for pair in pairs]
+    better = tuple(direction_of(models[0], *pair) for pair in pairs)
+    title = f"{task_title(models[0].task, models[0].names)}: all metrics, all groups together"
+    cells = [[_overall(model, pair) for pair in pairs] for model in models]
+    if sum(map(len, titles)) <= 60:
+        rows: tuple[tuple[Cell, ...], ...] = tuple((name, *values) for name, values in zip(names, cells, strict=True))
+        yield Table(title, ("Model", *titles), rows, form="paper", better=("", *better))
+        return
+    columns = list(zip(titles, *cells, strict=True))
+    arrows = {"higher": " ↑", "lower": " ↓"}
+    for start in range(0, len(columns), 30):
+        part = f" ({start // 30 + 1})" if len(columns) > 30 else ""
+        some = columns[start : start + 30]
+        ways = better[start : start + 30]
+        lines = tuple((name + arrows.get(way, ""), *values) for (name, *values), way in zip(some, ways, strict=True))
+        yield Table(title + part, ("Metric", *names), lines, form="paper by metric", better=ways)
+
+
+def _overall(model: ShownResults, pair: tuple[str, str]) -> Interval:
+    """A value of everyone without its interval, which a table of many metrics has no space for."""
+    value = next((e.number for e in model.of(*pair) if e.group == EVERYONE), None)
+    return Interval(value, unit=model.unit(*pair))
+
+
+def _group_tables(models: Sequence[ShownResults], names: Sequence[str], most: int = 4) -> Iterator[Table]:
+    """A row per group of single attributes, a column per model; so many models a table."""
+    first = headline(models[0])
+    if first is None:
+        return
+    groups = list(
+        dict.fromkeys(
+            e.group
+            for model in models
+            for e in model.of(*first)
+            if len(e.group.terms) == 1 and not e.group.is_missing and e.rows
+        )
+    )
+    better = direction_of(models[0], *first)
+    for start in range(0, len(models), most):
+        some, called = models[start : start + most], names[start : start + most]
+        rows: list[tuple[Cell, ...]] = []
+        for group in groups:
+            estimates = [next((e for e in model.of(*first) if e.group == group), None) for model in some]
+            size = next((e.rows for e in estimates if e is not None), 0)
+            values = [as_cell(e, some[0].unit(*first)) if e is not None else Interval(None) for e in estimates]
+            rows.append((group_words(group), size, *values))
+        if rows:
+            part = f" ({start // most + 1})" if len(models) > most else ""
+            title = f"{value_name(*first)} by group on {task_title(models[0].task, models[0].names)}{part}"
+            directions = ("", "", *(better if len(some) > 1 else "" for _ in some))
+            yield Table(title, ("Group", "n", *called), tuple(rows), form="paper by row", better=directions)
+
+
+def _family_tables(runs: Sequence[Reported], names: Sequence[str]) -> Iterator[Table]:
+    """The families' tables for papers; those of several models with the same title and columns become one.
+
+    A table that names the model in its first column is taken as it is.
+    """
+    merged: dict[tuple[str, tuple[str, ...]], Table] = {}
+    for name, run in zip(names, runs, strict=True):
+        for section in run.added:
+            for table in tables_of(section):
+                if table.form != "paper":
+                    continue
+                if table.columns[0].lower() not in ("model", "method", "system"):
+                    rows = tuple((name, *row) for row in table.rows)
+                    better = ("", *table.better) if table.better else ()
+                    table = replace(table, columns=("Model", *table.columns), rows=rows, better=better)
+                key = (table.title, table.columns)
+                merged[key] = replace(table, rows=(*merged[key].rows, *table.rows)) if key in merged else table
+    yield from merged.values()
 
 
 def tables_of(section: Section) -> Iterator[Table]:
@@ -116,8 +247,8 @@ def _gaps(results: Results) -> Iterator[dict[str, Any]]:
             "task": results.task, "model": results.model, "metric": s.metric, "output": s.output,
             "by": " × ".join(s.by), "worst": str(s.worst) if s.worst is not None else "",
             "best": str(s.best) if s.best is not None else "", **values,
-            "even_model_gap": reference.mean if reference else None,
-            "even_model_gap_95": reference.upper if reference else None,
+            "gap_by_chance": reference.mean if reference else None,
+            "gap_by_chance_95": reference.upper if reference else None,
             "excess_gap": reference.excess if reference else None, "p": reference.p if reference else None,
             "groups": len(s.eligible), "excluded": len(s.excluded),
         }  # fmt: skip
@@ -157,49 +288,67 @@ def _grids(results: Results) -> Iterator[dict[str, Any]]:
 
 
 def _markdown(section: Section, level: int) -> str:
-    lines = [f"{'#' * level} {_md(section.title)}\n"]
+    lines = [f"{'#' * level} {markdown_text(section.title)}\n"]
     for block in section.blocks:
         if isinstance(block, Text):
-            lines.append(_md(block.text) + "\n")
+            lines.append(markdown_text(block.text) + "\n")
             continue
         table = block.data if isinstance(block, Figure) else block
-        lines.append(f"**{_md(table.title)}**\n")
-        lines.append("| " + " | ".join(map(_md, table.columns)) + " |")
-        lines.append("|" + " --- |" * len(table.columns))
-        lines.extend("| " + " | ".join(_md(cell(value)) for value in row) + " |" for row in table.rows)
-        lines.append(f"\n{_md(table.caption)}\n" if table.caption else "")
+        lines.append(f"**{markdown_text(table.title)}**\n")
+        lines.append(markdown_table(table))
+        lines.append(f"\n{markdown_text(table.caption)}\n" if table.caption else "")
     lines.extend(_markdown(inner, level + 1) for inner in section.sections)
     return "\n".join(lines)
 
 
-def _md(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    for char in "\\`*_[]<>|#":
-        text = text.replace(char, "\\" + char)
-    return text.replace("\n", " ")
+def markdown_table(table: Table) -> str:
+    """A table as Markdown; the best of each column is bold where the table says which way is better."""
+    best = best_cells(table)
+    lines = ["| " + " | ".join(map(markdown_text, table.columns)) + " |"]
+    lines.append("|" + " --- |" * len(table.columns))
+    for line, row in enumerate(table.rows):
+        cells = [markdown_text(cell(value)) for value in row]
+        shown_cells = [f"**{text}**" if (line, at) in best else text for at, text in enumerate(cells)]
+        lines.append("| " + " | ".join(shown_cells) + " |")
+    return "\n".join(lines)
 
 
-def _latex(table: Table) -> str:
-    head = " & ".join(_tex(name) for name in table.columns)
-    body = " \\\\\n".join(" & ".join(_tex(cell(value)) for value in row) for row in table.rows)
-    columns = "l" + "r" * (len(table.columns) - 1)
-    rule = "\\hline"
-    lines = [f"% {_tex(table.title)}", f"\\begin{{tabular}}{{{columns}}}", rule, f"{head} \\\\", rule]
-    return "\n".join([*lines, f"{body} \\\\", rule, "\\end{tabular}"])
-
-
-def _tex(text: str) -> str:
-    """Text that LaTeX shows as it is."""
-    special = {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "×": r"$\times$",
-        "−": "$-$",
-        "–": "--",
-        "∞": r"$\infty$",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
+def best_cells(table: Table) -> set[tuple[int, int]]:
+    """The places of the best values: of each column, or of each row where models stand side by side."""
+    if not table.better:
+        return set()
+    by_row = table.form in ("paper by row", "paper by metric")
+    by_metric = table.form == "paper by metric"  # each row has a direction of its own
+    best: set[tuple[int, int]] = set()
+    values = {
+        (line, at): number
+        for line, row in enumerate(table.rows)
+        for at, value in enumerate(row)
+        if table.better[line if by_metric else at] in ("higher", "lower") and (number := _number(value)) is not None
     }
-    special |= {char: "\\" + char for char in "&%$#_{}"}
-    return "".join(special.get(char, char) for char in text).replace("\n", " ")
+    for key in {place[0] if by_row else place[1] for place in values}:
+        same = {place: value for place, value in values.items() if (place[0] if by_row else place[1]) == key}
+        if len(same) > 1:
+            first = next(iter(same))
+            highest = table.better[first[0] if by_metric else first[1]] == "higher"
+            top = max(same.values()) if highest else min(same.values())
+            best |= {place for place, value in same.items() if value == top}
+    return best
+
+
+def _number(value: Cell) -> float | None:
+    value = value.value if isinstance(value, Interval) else value
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def markdown_text(text: str) -> str:
+    """Text that Markdown shows as it is: no link, image, markup or HTML becomes of it.
+
+    >>> markdown_text("![x](http://a) <b> ~y~ a_b")
+    '\\\\!\\\\[x\\\\](http\\\\://a) &lt;b&gt; \\\\~y\\\\~ a\\\\_b'
+    """
+    text = "".join(char if char.isprintable() else " " for char in text)
+    for char in "\\`*_[]|#~!":
+        text = text.replace(char, "\\" + char)
+    text = text.replace("://", "\\://").replace("&", "&amp;") if "&" in text else text.replace("://", "\\://")
+    return text.replace("<", "&lt;").replace(">", "&gt;")

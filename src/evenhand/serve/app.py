@@ -243,7 +243,11 @@ class _Routes:
         """The comparison itself, which may take a moment."""
         lines = self._ticked(request, at_least=2)
         return self._sections(
-            lambda: tuple(part for one in self.library.comparison(lines) for part in comparison_sections(one))
+            lambda: tuple(
+                part
+                for one in self.library.comparison(lines)
+                for part in comparison_sections(one, self.library.whole(lines[0]).results)
+            )
         )
 
     def compared_page(self, request: Request) -> Response:

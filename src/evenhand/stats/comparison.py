@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from evenhand.stats.verdicts import verdicts
 
 @dataclass(frozen=True)
 class ModelContrast:
-    """Two models compared in one group, first minus second."""
+    """Two models compared in one group: second minus first, so the new model minus the baseline."""
 
     metric: str
     output: str
@@ -61,7 +61,7 @@ class ModelContrast:
 
 @dataclass(frozen=True)
 class GapContrast:
-    """The gap between best and worst group of two models, and by how much it differs."""
+    """The gap between best and worst group of two models, and by how much it differs, second minus first."""
 
     metric: str
     output: str
@@ -76,9 +76,12 @@ class GapContrast:
     reference_second: Reference | None
 
 
+_Difference = TypeVar("_Difference", ModelContrast, GapContrast)
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """Two models on the same units."""
+    """Two models on the same units: the first is the baseline, the second the new one."""
 
     first: str
     second: str
@@ -128,7 +131,16 @@ def compare(
         for side in sides:
             found.extend(side.contrasts(drawn))
             gaps.extend(side.gaps(drawn))
-    return Comparison(*names, tuple(found), tuple(gaps), places[0].units, *only, chosen.method())
+    contrasts, apart = tuple(map(_new_minus_baseline, found)), tuple(map(_new_minus_baseline, gaps))
+    return Comparison(*names, contrasts, apart, places[0].units, *only, chosen.method())
+
+
+def _new_minus_baseline(contrast: _Difference) -> _Difference:
+    """The difference turned round: what is computed as first minus second is reported as second minus first."""
+    low, high = (None if limit is None else -limit + 0.0 for limit in (contrast.high, contrast.low))
+    apart = None if contrast.difference is None else -contrast.difference + 0.0
+    changes: dict[str, Any] = {"difference": apart, "low": low, "high": high}
+    return replace(contrast, **changes)
 
 
 _BothDraws = tuple[Mapping[str, Floats], Mapping[str, Floats]]

@@ -207,7 +207,7 @@ def _not_worse(where: str, entry: Mapping[str, Any]) -> Requirement:
             return Outcome(text, False, "the two runs could not be compared overall")
         worse = [c for c in judged if _is_worse(c, sign, margin, alpha, proven)]
         shown = "; ".join(
-            f"{c.group}: {_shown(c.value_first)} instead of {_shown(c.value_second)} (p = {c.adjusted:.2g})"
+            f"{c.group}: {_shown(c.value_second)} instead of {_shown(c.value_first)} (p = {c.adjusted:.2g})"
             for c in worse[:5]
         )
         more = f" and {len(worse) - 5} more" if len(worse) > 5 else ""

@@ -10,6 +10,7 @@ from evenhand.benchmarks.fairface.conventions import explain_ages, explain_label
 from evenhand.benchmarks.fairface.data import load
 from evenhand.benchmarks.fairface.demo import write_demo
 from evenhand.benchmarks.fairface.metrics import LabelAgreement
+from evenhand.benchmarks.fairface.names import NAMES
 from evenhand.benchmarks.fairface.normalise.rules import rule_text
 from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceOptions
 from evenhand.benchmarks.fairface.record import record_age, record_gender, record_race
@@ -188,4 +189,5 @@ benchmark = Benchmark(
     tasks=(gender, race, age),
     questions=(everything,),
     demo=write_demo,
+    names=NAMES,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from evenhand.benchmarks.fhibe.names import NAMES
 from evenhand.benchmarks.fhibe.tasks import FAMILY, TASKS
 from evenhand.core.task import Benchmark, Demo
 
@@ -20,4 +21,5 @@ benchmark = Benchmark(
     summary="Nine tasks on people who consented: boxes, masks, keypoints, parts, faces; with the bias report.",
     tasks=TASKS,
     demo=_demo,
+    names=NAMES,
 )

@@ -39,6 +39,7 @@ from evenhand.benchmarks.ijb.differentials import differentials_section
 from evenhand.benchmarks.ijb.faces import FaceCodec, VideoCodec, load_faces, load_videos
 from evenhand.benchmarks.ijb.figures import confidence_curve, confidence_section, histogram_section
 from evenhand.benchmarks.ijb.legacy import ListStyleSearch, MergedGallerySearch
+from evenhand.benchmarks.ijb.names import NAMES
 from evenhand.benchmarks.ijb.options import (
     ClusteringOptions,
     CovariateOptions,
@@ -305,4 +306,5 @@ benchmark = Benchmark(
     tasks=TASKS,
     questions=QUESTIONS,
     demo=demo,
+    names=NAMES,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from evenhand.benchmarks.synthesis.names import NAMES
 from evenhand.benchmarks.synthesis.tasks import TASKS
 from evenhand.core.task import Benchmark, Demo
 
@@ -21,4 +22,5 @@ benchmark = Benchmark(
     "Synthesised pictures of people: imitation, appearance transfer, novel views, plain folders.",
     TASKS,
     demo=_demo,
+    names=NAMES,
 )

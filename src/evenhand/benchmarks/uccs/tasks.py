@@ -12,6 +12,7 @@ from evenhand.benchmarks.uccs.conventions import explain_detection, explain_iden
 from evenhand.benchmarks.uccs.data import Faces
 from evenhand.benchmarks.uccs.detections import Detections
 from evenhand.benchmarks.uccs.load import load
+from evenhand.benchmarks.uccs.names import NAMES
 from evenhand.benchmarks.uccs.options import DetectionOptions, IdentificationOptions, check_ranks
 from evenhand.benchmarks.uccs.record import record_detection, record_identification
 from evenhand.benchmarks.uccs.sections import points_section
@@ -149,4 +150,5 @@ benchmark = Benchmark(
     "UCCS watchlist challenge: open-set face detection and identification in the wild",
     (detection, identification),
     demo=_demo,
+    names=NAMES,
 )

@@ -1,0 +1,213 @@
+"""Results as people read them: display names instead of keys, shares marked as such.
+
+Everything that is drawn or printed for people is made from `shown` results; files for programs (JSON, CSV) keep the
+keys. The names are those of the family; without it, keys are written by rule.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from evenhand import registry
+from evenhand.core.contrasts import Contrasts, Family
+from evenhand.core.errors import EvenhandError
+from evenhand.core.metric import Curve, Grid, Value
+from evenhand.core.names import DisplayNames
+from evenhand.core.records import MISSING, Group
+from evenhand.core.results import Contrast, MetricFact, Results
+
+if TYPE_CHECKING:
+    from evenhand.stats.comparison import Comparison
+
+Output = tuple[str, str]  # metric and output
+
+
+@dataclass(frozen=True)
+class ShownResults(Results):
+    """Results whose groups, attributes and values have display names."""
+
+    names: DisplayNames = field(default_factory=DisplayNames)
+    shares: frozenset[Output] = frozenset()  # written in per cent
+    swatches: Mapping[tuple[str, str], str] = field(default_factory=dict)  # attribute and level, as shown → colour
+
+    def unit(self, metric: str, output: str) -> str:
+        """The unit of a value."""
+        return "%" if (metric, output) in self.shares else ""
+
+    def points(self, metric: str, output: str) -> str:
+        """The unit of a difference of values."""
+        return "points" if (metric, output) in self.shares else ""
+
+
+def names_of_family(task: str) -> DisplayNames:
+    """The display names of a task's family; those by rule when it is not installed."""
+    try:
+        return registry.benchmark(task.partition("/")[0]).names
+    except EvenhandError:
+        return DisplayNames()
+
+
+def task_title(task: str, names: DisplayNames | None = None) -> str:
+    """A task as people write it.
+
+    >>> task_title("some/face_parsing", DisplayNames())
+    'some: face parsing'
+    """
+    names = names_of_family(task) if names is None else names
+    family, _, rest = task.partition("/")
+    return names.tasks.get(task) or (f"{names.family or family}: {rest.replace('_', ' ')}" if rest else task)
+
+
+def shown(results: Results) -> ShownResults:
+    """The results with display names; results that have them already are returned as they are."""
+    if isinstance(results, ShownResults):
+        return results
+    return _Translation(results, names_of_family(results.task)).results()
+
+
+def shown_output(results: Results, metric: str, output: str) -> Output:
+    """How a metric and output of stored results are called in the shown ones."""
+    if isinstance(results, ShownResults):
+        return metric, output
+    return _Translation(results, names_of_family(results.task)).output(metric, output)
+
+
+def shown_comparison(comparison: Comparison, results: Results) -> Comparison:
+    """The comparison with the display names of the results of one of its models."""
+    if isinstance(results, ShownResults):
+        return comparison
+    names = _Translation(results, names_of_family(results.task))
+    contrasts = []
+    for contrast in comparison.contrasts:
+        metric, output = names.output(contrast.metric, contrast.output)
+        contrasts.append(replace(contrast, metric=metric, output=output, group=names.group(contrast.group)))
+    gaps = []
+    for gap in comparison.gaps:
+        metric, output = names.output(gap.metric, gap.output)
+        gaps.append(replace(gap, metric=metric, output=output, by=names.by(gap.by)))
+    return replace(comparison, contrasts=tuple(contrasts), gaps=tuple(gaps))
+
+
+class _Translation:
+    """Keys to names, each looked up once; names that two keys would share are not used."""
+
+    def __init__(self, stored: Results, names: DisplayNames) -> None:
+        self.stored, self.names = stored, names
+        pairs = list(dict.fromkeys((e.metric, e.output) for e in stored.estimates))
+        pairs += [(fact.name, output) for fact in stored.metrics for output in fact.outputs]
+        pairs = list(dict.fromkeys(pairs))
+        titles = {pair: names.value(*pair) for pair in pairs}
+        often = Counter(titles.values())
+        self.outputs: dict[Output, Output] = {
+            pair: (title, title) if often[title] == 1 else (pair[0], f"{title} ({pair[0]}: {pair[1]})")
+            for pair, title in titles.items()
+        }
+        self.groups: dict[Group, Group] = {}
+        self.levels: dict[str, dict[str, str]] = {}
+
+    def output(self, metric: str, output: str) -> Output:
+        return self.outputs.get((metric, output), (metric, output))
+
+    def level(self, attribute: str, level: str) -> str:
+        if attribute not in self.levels:
+            known = self.stored.levels.get(attribute, ())
+            named = {key: self.names.level(attribute, key) for key in known}
+            often = Counter(named.values())
+            self.levels[attribute] = {key: name if often[name] == 1 else key for key, name in named.items()}
+        if level == MISSING:
+            return level
+        return self.levels[attribute].get(level) or self.names.level(attribute, level)
+
+    def group(self, group: Group) -> Group:
+        if group not in self.groups:
+            terms = ((self.names.attribute(name), self.level(name, level)) for name, level in group.terms)
+            self.groups[group] = Group(tuple(terms))
+        return self.groups[group]
+
+    def some(self, group: Group | None) -> Group | None:
+        return None if group is None else self.group(group)
+
+    def by(self, attributes: Sequence[str]) -> tuple[str, ...]:
+        return tuple(map(self.names.attribute, attributes))
+
+    def value(self, value: Value) -> Value:
+        if not isinstance(value, Grid):
+            return value
+        attribute = next((name for name, levels in self.stored.levels.items() if set(value.rows) & set(levels)), "")
+        rows, columns = (tuple(self.level(attribute, key) for key in keys) for keys in (value.rows, value.columns))
+        return replace(value, rows=rows, columns=columns)
+
+    def contrast(self, contrast: Contrast) -> Contrast:
+        metric, output = self.output(contrast.metric, contrast.output)
+        first, second, worse = self.group(contrast.first), self.group(contrast.second), self.some(contrast.worse)
+        return replace(contrast, metric=metric, output=output, first=first, second=second, worse=worse)
+
+    def family(self, family: Family) -> Family:
+        metric, output = self.output(family.metric, family.output)
+        return replace(family, metric=metric, output=output, groups=tuple(map(self.group, family.groups)))
+
+    def shares(self) -> frozenset[Output]:
+        beyond = {
+            (e.metric, e.output)
+            for e in self.stored.estimates
+            if isinstance(e.value, Curve | Grid) or (e.number is not None and not -1e-9 <= e.number <= 1 + 1e-9)
+        }
+        return frozenset(
+            shown for pair, shown in self.outputs.items() if pair not in beyond and self.names.is_share(*pair)
+        )
+
+    def results(self) -> ShownResults:
+        stored = self.stored
+        contrasts: Sequence[Contrast]
+        if isinstance(stored.contrasts, Contrasts):
+            contrasts = Contrasts(tuple(map(self.family, stored.contrasts.families)))
+        else:
+            contrasts = tuple(map(self.contrast, stored.contrasts))
+        missing = {self.names.attribute(key): count for key, count in stored.missing_attributes.items()}
+        changed: dict[str, Any] = {
+            "estimates": tuple(
+                replace(e, metric=pair[0], output=pair[1], group=self.group(e.group), value=self.value(e.value))
+                for e in stored.estimates
+                for pair in [self.output(e.metric, e.output)]
+            ),
+            "contrasts": contrasts,
+            "omnibus": tuple(
+                replace(o, metric=pair[0], output=pair[1], by=self.by(o.by))
+                for o in stored.omnibus
+                for pair in [self.output(o.metric, o.output)]
+            ),
+            "summaries": tuple(
+                replace(
+                    s,
+                    metric=pair[0],
+                    output=pair[1],
+                    by=self.by(s.by),
+                    worst=self.some(s.worst),
+                    best=self.some(s.best),
+                    eligible=tuple(map(self.group, s.eligible)),
+                    excluded=tuple(map(self.group, s.excluded)),
+                    shrunken={self.group(group): value for group, value in s.shrunken.items()},
+                )
+                for s in stored.summaries
+                for pair in [self.output(s.metric, s.output)]
+            ),
+            "metrics": tuple(
+                MetricFact(pair[0], fact.definition, {pair[1]: direction}, fact.parameters)
+                for fact in stored.metrics
+                for output, direction in fact.outputs.items()
+                for pair in [self.output(fact.name, output)]
+            ),
+            "headline": None if stored.headline is None else self.output(*stored.headline),
+            "by": self.by(stored.by),
+            "missing_attributes": missing,
+        }
+        kept = {one.name: getattr(stored, one.name) for one in fields(Results) if one.name not in changed}
+        swatches = {
+            (self.names.attribute(attribute), self.level(attribute, level)): colour
+            for attribute, colours in self.names.swatches.items()
+            for level, colour in colours.items()
+        }
+        return ShownResults(**kept, **changed, names=self.names, shares=self.shares(), swatches=swatches)
