@@ -623,3 +623,17 @@ def test_no_estimate_leaves_the_scale_of_its_metric(task: str, root: Path, resul
         span = scales[contrast.metric, contrast.output].span
         assert contrast.low is None or contrast.low >= -span - 1e-12
         assert contrast.high is None or contrast.high <= span + 1e-12
+
+
+def test_an_attribute_with_many_groups_is_drawn_in_pieces_that_keep_their_names(tmp_path: Path) -> None:  # B4
+    from evenhand.compat.fhibe.reporting.document import sections
+    from evenhand.core.page import Figure
+
+    entry = {"scores": [0.5] * 25, "AR_IOU": 0.5, "Class_Size": 25}
+    groups = {str([f"{number}. Nationality {number}"]): entry for number in range(100)}
+    folder = tmp_path / "person_localization" / "fhibe_downsampled" / "m"
+    folder.mkdir(parents=True)
+    (folder / "intersectional_results_AR_IOU.json").write_text(json.dumps({"['nationality']": groups}))
+    shown = made(tmp_path, tmp_path, "person_localization").content(("nationality",), regions=False)
+    drawn = [block for section in sections(shown) for block in section.blocks if isinstance(block, Figure)]
+    assert [len(figure.data.rows) for figure in drawn] == [30, 30, 30, 10]

@@ -16,6 +16,7 @@ from evenhand.reporting.html import Page
 from evenhand.reporting.rounding import cell
 
 MOST_ROWS = 60
+_SHORT = 15  # rows of a table that stays on the page of its figure
 MOST_FIGURES = 40  # per document; the rest keep their tables
 
 _HEAD = """#set document(title: {title}, date: none)
@@ -96,8 +97,10 @@ def _figure(figure: Figure) -> str:
     )
     caption = f"#text(size: 8.5pt, {_SOFT})[{escape(figure.caption)}]\n" if figure.caption else ""
     title = f'#text(weight: "bold")[{escape(figure.title)}]'
-    block = f"#block(breakable: false)[{title}\n\n{drawn}\n{caption}]\n"
-    return block + (_table(figure.data, titled=False) if figure.beside else "")
+    table = _table(figure.data, titled=False) if figure.beside else ""
+    together = table if len(figure.data.rows) <= _SHORT else ""
+    block = f"#block(breakable: false)[{title}\n\n{drawn}\n{caption}{together}]\n"
+    return block + ("" if together else table)
 
 
 def _table(table: Table, *, titled: bool = True) -> str:

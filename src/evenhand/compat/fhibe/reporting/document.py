@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
@@ -12,12 +12,13 @@ from evenhand.compat.fhibe.reporting import descriptions
 from evenhand.compat.fhibe.reporting.figures import group_name
 from evenhand.compat.fhibe.reporting.statistics import UNBIASED, ReportStatistics
 from evenhand.core.metric import Undefined
-from evenhand.core.page import Block, Cell, Figure, Interval, Section, Table, Text
+from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
 from evenhand.core.records import Group
 from evenhand.core.results import Contrast, Estimate, Status, Verdict
 from evenhand.reporting.rounding import cell as cell_text
 
-MOST_PAIRS = 30
+MOST_PAIRS = 25
+_LONGEST_FIGURE = 30  # groups
 _LONGEST_TABLE = 55  # rows; longer ones go on in another
 _WORST_FIRST = {Verdict.LARGE: 0, Verdict.DIFFERENT: 1, Verdict.UNDECIDED: 2, Verdict.EQUIVALENT: 3}
 PART_METRICS = ("AR_DET", "ACC_DET")
@@ -33,23 +34,25 @@ _DISPARITY = (
     "p < 0.05 / m are listed, where p is of the rank test and m the number of pairs of the attribute; groups of fewer "
     "than 20 rows are left out. By this procedure images of one subject count as independent, each attribute is "
     'corrected for its own pairs only, "worst" follows medians (and list order where these are equal), and the effect '
-    "size is a z value that grows with the number of scores."
+    'size is a z value that grows with the number of scores. Where lower is better (LPIPS), "worst" is inverted.'
 )
 _STARS = (
     "Brackets join groups that differ by the published test: * p < 0.05/m, ** p < 0.01/m, *** p < 0.001/m, where m is "
     "the number of significant pairs."
 )
+_BY_SUBJECTS = "the 95 % interval by subjects"
+_BY_ROWS = "a 68 % interval that counts rows, as published"
 _FIGURES = (
-    "A point is a group's mean, the line through it the 95 % interval by subjects, the dashed line the mean of all; n "
-    "is the number of rows. All attributes have the same scale."
+    f"A point is a group's mean, the line through it {_BY_SUBJECTS}, the dashed line the mean of all; n is the number "
+    "of rows. All attributes have the same scale."
 )
 _FOLDS = (
     "A point is a group's VAL, the line through it VAL ± its spread over ten folds. That is no confidence interval: "
     "folds share people and pairs. n is the number of rows."
 )
 _PARTS = (
-    "A point is a group's mean for one part, the line through it the 95 % interval by subjects. The tables and the "
-    "pairs of groups are about the plain mean over the parts."
+    f"A point is a group's mean for one part, the line through it {_BY_SUBJECTS}. Pairs of groups are compared by the "
+    "plain mean over the parts."
 )
 _UNBIASED = (
     f"{UNBIASED} is the share of all genuine pairs accepted at a false accept rate of 0.001 that was set on everyone's "
@@ -209,15 +212,36 @@ def _metric(number: int, page: MetricPages, content: ReportContent) -> Section:
     if page.curve is not None:
         blocks.append(page.curve)
     explained = _FOLDS if page.metric == "VAL" else _PARTS if page.metric in PART_METRICS else _FIGURES
+    if not content.statistics.outputs(page.metric):
+        explained = explained.replace(_BY_SUBJECTS, _BY_ROWS)
     blocks.append(Text(explained + (f" {_STARS}" if page.marks else "")))
     if page.metric == "VAL" and content.statistics.outputs(UNBIASED):
         blocks.append(Text(_UNBIASED))
-    blocks += page.figures.values()
+    blocks += [piece for figure in page.figures.values() for piece in _pieces(figure)]
     inner = [Section("Published disparity table", _disparities(page))]
     table = pair_table(content.statistics, judged_by(page.metric))
     if table is not None:
-        inner.append(Section("Pairs of groups", _split(table)))
+        inner.append(Section("Pairs of groups", [Text(table.caption, "small"), *_split(replace(table, caption=""))]))
     return Section(f"Metric {number}. {page.metric}: {title}", blocks, inner)
+
+
+def _pieces(figure: Figure) -> list[Figure]:
+    """A figure with many groups in pieces whose names can be read; brackets stay where both their groups are."""
+    chart, rows = figure.chart, figure.data.rows
+    if not isinstance(chart, Forest) or chart.series is not None or len(rows) <= _LONGEST_FIGURE:
+        return [figure]
+    pieces = []
+    for start in range(0, len(rows), _LONGEST_FIGURE):
+        end = start + _LONGEST_FIGURE
+        inside = tuple(
+            (a - start, b - start, mark) for a, b, mark in chart.brackets if start <= min(a, b) <= max(a, b) < end
+        )
+        part = replace(chart, swatches=chart.swatches[start:end], brackets=inside)
+        table = replace(figure.data, rows=rows[start:end])
+        pieces.append(
+            replace(figure, title=f"{figure.title}, {start + 1} to {min(end, len(rows))}", chart=part, data=table)
+        )
+    return pieces
 
 
 def _disparities(page: MetricPages) -> list[Block]:

@@ -69,7 +69,6 @@ def group_figure(
     everyone: float | None = None,
     domain: tuple[float, float] | None = None,
     marks: bool = True,
-    caption: str = "",
 ) -> Figure:
     """The mean of each group of an attribute with its interval, and brackets at significant pairs.
 
@@ -93,10 +92,10 @@ def group_figure(
     )
     title = names.display_name(attribute)
     table = Table(f"{metric} by {title}", ("Group", metric, "Rows", *further), tuple(rows))
-    return Figure(title, chart, table, caption=caption, beside=bool(further))
+    return Figure(title, chart, table, beside=bool(further))
 
 
-def part_figure(parts: Mapping[str, tuple[Bars, Limits]], metric: str, attribute: str, caption: str = "") -> Figure:
+def part_figure(parts: Mapping[str, tuple[Bars, Limits]], metric: str, attribute: str) -> Figure:
     """The mean of each group and body part."""
     rows: list[tuple[Cell, ...]] = []
     for place in range(len(next(iter(parts.values()))[0].groups)):
@@ -106,7 +105,7 @@ def part_figure(parts: Mapping[str, tuple[Bars, Limits]], metric: str, attribute
             rows.append((group_name(attribute, group), part, value, bars.sizes[place]))
     title = names.display_name(attribute)
     table = Table(f"{metric} by {title}", ("Group", "Part", metric, "Rows"), tuple(rows))
-    return Figure(title, Forest(value=2, label=0, series=1, axis=metric, domain=(0.0, 1.0)), table, caption=caption)
+    return Figure(title, Forest(value=2, label=0, series=1, axis=metric, domain=(0.0, 1.0)), table)
 
 
 def brackets(bars: Bars) -> tuple[tuple[int, int, str], ...]:

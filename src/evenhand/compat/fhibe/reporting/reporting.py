@@ -213,7 +213,7 @@ class BiasReport:
     ) -> figures.PublishedFigure:
         """The mean of each group of an attribute with a 68 % interval over its rows, as published.
 
-        With `show_medians` the table and caption of the figure name the medians too; with `show_significance`
+        With `show_medians` the figure's table has the medians too; with `show_significance`
         brackets join the groups that differ by the published test.
         """
         metric = self.validate_metric(metric_name)
@@ -353,7 +353,6 @@ class BiasReport:
                 limits = self._published_limits(stored, attribute)
         everyone = statistics.everyone(metric)
         more = group_columns(statistics, metric, attribute, shown.groups)
-        caption = "" if by_subject or metric == "VAL" else "Intervals are 68 % and count rows, as published."
         if medians and metric != "VAL":
             groups = stored.groups((attribute,), None)
             values = [_median(groups[names.group_key([group])]) for group in shown.groups]
@@ -361,7 +360,7 @@ class BiasReport:
         return figures.group_figure(
             shown, metric, attribute, limits,
             more=more, everyone=None if everyone is None else everyone.number, domain=domain,
-            marks=marks and metric not in _UNTESTED, caption=caption,
+            marks=marks and metric not in _UNTESTED,
         )  # fmt: skip
 
     @staticmethod
