@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from evenhand.benchmarks.ijb.data import Gallery, PairTruth, SearchTruth, lists_in
 from evenhand.benchmarks.ijb.embeddings import read_array
 from evenhand.benchmarks.ijb.files import read_matrix, read_table, scores_of
-from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
+from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions, VerificationOptions
+from evenhand.benchmarks.ijb.papers import VARIANTS, variant_facts
 from evenhand.benchmarks.ijb.submission import Embedded, Entries, Parts, Submitted, placed, read_embedded
 from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
 from evenhand.core.errors import PredictionError
@@ -77,7 +78,9 @@ class PairCodec(Codec[Any]):
             return made, coverage_of(templates, members), () if truth.listed is not None else facts, warnings
 
         (content, coverage, more, warnings), facts = read_embedded(parts, pooled)
-        words = {"pooling": options.pooling.words, "fte_policy": options.fte}
+        words: dict[str, Any] = {"pooling": options.pooling.words, "fte_policy": options.fte}
+        if isinstance(options, VerificationOptions) and options.variants:
+            words[VARIANTS] = variant_facts(content.source, content.members, truth, options)
         return Submitted(content, coverage, (*facts, *more), warnings, words)
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:

@@ -17,6 +17,7 @@ from evenhand.benchmarks.ijb.codec import limits_of
 from evenhand.benchmarks.ijb.figures import histogram
 from evenhand.benchmarks.ijb.legacy import ListStyleSearch, MergedGallerySearch
 from evenhand.benchmarks.ijb.options import CovariateOptions, SearchOptions, VerificationOptions
+from evenhand.benchmarks.ijb.papers import CONVENTIONS
 from evenhand.benchmarks.ijb.record import LEGACY_RATES
 from evenhand.core.metric import Numbers
 from evenhand.core.page import Section, Table
@@ -34,7 +35,7 @@ SOURCES: Mapping[Convention, str] = {
     Convention.NEAREST_FULL_CURVE: "nearest point with drop_intermediate=False",
     Convention.LINEAR: "interpolated ROC (scipy interp1d in several code bases)",
 }
-FACT = "conventions"
+FACT = CONVENTIONS
 
 
 def verification_conventions(rows: Records, options: VerificationOptions | CovariateOptions) -> Mapping[str, Any]:

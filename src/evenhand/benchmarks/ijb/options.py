@@ -55,6 +55,9 @@ class VerificationOptions(PoolingOptions):
     conventions: tuple[Conventions, ...] = option(("exact",), "how TAR is read at FAR")
     splits: tuple[int, ...] = option((), "IJB-A only: the splits to average over, such as 1,2,3,4,5,6,7,8,9,10")
     layout: Literal["auto", "official", "lists"] = option("auto", "official CSVs, or the community's list files")
+    variants: bool = option(
+        False, "also evaluate the eight variants that papers print: norm kept or not, detector on or off, flip or not"
+    )
 
     def __post_init__(self) -> None:
         _refuse_beyond("far", self.far, 0, 1)

@@ -49,6 +49,7 @@ from evenhand.benchmarks.ijb.options import (
     SearchOptions,
     VerificationOptions,
 )
+from evenhand.benchmarks.ijb.papers import search_papers, verification_papers
 from evenhand.benchmarks.ijb.record import LEGACY_RATES, record_pairs, record_searches
 from evenhand.benchmarks.ijb.splits import splits_section
 from evenhand.benchmarks.ijb.variants import explain, explain_target
@@ -168,7 +169,7 @@ def _search_task(number: int, kind: str, summary: str, load: Any) -> Task[Any, A
         metrics=search_metrics,
         attributes=("gallery", "gender", "skin_tone"),
         headline=("search", tpir_name(0.01, 1)),
-        sections=(conventions_section, histogram_section, splits_section),
+        sections=(conventions_section, histogram_section, splits_section, search_papers),
         check=check_data(number),
         extras=search_conventions,
         explain=explain,
@@ -190,7 +191,7 @@ TASKS: tuple[Task[Any, Any], ...] = (
         metrics=verification_metrics,
         attributes=("gender",),
         headline=("verification", tar_name(1e-4)),
-        sections=(conventions_section, histogram_section, splits_section, differentials_section),
+        sections=(conventions_section, histogram_section, splits_section, differentials_section, verification_papers),
         check=check_data(1),
         extras=verification_conventions,
         explain=explain,

@@ -1,0 +1,68 @@
+"""Tables for papers: one row per model, and LaTeX that compiles."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evenhand.cli.main import main
+
+MINI = Path(__file__).parents[2] / "golden" / "cases" / "ijb" / "mini_ijbb"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """Two models, one noisier, in tests 1 and 4."""
+    folder = tmp_path_factory.mktemp("papers")
+    worse = folder / "noisy_model"
+    worse.mkdir()
+    rng = np.random.default_rng(0)
+    for name in ("embeddings", "embeddings_flip"):
+        vectors = np.load(MINI / f"{name}.npy")
+        np.save(worse / f"{name}.npy", vectors + rng.normal(size=vectors.shape).astype(np.float32) * vectors.std())
+    shutil.copy(MINI / "faces.csv", worse)
+    found: dict[str, list[str]] = {}
+    for task, more in (("test1", ["--set", "variants=true"]), ("test4", [])):
+        for submission in (MINI, worse):
+            arguments = ["--data", str(MINI), "--runs", str(folder / "runs"), "--draws", "50", *more]
+            assert main(["evaluate", f"ijb/{task}", str(submission), *arguments]) == 0
+        found[task] = [str(path) for path in sorted((folder / "runs" / "ijb" / task).glob("*/*"))]
+    return found
+
+
+@pytest.mark.parametrize("task", ["test1", "test4"])
+def test_tables_of_two_models_compile_with_the_best_in_bold(
+    runs: dict[str, list[str]], tmp_path: Path, task: str
+) -> None:
+    path = tmp_path / "tables.tex"
+    assert main(["report", *runs[task], "--format", "latex", "-o", str(path)]) == 0
+    text = path.read_text()
+    title = "at FAR on IJBB, exact" if task == "test1" else "on IJBB"
+    tables = re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", text, re.DOTALL)
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == len(tables)
+    for table in tables:
+        lines = [line for line in table.splitlines() if line.endswith(r"\\")]
+        assert len({line.replace(r"\&", "").count("&") for line in lines}) == 1, table
+    assert title in text
+    own = next(table for table in tables if "rank 1" in table or "1e-6" in table)
+    assert {"mini", "noisy"} <= {word for word in ("mini", "noisy") if word in own}
+    assert r"\toprule" in own
+    assert r"\textbf{" in own
+    if task == "test1":
+        variants = next(table for table in tables if "N1D1F1" in table)
+        assert len(re.findall(r"N[01]D[01]F[01]", variants)) == 16
+    if shutil.which("pdflatex"):
+        document = tmp_path / "paper.tex"
+        document.write_text(
+            "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{booktabs}\n\\begin{document}\n"
+            "\\input{tables.tex}\n\\end{document}\n"
+        )
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", document.name]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
+        assert done.returncode == 0, done.stdout[-2000:]
+        assert (tmp_path / "paper.pdf").is_file()
