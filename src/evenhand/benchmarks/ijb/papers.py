@@ -110,7 +110,8 @@ def _cell(results: Results, metric: str, output: str) -> Interval | None:
 
 def _percent(value: float | None, low: float | None = None, high: float | None = None) -> Interval:
     """A share in per cent, which papers print with two decimals."""
-    return Interval(*(None if part is None else 100.0 * part for part in (value, low, high)))
+    shown = [None if part is None else 100.0 * part for part in (value, low, high)]
+    return Interval(shown[0], shown[1], shown[2])
 
 
 def _listed(results: Results) -> Sequence[Mapping[str, Any]]:
