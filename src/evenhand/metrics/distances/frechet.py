@@ -268,7 +268,7 @@ class _SharedGram:
         mean_real = (v / m) @ self._rows[side.real].astype(np.float64) - self._origin
         traces = (float(u @ self._norms[side.synthesised]) - n * float(mean_made @ mean_made)) / (n - 1)
         traces += (float(v @ self._norms[side.real]) - m * float(mean_real @ mean_real)) / (m - 1)
-        root = sum_of_singular_values(centred)
+        root = sum_of_singular_values(centred, traces=traces, empty=1)
         return _assemble(mean_made - mean_real, traces, root)
 
 
@@ -288,7 +288,7 @@ def _of_rows(first: Array, second: Array, first_weights: Floats, second_weights:
         b = (second[:, span].astype(np.float64) - mean_2[span]) * scales[1]
         cross += a @ b.T
         traces += float(np.vdot(a, a)) + float(np.vdot(b, b))
-    return _assemble(mean_1 - mean_2, traces, sum_of_singular_values(cross))
+    return _assemble(mean_1 - mean_2, traces, sum_of_singular_values(cross, traces=traces, empty=1))
 
 
 def _of_many_rows(first: Array, second: Array, first_weights: Floats, second_weights: Floats) -> float:

@@ -22,6 +22,7 @@ from evenhand.metrics.distances.frames import SIDE, Floats, Frames, collect, col
 
 _WHAT = "an unbiased kernel distance"
 _ROWS = 512  # rows of the kernel matrix that are in memory at once
+_MANY = 1 << 22  # pairs of rows from which on products are taken in single precision
 
 
 def kernel_distance(first: Array, second: Array) -> float:
@@ -81,19 +82,40 @@ class KernelDistance(Metric[Frames]):
 def _unbiased(first: Array, second: Array, u: Floats, v: Floats) -> Floats:
     """The distance in every cell: u (cells, first rows) and v (cells, second rows) say how often a row counts."""
     n, m = u.sum(axis=1), v.sum(axis=1)
-    within_first = (_quadratic(first, first, u, u) - u @ _diagonal(first)) / (n * (n - 1))
-    within_second = (_quadratic(second, second, v, v) - v @ _diagonal(second)) / (m * (m - 1))
-    return np.asarray(within_first + within_second - 2 * _quadratic(first, second, u, v) / (n * m), dtype=np.float64)
+    # Products of large sets are taken in single precision: each is rounded to some 1e-7 in either direction, and the
+    # mean of millions of them is far more exact than one. Everything that is added up is added in double precision.
+    kind = np.float32 if len(first) * len(second) >= _MANY and first.dtype == np.float32 else np.float64
+    x, y = (_prepared(side, kind) for side in (first, second))
+    within_first = (_symmetric(x, u) - u @ _diagonal(first)) / (n * (n - 1))
+    within_second = (_symmetric(y, v) - v @ _diagonal(second)) / (m * (m - 1))
+    across = np.zeros(len(u))
+    for span in blocks(len(x), _ROWS):
+        across += np.einsum("ci,ic->c", u[:, span], _kernel(x[span], y) @ v.T)
+    return np.asarray(within_first + within_second - 2 * across / (n * m), dtype=np.float64)
 
 
-def _quadratic(first: Array, second: Array, u: Floats, v: Floats) -> Floats:
-    """Σᵢⱼ uᵢ k(xᵢ, yⱼ) vⱼ per cell, some rows of the kernel matrix at a time."""
+def _symmetric(rows: Array, u: Floats) -> Floats:
+    """Σᵢⱼ uᵢ k(xᵢ, xⱼ) uⱼ per cell, some rows of the kernel matrix at a time, each pair once."""
     total = np.zeros(len(u))
-    others = second.astype(np.float64, copy=False)
-    for span in blocks(len(first), _ROWS):
-        kernel = _cubed(first[span].astype(np.float64, copy=False) @ others.T / first.shape[1] + 1.0)
-        total += np.einsum("ci,ic->c", u[:, span], kernel @ v.T)
+    for span in blocks(len(rows), _ROWS):
+        kernel = _kernel(rows[span], rows[span.start :])
+        inside = span.stop - span.start
+        total += np.einsum("ci,ic->c", u[:, span], kernel[:, :inside] @ u[:, span].T)
+        total += 2 * np.einsum("ci,ic->c", u[:, span], kernel[:, inside:] @ u[:, span.stop :].T)
     return total
+
+
+def _prepared(rows: Array, kind: type[np.floating]) -> Array:
+    """The rows over the root of their length, with a one behind: a product of two is x·y / dimensions + 1."""
+    scaled = np.ones((len(rows), rows.shape[1] + 1), kind)
+    np.divide(rows, np.sqrt(rows.shape[1]), out=scaled[:, :-1], casting="same_kind")
+    return scaled
+
+
+def _kernel(first: Array, second: Array) -> Floats:
+    """(x·y / dimensions + 1)³ of every pair; both sides come with `_prepared`."""
+    products = first @ second.T
+    return np.asarray(np.multiply(products * products, products, dtype=np.float64))
 
 
 def _diagonal(rows: Array) -> Floats:

@@ -21,7 +21,8 @@ from evenhand.metrics.distances.frames import Floats
 
 _ALLOWED = 1e-10  # error of the root, as share of both traces; what a distance promises is 1e-9
 _STEPS = 8  # of the power method
-_EPSILON = float(np.finfo(np.float64).eps)
+_LARGE = 256  # rows and columns from which on eigenvalues are quicker than singular values
+_EPSILON = 8 * float(np.finfo(np.float64).eps)  # of an eigenvalue, as share of the largest
 
 
 def upper_covariance(centred: Floats, count: float) -> Floats:
@@ -59,12 +60,26 @@ def trace_of_root(first: Floats, second: Floats, otherwise: Callable[[], float])
     return float(roots.sum()) if error <= _ALLOWED * traces else otherwise()
 
 
-def sum_of_singular_values(product: Floats) -> float:
+def sum_of_singular_values(product: Floats, *, traces: float = 0.0, empty: int = 0) -> float:
     """tr √(C₁C₂) from ABᵀ, where AᵀA and BᵀB are the covariances; the product is overwritten.
+
+    With the sum of both `traces`, from eigenvalues of the product times itself where that is exact enough, at a third
+    of the work; `empty` directions are known to have no length (rows without their mean have one).
 
     >>> sum_of_singular_values(np.array([[3.0, 0.0], [0.0, -4.0]]))
     7.0
     """
+    if traces > 0.0 and min(product.shape) >= _LARGE:
+        wide = product if product.shape[0] <= product.shape[1] else product.T
+        gram = blas.dsyrk(1.0, wide.T if wide.flags.c_contiguous else wide, trans=int(wide.flags.c_contiguous), lower=0)
+        eigenvalues = linalg.eigh(
+            gram, eigvals_only=True, driver="evr", lower=False, overwrite_a=True, check_finite=False
+        )[empty:]
+        rounding = _EPSILON * float(eigenvalues[-1])
+        if eigenvalues[0] > rounding:
+            roots = np.sqrt(eigenvalues)
+            if rounding * float((0.5 / roots).sum()) <= _ALLOWED * traces:
+                return float(roots.sum())
     return float(linalg.svdvals(product, overwrite_a=True, check_finite=False).sum())
 
 
