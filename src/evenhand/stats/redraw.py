@@ -185,12 +185,16 @@ def _kinds(state: Any, places: Layout) -> Kinds | None:
         return None
     columns = [getattr(state, field.name).reshape(places.cells, -1) for field in fields(state)]
     if sum(column.shape[1] for column in columns) * places.cells > _MOST_COMPARED:
-        return None
-    rows = np.hstack([places.pattern[:, None].astype(np.float64), *columns])
-    rows = np.ascontiguousarray(rows) + 0.0  # one zero, not two
-    as_bytes = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
-    _, first, kind = np.unique(as_bytes, return_index=True, return_inverse=True)
-    kind = kind.reshape(-1)
+        found = _kinds_by_hash(places.pattern, columns)
+        if found is None:
+            return None
+        first, kind = found
+    else:
+        rows = np.hstack([places.pattern[:, None].astype(np.float64), *columns])
+        rows = np.ascontiguousarray(rows) + 0.0  # one zero, not two
+        as_bytes = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
+        _, first, kind = np.unique(as_bytes, return_index=True, return_inverse=True)
+        kind = kind.reshape(-1)
     if len(first) > places.cells // 2:
         return None
     cells, ones = np.arange(places.cells), np.ones(places.cells)
@@ -198,6 +202,24 @@ def _kinds(state: Any, places: Layout) -> Kinds | None:
     picked = (np.ones(len(first)), (np.arange(len(first)), first))
     sizes = np.bincount(kind, minlength=len(first))
     return Kinds(first, sizes, member, sparse.csr_array(picked, shape=(len(first), places.cells)))
+
+
+def _kinds_by_hash(
+    pattern: NDArray[np.int64], columns: list[Floats]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """First cell of each kind, and the kind of each cell, told by a hash of a cell's values; None where it collides."""
+    codes = pattern.astype(np.uint64)
+    for column in columns:
+        for values in column.T:
+            bits = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
+            codes = (codes ^ (bits >> np.uint64(31)) ^ bits) * np.uint64(0x9E3779B97F4A7C15)
+            codes ^= codes >> np.uint64(32)
+    _, first, kind = np.unique(codes, return_index=True, return_inverse=True)
+    kind = kind.reshape(-1)
+    same = np.array_equal(pattern[first][kind], pattern)
+    if not same or any(not np.array_equal(values[first][kind], values) for column in columns for values in column.T):
+        return None
+    return first, kind
 
 
 def _chunks(units: int) -> list[NDArray[np.int64]]:

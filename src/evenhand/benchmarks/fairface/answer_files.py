@@ -19,6 +19,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, BinaryIO, Final
 
+import msgspec
+
 from evenhand.benchmarks.fairface.confidences import (
     NOTHING_STATED,
     Confidences,
@@ -273,7 +275,19 @@ def _json_records(
     attribute: str,
 ) -> Iterator[tuple[str, ImageAnswer]]:
     answers = 0
+    image_key = text_key = ""
+    is_plain = not attribute and options.confidence == "off" and options.family == "auto"
+    plain: dict[str, ImageAnswer] = {}  # texts of records that have nothing but an image and a text
     for where, record in _json_objects(lines, path):
+        if len(record) == 2 or (len(record) == 3 and record.get("status") == "ok"):
+            own, text = record.get(image_key), record.get(text_key)
+            known = plain.get(text) if type(text) is str else None
+            if known is not None and type(own) is str and own:
+                answers += 1
+                image = own
+                summary.families["vlm"] += 1
+                yield image, known
+                continue
         image_key, image = image_of(record)
         if not image_key:
             raise PredictionError(
@@ -285,6 +299,9 @@ def _json_records(
         if found is None:
             summary.keys.update(str(key) for key in record if key != image_key)
             found = ImageAnswer("", nothing(Reason.EMPTY))
+        text_key = text_key_of(record, image_key) or ""
+        if is_plain and len(record) <= 3 and found.raw is record.get(text_key) and len(plain) < _MOST_REMEMBERED:
+            plain[found.raw] = found
         yield image, found
     if not answers:
         raise _nothing_read(path, summary.keys)
@@ -308,7 +325,7 @@ def _json_objects(lines: Iterator[str], path: Path) -> Iterator[tuple[str, Mappi
             pending.append(line)
             continue
         try:
-            value = json.loads(line)
+            value = _decoded_line(line)
         except (ValueError, RecursionError) as error:
             if number == 1:
                 pending.append(line)
@@ -327,6 +344,13 @@ def _json_objects(lines: Iterator[str], path: Path) -> Iterator[tuple[str, Mappi
         except (ValueError, RecursionError) as error:
             raise PredictionError(f"{path}: neither JSON lines nor one JSON value ({error}).") from None
         yield from _listed(value, path)
+
+
+def _decoded_line(line: str) -> Any:
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return json.loads(line)  # which also takes NaN, and says what is wrong where it is
 
 
 def _listed(value: Any, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
