@@ -22,7 +22,7 @@ from evenhand.metrics.distances.frames import Floats
 _ALLOWED = 1e-10  # error of the root, as share of both traces; what a distance promises is 1e-9
 _STEPS = 8  # of the power method
 _LARGE = 256  # rows and columns from which on eigenvalues are quicker than singular values
-_EPSILON = 8 * float(np.finfo(np.float64).eps)  # of an eigenvalue, as share of the largest
+_EPSILON = float(np.finfo(np.float64).eps)
 
 
 def upper_covariance(centred: Floats, count: float) -> Floats:
@@ -85,7 +85,8 @@ def sum_of_singular_values(product: Floats, *, traces: float = 0.0, empty: int =
 
 def _largest_eigenvalue(upper: Floats) -> float:
     """The largest eigenvalue of a covariance, from below and to a few per cent: enough to know the size of rounding."""
-    direction, length = np.diagonal(upper), 0.0
+    # No direction that a covariance is likely to have as its own: the search would stay in it.
+    direction, length = np.cos(np.arange(len(upper))), 0.0
     for _ in range(_STEPS):
         size = float(np.linalg.norm(direction))
         if size == 0.0:
