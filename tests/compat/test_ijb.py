@@ -122,3 +122,17 @@ def test_help_and_unknown_arguments_behave_as_argparse_does() -> None:
     with pytest.raises(SystemExit) as wrong:
         command.main(["modified_bcubed"])
     assert wrong.value.code == 2
+
+
+def test_all_pairs_of_embeddings_by_group(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    vectors = np.eye(4, 8, dtype=np.float32)[np.repeat(np.arange(4), 2)]
+    np.save(tmp_path / "embeddings.npy", vectors)
+    lines = [f"p{row // 2},{'a' if row < 4 else 'b'}" for row in range(8)]
+    (tmp_path / "people.csv").write_text("PERSON,GROUP\n" + "\n".join(lines) + "\n")
+    arguments = ["all_pairs", str(tmp_path / "embeddings.npy"), str(tmp_path / "people.csv"), "--far", "0.1"]
+    assert command.main([*arguments, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["group"], row["genuine"], row["impostor"]) for row in rows] == [
+        ("everyone", 4, 24), ("a", 2, 4), ("b", 2, 4),
+    ]  # fmt: skip
+    assert all(row["tar_at_own_threshold"] == 1.0 and row["fnmr"] == 0.0 for row in rows)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -102,6 +103,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     stream.add_argument("--json", action="store_true", help="print everything as JSON")
     stream.set_defaults(run=_stream)
+    pairs = parts.add_parser(
+        "all_pairs", help="error rates over all pairs of many embeddings, by group, at one threshold"
+    )
+    pairs.add_argument("embeddings", type=Path, help="a .npy or Parquet file, or a folder of them")
+    pairs.add_argument("people", type=Path, help="table with PERSON and, where known, GROUP, one line per embedding")
+    pairs.add_argument("--far", default="1e-6,1e-5,1e-4,1e-3,1e-2", help="false match rates")
+    pairs.add_argument("--engine", default="serial", help="serial, threads:N, processes:N or ray")
+    pairs.add_argument("--json", action="store_true", help="print everything as JSON")
+    pairs.set_defaults(run=_all_pairs)
     return parser
 
 
@@ -184,10 +194,7 @@ def _stream(given: argparse.Namespace) -> list[str]:
     from evenhand.benchmarks.ijb.streams import report_stream
     from evenhand.metrics.operating_points import Convention
 
-    try:
-        rates = tuple(float(rate) for rate in given.far.split(","))
-    except ValueError:
-        raise OptionError(f"--far {given.far!r}: numbers separated by commas were expected.") from None
+    rates = _rates(given.far)
     if len(given.files) % 2:
         raise OptionError("Give a file of labels after every file of scores.")
     shards = list(zip(given.files[::2], given.files[1::2], strict=True))
@@ -201,3 +208,56 @@ def _stream(given: argparse.Namespace) -> list[str]:
             f"threshold {entry['threshold']}, {entry['false_accepts']} false accepts)"
         )
     return [*lines, f"AUC: {report['auc']}", f"EER: {report['eer']}"]
+
+
+def _all_pairs(given: argparse.Namespace) -> list[str]:
+    """Every embedding with every other: rates of each group at its own threshold and at everyone's."""
+    import numpy as np
+
+    from evenhand.engines import parse
+    from evenhand.files.delimited import Kind, read_table
+    from evenhand.run.stores import points_of_all_pairs
+    from evenhand.search.stores import open_store
+
+    table = read_table(given.people, {"PERSON": Kind.TEXT}, optional={"GROUP": Kind.CELL})
+    person = np.unique(table.frame["PERSON"].to_numpy(), return_inverse=True)[1].reshape(-1)
+    cells = table.frame["GROUP"].fill_null("").to_list() if "GROUP" in table.frame.columns else [""] * len(table)
+    names = sorted(set(cells) - {""})
+    group = np.array([names.index(cell) if cell else -1 for cell in cells], dtype=np.int64)
+    engine = parse(given.engine)
+    points = points_of_all_pairs(open_store(given.embeddings), person, group, names, _rates(given.far), engine=engine)
+    rows = [
+        {
+            "group": point.group,
+            "far": point.rate,
+            "tar_at_own_threshold": _finite(point.own.tar),
+            "threshold": _finite(point.shared.threshold),
+            "fmr": _finite(point.shared.fmr),
+            "fnmr": None if np.isnan(point.shared.tar) else 1.0 - point.shared.tar,
+            "genuine": point.genuine,
+            "impostor": point.impostors,
+        }
+        for point in points
+    ]
+    if given.json:
+        return [json.dumps(rows, indent=1)]
+    return [
+        f"{row['group']}, FAR {row['far']:g}: TAR {row['tar_at_own_threshold']} at its own threshold; at everyone's "
+        f"({row['threshold']}) FMR {row['fmr']}, FNMR {row['fnmr']} ({row['genuine']:,} genuine, {row['impostor']:,} "
+        "impostor pairs)"
+        for row in rows
+    ]
+
+
+def _rates(text: str) -> tuple[float, ...]:
+    try:
+        rates = tuple(float(rate) for rate in text.split(","))
+    except ValueError:
+        raise OptionError(f"--far {text!r}: numbers separated by commas were expected.") from None
+    if not all(0 <= rate <= 1 for rate in rates):
+        raise OptionError(f"--far {text!r}: rates from 0 to 1 were expected.")
+    return rates
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -34,15 +34,15 @@ class CellBlock(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Counted:
+class BinCounts:
     """Impostors by cell and upper half of their score, and all genuine scores with their cells."""
 
     impostors: NDArray[np.int64]  # (cells + 1, 65536); the last row has those that are in no cell
     genuine: NDArray[np.float32]
     genuine_cell: NDArray[np.int64]
 
-    def __add__(self, other: Counted) -> Counted:
-        return Counted(
+    def __add__(self, other: BinCounts) -> BinCounts:
+        return BinCounts(
             self.impostors + other.impostors,
             np.concatenate([self.genuine, other.genuine]),
             np.concatenate([self.genuine_cell, other.genuine_cell]),
@@ -50,18 +50,18 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Looked:
+class ExactScores:
     """The exact scores of impostors inside the wanted bins: codes of cell and score, ascending, and how many."""
 
     codes: NDArray[np.int64]  # cell · 2³² + order-preserving form of the score
     counts: NDArray[np.int64]
 
-    def __add__(self, other: Looked) -> Looked:
+    def __add__(self, other: ExactScores) -> ExactScores:
         codes = np.concatenate([self.codes, other.codes])
         distinct, place = np.unique(codes, return_inverse=True)
         counts = np.zeros(len(distinct), dtype=np.int64)
         np.add.at(counts, place, np.concatenate([self.counts, other.counts]))
-        return Looked(distinct, counts)
+        return ExactScores(distinct, counts)
 
 
 class PointOfGroup(NamedTuple):
@@ -75,7 +75,7 @@ class PointOfGroup(NamedTuple):
     impostors: int
 
 
-def count(blocks: Iterable[CellBlock], cells: int) -> Counted:
+def count(blocks: Iterable[CellBlock], cells: int) -> BinCounts:
     """Count a stream, or a shard of it, for the first time."""
     counts = np.zeros((cells + 1) * BINS, dtype=np.int64)
     genuine, genuine_cell = [np.zeros(0, np.float32)], [np.zeros(0, np.int64)]
@@ -87,10 +87,10 @@ def count(blocks: Iterable[CellBlock], cells: int) -> Counted:
         place = (cell << 16) + (key >> np.uint32(16))
         counts += np.bincount(place, minlength=len(counts))
         counts -= np.bincount(place[mates], minlength=len(counts))
-    return Counted(counts.reshape(cells + 1, BINS), np.concatenate(genuine), np.concatenate(genuine_cell))
+    return BinCounts(counts.reshape(cells + 1, BINS), np.concatenate(genuine), np.concatenate(genuine_cell))
 
 
-def wanted_bins(counted: Counted, groups: Mapping[str, Sequence[int]], rates: Sequence[float]) -> NDArray[np.bool_]:
+def wanted_bins(counted: BinCounts, groups: Mapping[str, Sequence[int]], rates: Sequence[float]) -> NDArray[np.bool_]:
     """Which bins (cells + 1, 65536) the second pass has to look into."""
     wanted = np.zeros(counted.impostors.shape, dtype=np.bool_)
     every = range(len(wanted))
@@ -102,22 +102,22 @@ def wanted_bins(counted: Counted, groups: Mapping[str, Sequence[int]], rates: Se
     return wanted
 
 
-def look(blocks: Iterable[CellBlock], wanted: NDArray[np.bool_]) -> Looked:
+def look(blocks: Iterable[CellBlock], wanted: NDArray[np.bool_]) -> ExactScores:
     """Read the same stream, or shard, for the second time."""
-    found = pending = Looked(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    found = pending = ExactScores(np.zeros(0, np.int64), np.zeros(0, np.int64))
     flat = wanted.ravel()
     for number, block in enumerate(blocks):
         key, cell, same = _coded(block, len(wanted) - 1, number)
         inside = np.flatnonzero(flat[(cell << 16) + (key >> np.uint32(16))] & ~same)
         codes, counts = np.unique((cell[inside] << 32) + key[inside], return_counts=True)
-        pending = pending + Looked(codes, counts)
+        pending = pending + ExactScores(codes, counts)
         if len(pending.codes) > len(found.codes):  # merged rarely, so that a long stream costs little more than a sort
-            found, pending = found + pending, Looked(codes[:0], counts[:0])
+            found, pending = found + pending, ExactScores(codes[:0], counts[:0])
     return found + pending
 
 
 def points_by_group(
-    counted: Counted, looked: Looked, groups: Mapping[str, Sequence[int]], rates: Sequence[float]
+    counted: BinCounts, looked: ExactScores, groups: Mapping[str, Sequence[int]], rates: Sequence[float]
 ) -> list[PointOfGroup]:
     """Operating points of everyone and of every group, as sorting all scores would give them.
 
@@ -196,7 +196,7 @@ def _bins(counts: NDArray[np.int64], rates: Sequence[float]) -> list[int]:
     return sorted(found)
 
 
-def _sides(counted: Counted, looked: Looked, cells: Iterable[int]) -> tuple[SortedScores, SortedScores]:
+def _sides(counted: BinCounts, looked: ExactScores, cells: Iterable[int]) -> tuple[SortedScores, SortedScores]:
     """Genuine and impostor scores of some cells; impostors are exact inside the bins that were looked into."""
     rows = np.zeros(len(counted.impostors), dtype=np.bool_)
     rows[list(cells)] = True

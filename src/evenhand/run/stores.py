@@ -16,8 +16,8 @@ from evenhand.core.engine import Engine
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.metrics.score_groups import (
-    Counted,
-    Looked,
+    BinCounts,
+    ExactScores,
     PointOfGroup,
     count,
     look,
@@ -57,11 +57,11 @@ def points_of_all_pairs(
     return points_by_group(counted, looked, groups, rates)
 
 
-def _count(person: Array, group: Array, cells: int, pairs: Pairs) -> Counted:
+def _count(person: Array, group: Array, cells: int, pairs: Pairs) -> BinCounts:
     return count(_blocks(pairs, person, group), cells)
 
 
-def _look(person: Array, group: Array, wanted: NDArray[np.bool_], pairs: Pairs) -> Looked:
+def _look(person: Array, group: Array, wanted: NDArray[np.bool_], pairs: Pairs) -> ExactScores:
     return look(_blocks(pairs, person, group), wanted)
 
 
