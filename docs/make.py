@@ -34,7 +34,7 @@ ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 TUTORIALS = ("tutorials/researcher", "tutorials/team", "tutorials/engineer")
 TOOLS = ("fhibe", "uccs", "fairface", "ijb", "his_evaluators")
 GUIDES = ("runs", "report", "serve", "statistics", "calibration", "instruments", "adding-a-family")  # these first
-PICTURES = (".png", ".svg", ".jpg")
+PICTURES = (".png", ".svg", ".jpg", ".pdf")
 
 
 @dataclass(frozen=True)
