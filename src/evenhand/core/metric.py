@@ -19,6 +19,7 @@ with their cell codes; derive from `Collected`).
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -166,6 +167,15 @@ class OperatingPoint:
     realised: float | None
     threshold: float | None
     events: int | None = None  # how many errors the operating point rests on
+
+
+def canonical_output(name: str) -> str:
+    """The name of an output with its numbers as we write them: people write rates in many ways.
+
+    >>> canonical_output("TAR@FAR=1e-4"), canonical_output("TPIR@FPIR=.010, rank 1")
+    ('TAR@FAR=0.0001', 'TPIR@FPIR=0.01, rank 1')
+    """
+    return re.sub(r"=\s*(\d*\.?\d+(?:[eE][+-]?\d+)?)", lambda match: f"={float(match[1]):.12g}", name.strip())
 
 
 class State(Protocol):

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from evenhand.core.errors import UnknownNameError
-from evenhand.core.metric import OperatingPoint, Undefined, Value
+from evenhand.core.metric import OperatingPoint, Undefined, Value, canonical_output
 from evenhand.core.records import EVERYONE, Group
 
 
@@ -197,17 +197,20 @@ class Results:
     def get(self, metric: str, output: str | None = None, group: Group = EVERYONE) -> Estimate:
         """The estimate of a metric's output for a group; the first output by default.
 
-        The name of an output alone will do, where one metric has it; the terms of a group may be in any order.
+        The name of an output alone will do, where one metric has it; rates in it may be written as 1e-4 or 0.0001; the
+        terms of a group may be in any order.
         """
         names = list(dict.fromkeys(estimate.metric for estimate in self.estimates))
         if metric not in names and output is None:
-            owners = {estimate.metric for estimate in self.estimates if estimate.output == metric}
+            written = canonical_output(metric)
+            owners = {estimate.metric for estimate in self.estimates if estimate.output in (metric, written)}
             if len(owners) == 1:
                 metric, output = owners.pop(), metric
         if metric not in names:
             raise UnknownNameError("metric", metric, names)
         outputs = list(dict.fromkeys(e.output for e in self.estimates if e.metric == metric))
         output = outputs[0] if output is None else output
+        output = output if output in outputs else canonical_output(output)
         if output not in outputs:
             raise UnknownNameError(f"output of {metric}", output, outputs)
         for estimate in self.of(metric, output):

@@ -243,16 +243,13 @@ def nearest_between(
     seen: Range,
     best: RatePoint | None = None,
 ) -> tuple[RatePoint | None, bool]:
-    """The reading by the convention `nearest` when only some ranges of impostor scores are known one by one.
+    """The rate by the convention `nearest` when only some ranges of impostor scores are known one by one.
 
     Elsewhere impostors may be summed up; which points a curve keeps is known inside the ranges. `best` is the nearest
     point of those that were `seen` before. Comes back with whether no point outside of what was seen can be nearer.
     """
     false, true, threshold = full_curve(genuine, impostor)
-    bends = np.ones(len(false), dtype=np.bool_)
-    if len(false) >= 4:
-        bends[2:-1] = (np.diff(false[1:], 2) != 0) | (np.diff(true[1:], 2) != 0)
-    kept = bends & np.any([_inside(threshold, each) for each in ranges], axis=0)
+    kept = kept_points(false, true) & np.any([_inside(threshold, each) for each in ranges], axis=0)
     if kept.any():
         curve = false[kept], true[kept], threshold[kept]
         here = _nearest_points(curve, genuine.total, impostor.total, [far])[0]
@@ -323,12 +320,27 @@ def full_curve(genuine: SortedScores, impostor: SortedScores, *, reduced: bool =
 
 
 def reduced_curve(false: Array, true: Array, threshold: Array) -> tuple[Array, Array, Array]:
-    """A full curve without the points at which neither count changes its step; the first two and the last stay."""
-    if len(threshold) < 4:
-        return false, true, threshold
-    bends = (np.diff(false[1:], 2) != 0) | (np.diff(true[1:], 2) != 0)
-    kept = np.concatenate([[True, True], bends, [True]])
+    """A full curve without the points that scikit-learn's `roc_curve` removes by default."""
+    kept = kept_points(false, true)
     return false[kept], true[kept], threshold[kept]
+
+
+def kept_points(false: Array, true: Array, *, is_top: bool = True, is_bottom: bool = True) -> Array:
+    """Which points of a stretch of the curve scikit-learn keeps: those at which a count changes its step.
+
+    The first two and the last of the whole curve stay. Of the ends of a stretch that begins below the top or ends
+    above the bottom it is not known, and they are left out.
+
+    >>> kept_points(np.array([0, 0, 1, 2, 3]), np.array([0, 1, 1, 1, 1])).tolist()
+    [True, True, False, False, True]
+    """
+    kept = np.ones(len(false), dtype=np.bool_)
+    if len(false) > 2:
+        kept[1:-1] = (np.diff(false, 2) != 0) | (np.diff(true, 2) != 0)
+    kept[: 2 if is_top else 1] = is_top
+    if len(false) > 1 or not is_top:
+        kept[-1:] = is_bottom
+    return kept
 
 
 def area_under_roc(genuine: SortedScores, impostor: SortedScores) -> float:
@@ -421,14 +433,14 @@ def _nearest_points(
     false, true, threshold = curve
     found = []
     for far in fars:
-        at = _nearest(false, impostors, far)
+        at = nearest_place(false, impostors, far)
         found.append(
             RatePoint(float(true[at] / genuine), float(threshold[at]), float(false[at] / impostors), float(false[at]))
         )
     return found
 
 
-def _nearest(false: Array, impostors: float, far: float) -> int:
+def nearest_place(false: Array, impostors: float, far: float) -> int:
     """The point whose rate is nearest; among equally near ones the largest rate, then the last point."""
     guess = int(np.searchsorted(false, far * impostors, side="left"))
     around = range(max(guess - 2, 0), min(guess + 3, len(false)))  # rounding can't move it further

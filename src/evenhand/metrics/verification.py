@@ -10,7 +10,6 @@ need, so that drawing subjects again costs little. `Separation` reads everything
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -245,15 +244,6 @@ def tar_name(far: float, convention: Convention = Convention.EXACT) -> str:
     ('TAR@FAR=0.0001', 'TAR@FAR=0.01 (nearest)')
     """
     return f"TAR@FAR={far:.12g}" if convention is Convention.EXACT else f"TAR@FAR={far:.12g} ({convention.value})"
-
-
-def canonical_output(name: str) -> str:
-    """The name of an output with its numbers as we write them: people write rates in many ways.
-
-    >>> canonical_output("TAR@FAR=1e-4"), canonical_output("TPIR@FPIR=.010, rank 1")
-    ('TAR@FAR=0.0001', 'TPIR@FPIR=0.01, rank 1')
-    """
-    return re.sub(r"=\s*(\d*\.?\d+(?:[eE][+-]?\d+)?)", lambda match: f"={float(match[1]):.12g}", name.strip())
 
 
 def fmr_name(far: float) -> str:

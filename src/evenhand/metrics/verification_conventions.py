@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.core.records import Array
-from evenhand.metrics.operating_points import Convention
+from evenhand.metrics.operating_points import Convention, kept_points, nearest_place
 from evenhand.metrics.verification_tails import Floats, WeightedScores, WeightedTail
 
 _REACH = 256  # impostors on either side of the threshold that are looked at first
@@ -72,16 +72,10 @@ class _Stretch(NamedTuple):
     is_bottom: bool  # ends with the point at which everybody is
 
     def kept(self, convention: Convention) -> Array:
-        """Which points a convention looks at; of the ends of a stretch it may not be known, and then they are not."""
-        kept = np.ones(len(self.false), dtype=np.bool_)
+        """Which points a convention looks at."""
         if convention is Convention.NEAREST:
-            kept[1:-1] = (np.diff(self.false, 2) != 0) | (np.diff(self.true, 2) != 0)
-            if self.is_top:
-                kept[:2] = True
-            else:
-                kept[0] = False
-            kept[-1] = self.is_bottom
-        return kept
+            return kept_points(self.false, self.true, is_top=self.is_top, is_bottom=self.is_bottom)
+        return np.ones(len(self.false), dtype=np.bool_)
 
 
 def _nearest(
@@ -133,10 +127,10 @@ def _nearest_in(stretch: _Stretch, convention: Convention, total: float, rate: f
     kept = np.flatnonzero(stretch.kept(convention))
     if not len(kept):
         return None
-    off = np.abs(stretch.false[kept] / total - rate)
-    best = float(off.min())
+    nearest = int(kept[nearest_place(stretch.false[kept], total, rate)])
+    best = float(np.abs(stretch.false[nearest] / total - rate))
     above_all = stretch.is_top or rate - stretch.false[0] / total > best
     below_all = stretch.is_bottom or stretch.false[-1] / total - rate > best
     if not (above_all and below_all):
         return None
-    return float(stretch.true[kept[np.flatnonzero(off == best)[-1]]])  # the last has the largest rate
+    return float(stretch.true[nearest])

@@ -33,6 +33,12 @@ def test_embeddings_that_tell_people_apart_verify_them_all(folder: Path) -> None
     assert "flip=none" in results.facts["pooling"]
 
 
+def test_rates_in_names_may_be_written_in_any_way(folder: Path) -> None:
+    results = run("ijb/test1", folder, folder, far="1e-4,0.01").results
+    for name in ("TAR@FAR=1e-4", "TAR@FAR=1E-04", "TAR@FAR=0.00010"):
+        assert results.get("verification", name) == results.get(name) == results.get("verification", tar_name(1e-4))
+
+
 def test_every_file_is_hashed_as_it_is_on_disk(folder: Path) -> None:
     listed = {entry.name: entry for entry in run("ijb/test1", folder, folder, far="0.1").manifest.inputs}
     for name in ("embeddings.npy", "faces.csv", "protocol/tiny_11_A_B_matches.csv"):
