@@ -14,7 +14,7 @@ from evenhand.core.results import Contrast, Estimate, Status, Summary, Verdict
 from evenhand.metrics.labels import Confusion
 from evenhand.metrics.means import Mean, Rate
 from evenhand.stats import Analysis, Correction, Settings, analyse
-from evenhand.stats.analysis import cells_asked
+from evenhand.stats.analysis import work_asked
 from evenhand.stats.contrasts import newcombe, proportion_test
 from evenhand.stats.intervals import clopper_pearson, cluster_means, mean_interval, proportion_interval, wilson
 from evenhand.stats.tables import layout, unit_table
@@ -346,7 +346,8 @@ def test_no_rows_are_said_and_not_computed() -> None:
 
 def test_the_number_of_cells_is_known_before_it_is_paid_for() -> None:
     rows = rows_of(rates((9, 10), (7, 10)))
-    assert cells_asked(tally(rows, [Rate("hit", "right")], ["tone"]), ["tone"], 2) == 2
+    words = work_asked(tally(rows, [Rate("hit", "right")], ["tone"]), ["tone"], 2, QUICK)
+    assert words.startswith("depth 2 means 2 groups and at most 1 pairs of them to be tested for each of 1 values")
 
 
 def test_stratified_draws_are_made_inside_groups() -> None:

@@ -1,5 +1,8 @@
 """Intervals of single numbers."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -231,7 +234,8 @@ def test_means_stay_on_their_scale_whatever_it_is(scale: Scale) -> None:
 def test_redrawn_rates_of_few_units_have_limits_within_bounds_and_differences_too() -> None:
     rng = np.random.default_rng(5)
     draws = np.clip(rng.normal([0.95, 0.05], 0.2, size=(500, 2)), 0, 1)
-    evidence = DrawnEvidence(np.array([0.95, 0.05]), draws, np.array([3, 3]), np.zeros((2, 2)), "cluster_bootstrap")
+    apart: Any = SimpleNamespace(shared_pairs=lambda first, second: np.zeros(len(first), dtype=np.int64))
+    evidence = DrawnEvidence(np.array([0.95, 0.05]), draws, np.array([3, 3]), apart, "cluster_bootstrap")
     interval = evidence.limits(0.95).interval
     assert interval.low.min() >= 0
     assert interval.high.max() <= 1

@@ -44,7 +44,34 @@ def test_a_table_of_some_groups_is_that_part_of_the_table_of_all(
     np.testing.assert_array_equal(some.means.value, table.means.value[chosen])
     np.testing.assert_array_equal(some.shared_units, table.shared_units[np.ix_(chosen, chosen)])
     np.testing.assert_allclose(some.covariance, table.covariance[np.ix_(chosen, chosen)], rtol=1e-12)
-    np.testing.assert_array_equal(layout.shared_among(chosen), layout.shared_rows[np.ix_(chosen, chosen)])
+    first, second = np.array([1, 1, 4, 9]), np.array([4, 9, 13, 13])
+    both = [
+        int(((layout.members[a] & layout.members[b]) * layout.pattern_rows).sum())
+        for a, b in zip(first, second, strict=False)
+    ]
+    assert layout.shared_pairs(first, second).tolist() == both
+
+
+def test_families_units_and_permutations_in_blocks_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    cells = Attribute.coded(rng.integers(0, 30, 1500), tuple(f"c{n}" for n in range(30)))
+    rows = Records({"hit": rng.random(1500) < 0.7}, {"cell": cells})
+    settings = analysis.Settings(draws=0, permutations=300)
+    whole = analysis.analyse(tally(rows, [Rate("hit", "hit")], ["cell"]), ["cell"], 1, settings)
+    monkeypatch.setattr(families, "MOST_PAIRS", 50)
+    monkeypatch.setattr(families, "PAIRS_AT_ONCE", 40)
+    monkeypatch.setattr(tables, "_MOST_DENSE_GROUPS", 0)
+    monkeypatch.setattr("evenhand.stats.evidence._MOST_MEMBERSHIPS", 0)
+    parts = analysis.analyse(tally(rows, [Rate("hit", "hit")], ["cell"]), ["cell"], 1, settings)
+    assert parts.contrasts[0].family_size == whole.contrasts[0].family_size == 435
+    everything = {(c.first, c.second): c for c in whole.contrasts}
+    assert len(parts.contrasts) == 50
+    for pair in parts.contrasts:
+        assert pair.adjusted == everything[pair.first, pair.second].adjusted
+    one, other = whole.summaries[0].reference, parts.summaries[0].reference
+    assert one is not None
+    assert other is not None
+    assert other.mean == pytest.approx(one.mean, rel=0.05)
 
 
 @pytest.mark.parametrize("sparse", [0, 10**9])

@@ -342,8 +342,7 @@ class _Job:
         found = stats.Analysis((), (), (), (), settings.method())
         if whole.by_unit is not None:
             if depth > USUAL_DEPTH:
-                asked = stats.cells_asked(whole.by_unit, self.by, depth)
-                self.warn(f"depth {depth} means {asked:,} groups; it may take a while")
+                self.warn(stats.work_asked(whole.by_unit, self.by, depth, settings))
             with OneThread().held():  # once more: the import has loaded libraries
                 found = stats.analyse(whole.by_unit, self.by, depth, settings)
         if whole.plain is not None:

@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evenhand.stats.analysis import Analysis, analyse, cells_asked
+    from evenhand.stats.analysis import Analysis, analyse, work_asked
     from evenhand.stats.comparison import Comparison, GapContrast, ModelContrast, compare
     from evenhand.stats.multiplicity import Correction
     from evenhand.stats.settings import Settings
     from evenhand.stats.verification import VerificationSheet, verification_sheet
 
 _HOMES = {
-    "analysis": ("Analysis", "analyse", "cells_asked"),
+    "analysis": ("Analysis", "analyse", "work_asked"),
     "comparison": ("Comparison", "GapContrast", "ModelContrast", "compare"),
     "multiplicity": ("Correction",),
     "settings": ("Settings",),
@@ -35,9 +35,9 @@ __all__ = [
     "Settings",
     "VerificationSheet",
     "analyse",
-    "cells_asked",
     "compare",
     "verification_sheet",
+    "work_asked",
 ]
 
 

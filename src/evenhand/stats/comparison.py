@@ -227,7 +227,7 @@ class _Side:
         for place, both, draws in zip(self.places, self.both, drawn, strict=True):
             units = np.array([e.units for e in both], dtype=np.int64)
             centre = _numbers([e.number for e in both])
-            found.append(DrawnEvidence(centre, draws[self.output], units, place.shared_rows, "joint_bootstrap"))
+            found.append(DrawnEvidence(centre, draws[self.output], units, place, "joint_bootstrap"))
         return found[0], found[1]
 
     def contrasts(self, drawn: _BothDraws) -> list[ModelContrast]:

@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from scipy import sparse
 
 from evenhand.core.metric import UNBOUNDED, UNIT_SCALE, Kind, Ratio, Scale
 from evenhand.core.records import EVERYONE, blocks
@@ -39,7 +40,14 @@ from evenhand.stats.pairing import (
     table_tests,
     wald,
 )
-from evenhand.stats.permutation import MANY_CLUSTERS, Permuted, gap_of, permute_memberships, permuted_test
+from evenhand.stats.permutation import (
+    MANY_CLUSTERS,
+    Permuted,
+    gap_of,
+    permute_labels,
+    permute_memberships,
+    permuted_test,
+)
 from evenhand.stats.ranks import OmnibusTest
 from evenhand.stats.resample import Weights
 from evenhand.stats.tables import Layout, UnitTable, unit_table
@@ -47,6 +55,7 @@ from evenhand.stats.tables import Layout, UnitTable, unit_table
 FEW_DRAWN_UNITS = 200
 """Below so many units redrawn limits are drawn apart, as t asks."""
 _ENTRIES_AT_ONCE = 2_000_000  # of pairs that share rows
+_MOST_MEMBERSHIPS = 50_000_000  # of units in groups that are written out as a table
 _DRAWN_AT_ONCE = 4_000_000  # draws of differences
 
 
@@ -96,6 +105,9 @@ class Evidence(ABC):
     def p_values(self, first: Integers, second: Integers) -> Floats | None:
         """The p-values of `pairs` alone; None, the default, when they are no quicker."""
         return None
+
+    def forget(self) -> None:  # noqa: B027  # most keep nothing
+        """Let go of what was only kept to be asked for again."""
 
     @abstractmethod
     def omnibus(self, chosen: Sequence[int], permutations: int) -> OmnibusTest:
@@ -173,8 +185,7 @@ class RatioEvidence(Evidence):
         there[first] = there[second] = True
         used, place = np.flatnonzero(there), np.cumsum(there) - 1
         one, other = place[first], place[second]
-        shared = np.rint(self.places.shared_among(used)[one, other]).astype(np.int64)
-        return self.table.of(used), one, other, shared
+        return self.table.of(used), one, other, self.places.shared_pairs(first, second)
 
     def _without_shared(
         self, first: Integers, second: Integers, shared_rows: Integers
@@ -200,28 +211,57 @@ class RatioEvidence(Evidence):
         plain = contrasts.chi_square(table.totals, table.means.rows)
         if np.isnan(plain.statistic) or (table.independent and plain.method == "chi_square") or not permutations:
             return plain
-        dealt = self._dealt(permutations)
-        null = contrasts.chi_square_statistic(dealt.sums[:, picked], dealt.counts[:, picked])
+        parts = self._dealt(permutations, picked)
+        null = np.concatenate([contrasts.chi_square_statistic(part.sums, part.counts) for part in parts])
         return permuted_test(plain, null)
 
     def null_gaps(self, chosen: Sequence[int], permutations: int) -> NullGaps:
         picked = list(chosen)
         if self.places.constant_within_units(picked):
-            many = " (large-sample distribution)" if len(self._unit_memberships[1]) >= MANY_CLUSTERS else ""
-            means = self._dealt(permutations).means[:, picked]
-            return NullGaps(gap_of(means), f"labels permuted over units{many}")
+            many = " (large-sample distribution)" if self.places.units >= MANY_CLUSTERS else ""
+            gaps = np.concatenate([gap_of(part.means) for part in self._dealt(permutations, picked)])
+            return NullGaps(gaps, f"labels permuted over units{many}")
         drawn = self.table.of(np.array(picked)).drawn(self.weights())
         return NullGaps(gap_of(drawn - self.values[picked]), "units drawn again, groups moved to a common value")
 
-    def _dealt(self, permutations: int) -> Permuted:
-        """Sums and counts of all groups with the memberships of units dealt out anew, once for all attributes."""
+    def forget(self) -> None:
+        self.__dict__.pop("_kept_permutations", None)
+        self.__dict__.pop("_unit_patterns", None)
+
+    def _dealt(self, permutations: int, picked: list[int]) -> Iterator[Permuted]:
+        """Sums and counts of some groups with the memberships of units dealt out anew, once for all attributes.
+
+        Some permutations at a time, where groups are many.
+        """
         kept = self.__dict__.setdefault("_kept_permutations", {})
+        rng = stream("permutation", *self.seed)
+        if self.places.units * self.table.groups <= _MOST_MEMBERSHIPS:
+            if permutations not in kept:
+                membership, top, bottom = self._unit_memberships
+                kept[permutations] = permute_memberships(top, bottom, membership, permutations, rng)
+            yield Permuted(kept[permutations].sums[:, picked], kept[permutations].counts[:, picked])
+            return
+        codes, patterns, top, bottom = self._unit_patterns
         if permutations not in kept:
-            membership, top, bottom = self._unit_memberships
-            rng = stream("permutation", *self.seed)
-            kept[permutations] = permute_memberships(top, bottom, membership, permutations, rng)
-        dealt: Permuted = kept[permutations]
-        return dealt
+            kept[permutations] = permute_labels(top, bottom, codes, patterns.shape[0], permutations, rng)
+        to_groups, dealt = patterns[:, picked], kept[permutations]
+        for part in blocks(permutations, max(1, _DRAWN_AT_ONCE // max(len(picked), 1))):
+            yield Permuted(dealt.sums[part] @ to_groups, dealt.counts[part] @ to_groups)
+
+    @cached_property
+    def _unit_patterns(self) -> tuple[Integers, sparse.csr_array, Floats, Floats]:
+        """The pattern of groups of each unit that has rows, the patterns (patterns, groups), sums and counts of units.
+
+        As `_unit_memberships`, for tables that are too large to be written out. Patterns are told apart by two sums of
+        random whole numbers, one for each group; two patterns with equal sums are not to be expected.
+        """
+        inside = self.table.presence.T.tocsr()
+        numbers_ = stream("patterns").integers(1, 2**38, (self.table.groups, 2)).astype(np.float64)
+        everyone = self.table.group == self.places.groups.index(EVERYONE)
+        used = self.table.unit[everyone]
+        _, first, codes = np.unique(np.asarray(inside[used] @ numbers_), axis=0, return_index=True, return_inverse=True)
+        top, bottom = self.table.top[everyone], self.table.bottom[everyone]
+        return codes.reshape(-1).astype(np.int64), inside[used[first]], top, bottom
 
     @cached_property
     def _unit_memberships(self) -> tuple[Booleans, Floats, Floats]:
@@ -244,7 +284,7 @@ class DrawnEvidence(Evidence):
     centre: Floats  # (groups,)
     draws: Floats  # (draws, groups)
     units: Integers  # (groups,)
-    shared_rows: Floats  # (groups, groups)
+    places: Layout
     name: str
     corrected: Interval | None = None  # BCa limits, when asked for
     scale: Scale = UNBOUNDED
@@ -314,7 +354,7 @@ class DrawnEvidence(Evidence):
             names(np.where(few, f"{self.name}_percentile_t", f"{self.name}_percentile")),
             contrasts.detectable_by_error(error, alpha=alpha),
             {"ratio": divide(self.centre[first], self.centre[second])},
-            np.rint(self.shared_rows[first, second]).astype(np.int64),
+            self.places.shared_pairs(first, second),
             np.zeros(len(first), dtype=np.int64),
         )
 

@@ -5,6 +5,7 @@ adjusted; of a very large family those with the smallest p-values are listed, an
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,46 +13,94 @@ from evenhand.core.contrasts import Family
 from evenhand.core.metric import Direction
 from evenhand.core.results import Verdict
 from evenhand.stats.checks import Floats, Integers
+from evenhand.stats.evidence import Evidence
 from evenhand.stats.findings import Finding
+from evenhand.stats.multiplicity import Correction
 from evenhand.stats.pairing import Pairs
 from evenhand.stats.settings import Settings, margin_of
 from evenhand.stats.tables import Layout
 from evenhand.stats.verdicts import verdicts
 
+PAIRS_AT_ONCE = 500_000  # tested together, so that memory does not grow with the family
 MOST_PAIRS = 20_000
 """Of a larger family all pairs are tested and adjusted, and so many with the smallest p-values are listed."""
 
 
 def families_of(finding: Finding, places: Layout, settings: Settings) -> Iterator[Family]:
     """Every pair of eligible groups of the same attributes, adjusted over one order of intersections."""
-    orders: dict[int, list[tuple[Integers, Integers]]] = {}
+    orders: dict[int, list[Integers]] = {}
     for names, positions in places.by_attributes.items():
-        large = positions[finding.usable[positions]]
-        first, second = np.triu_indices(len(large), 1)
-        orders.setdefault(len(names), []).append((large[first], large[second]))
-    for order, pairs in orders.items():
-        first, second = (np.concatenate(side) for side in zip(*pairs, strict=True))
-        if len(first):
-            yield _family(finding, places, first, second, order, settings)
+        orders.setdefault(len(names), []).append(positions[finding.usable[positions]])
+    for order, sets in orders.items():
+        if any(len(positions) > 1 for positions in sets):
+            yield _family(finding, places, sets, order, settings)
 
 
-def _family(
-    finding: Finding, places: Layout, first: Integers, second: Integers, order: int, settings: Settings
-) -> Family:
+def _pair_blocks(sets: list[Integers]) -> Iterator[tuple[Integers, Integers]]:
+    """All pairs of groups of the same attributes, some at a time, in order."""
+    for positions in sets:
+        many, start = len(positions), 0
+        while start < many - 1:
+            stop, count = start + 1, many - 1 - start
+            while stop < many - 1 and count + many - 1 - stop <= PAIRS_AT_ONCE:
+                count += many - 1 - stop
+                stop += 1
+            rows = np.arange(start, stop)
+            sizes = many - 1 - rows
+            first = np.repeat(rows, sizes)
+            second = np.arange(len(first)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + first + 1
+            yield positions[first], positions[second]
+            start = stop
+
+
+def _smallest(evidence: Evidence, sets: list[Integers], settings: Settings) -> "_Smallest":
+    """The pairs of a very large family with the smallest p-values, adjusted within all of it, block by block."""
+    levels = {"confidence": settings.confidence, "alpha": settings.alpha}
+    kept = _Smallest(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), 0)
+    every: list[Floats] = []
+    seen = 0
+    for first, second in _pair_blocks(sets):
+        p = evidence.p_values(first, second)
+        p = evidence.pairs(first, second, **levels).p_value if p is None else p
+        if settings.correction is Correction.BENJAMINI_HOCHBERG:  # steps up from the largest: all are needed
+            every.append(p)
+        place = np.arange(seen, seen + len(p))
+        seen += len(p)
+        joined = [np.concatenate(pair) for pair in zip(kept[:4], (p, first, second, place), strict=True)]
+        at = _listed(joined[0])
+        kept = _Smallest(
+            joined[0][at], joined[1][at], joined[2][at], joined[3][at], kept.tested + int(np.isfinite(p).sum())
+        )
+    if every:
+        adjusted = settings.correction(np.concatenate(every))[kept.place]
+    else:
+        adjusted = settings.correction.of_smallest(kept.p, kept.tested)
+    return kept._replace(p=adjusted)
+
+
+class _Smallest(NamedTuple):
+    """Pairs with the smallest p-values: these, both groups, their place in the family, how many were tested."""
+
+    p: Floats
+    first: Integers
+    second: Integers
+    place: Integers
+    tested: int
+
+
+def _family(finding: Finding, places: Layout, sets: list[Integers], order: int, settings: Settings) -> Family:
     """The pairs of one family, with adjusted p-values and verdicts."""
     evidence = finding.evidence
     assert evidence is not None
     levels = {"confidence": settings.confidence, "alpha": settings.alpha}
-    p_values = evidence.p_values(first, second) if len(first) > MOST_PAIRS else None
-    if p_values is None:
+    if sum(len(positions) * (len(positions) - 1) // 2 for positions in sets) > MOST_PAIRS:
+        adjusted, first, second, _, tested = _smallest(evidence, sets, settings)
         compared = evidence.pairs(first, second, **levels)
-        p_values = compared.p_value
-        listed = _listed(p_values)
-        compared = compared.take(listed)
     else:
-        listed = _listed(p_values)
-        compared = evidence.pairs(first[listed], second[listed], **levels)
-    adjusted = settings.correction(p_values)[listed]
+        first, second = (np.concatenate(side) for side in zip(*_pair_blocks(sets), strict=True))
+        compared = evidence.pairs(first, second, **levels)
+        adjusted = settings.correction(compared.p_value)
+        tested = int(np.count_nonzero(~np.isnan(compared.p_value)))
     margin = margin_of(settings, finding.metric, finding.output, evidence.values)
     judged = verdicts(
         compared.interval.low,
@@ -69,12 +118,12 @@ def _family(
         metric=finding.metric,
         output=finding.output,
         name=f"{finding.metric}.{finding.output}, {attributes}",
-        size=int(np.count_nonzero(~np.isnan(p_values))),
+        size=tested,
         correction=settings.correction.value,
         margin=margin,
         groups=places.groups,
-        first=first[listed],
-        second=second[listed],
+        first=first,
+        second=second,
         difference=compared.difference,
         low=compared.interval.low,
         high=compared.interval.high,
@@ -82,7 +131,7 @@ def _family(
         adjusted=adjusted,
         detectable=compared.detectable,
         verdict=judged.tolist(),
-        worse=_worse(finding.direction, compared.difference, first[listed], second[listed]),
+        worse=_worse(finding.direction, compared.difference, first, second),
         test=compared.test.tolist(),
         interval=compared.interval_name.tolist(),
         shared_rows=compared.shared_rows,

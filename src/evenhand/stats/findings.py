@@ -126,7 +126,7 @@ def _evidence(
             corrected = bias_corrected(values, centre, without[name], confidence=settings.confidence).interval
         drawn_by = f"{name_of}_linearised" if name in metric.linearised else name_of
         scale = metric.scales.get(name, UNBOUNDED)
-        found[name] = DrawnEvidence(centre, values, units, places.shared_rows, drawn_by, corrected, scale)
+        found[name] = DrawnEvidence(centre, values, units, places, drawn_by, corrected, scale)
     return found
 
 

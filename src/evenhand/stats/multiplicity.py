@@ -26,6 +26,17 @@ class Correction(Enum):
         """The adjusted p-values, in the order given."""
         return _ADJUST[self](p_values)
 
+    def of_smallest(self, p_values: ArrayLike, tested: int) -> Floats:
+        """The adjusted p-values of the smallest of a family of so many; not for adjustments that step up."""
+        if self is Correction.BENJAMINI_HOCHBERG:
+            raise ValueError("a step-up adjustment needs all p-values")
+        p = checked_probabilities(p_values)
+        if self is Correction.NONE:
+            return p.copy()
+        if self is Correction.BONFERRONI:
+            return np.minimum(1.0, p * tested)
+        return _in_order(p, lambda low: np.minimum(1.0, np.maximum.accumulate(low * (tested - np.arange(len(low))))))
+
 
 def bonferroni(p_values: ArrayLike) -> Floats:
     """p-values times the size of the family, at most 1.

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.core.records import blocks
 from evenhand.stats.checks import Booleans, Floats, Integers, StatisticsError, checked_codes, divide, floats, summed
 from evenhand.stats.contrasts import chi_square, chi_square_statistic
 from evenhand.stats.ranks import OmnibusTest
@@ -20,6 +21,7 @@ from evenhand.stats.ranks import OmnibusTest
 DEFAULT_PERMUTATIONS = 2000
 MANY_CLUSTERS = 20_000
 """From so many clusters on, sums under permutation are drawn from the distribution that they tend to."""
+_DRAWN_AT_ONCE = 4_000_000  # sums of labels
 _FEW_OF_A_LABEL = 200  # clusters of a label that are drawn one by one all the same
 
 
@@ -66,8 +68,11 @@ def permute_labels(
     if np.all(n == 1) and np.all((s == 0) | (s == 1)):
         sizes = np.bincount(g, minlength=size)
         events = int(s.sum())
-        drawn = rng.multivariate_hypergeometric(sizes, events, size=permutations, method="marginals")
-        return Permuted(drawn.astype(np.float64), np.broadcast_to(sizes.astype(np.float64), drawn.shape).copy())
+        drawn = np.empty((permutations, size))
+        for part in blocks(permutations, max(1, _DRAWN_AT_ONCE // max(size, 1))):
+            many = part.stop - part.start
+            drawn[part] = rng.multivariate_hypergeometric(sizes, events, size=many, method="marginals")
+        return Permuted(drawn, np.broadcast_to(sizes.astype(np.float64), drawn.shape))
     if len(s) >= MANY_CLUSTERS:
         return _large_sample(s, n, np.bincount(g, minlength=size), permutations, rng)
     out_sums, out_counts = np.zeros((permutations, size)), np.zeros((permutations, size))

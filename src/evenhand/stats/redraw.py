@@ -27,13 +27,15 @@ COSTLY_CELLS = 50_000
 def draws_of(state: Any, places: Layout, settings: Settings) -> int:
     """How often a metric is drawn again: a tenth where that is costly, but `costly_draws` at least.
 
-    It is costly where rows are kept and thresholds found anew in every draw, and where there are many cells.
+    It is costly where rows are kept and thresholds found anew in every draw, and where there are many cells or groups.
     """
-    if not isinstance(state, Collected) and places.cells <= COSTLY_CELLS:
+    many = places.cells > COSTLY_CELLS or len(places.groups) * settings.draws > _MOST_DRAWN
+    if not isinstance(state, Collected) and not many:
         return settings.draws
     return min(settings.draws, max(settings.costly_draws, settings.draws // 10))
 
 
+_MOST_DRAWN = 20_000_000  # values of one output in all draws and groups
 _BLOCK_ENTRIES = 3_000_000
 _FEW_CELLS = 500
 _MOST_AT_ONCE = 100  # draws, so that what lies between two products stays small

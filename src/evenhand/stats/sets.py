@@ -91,7 +91,7 @@ class SetEvidence(Evidence):
             names("subsample_at_equal_size", len(first)),
             detectable_by_error(error, alpha=alpha),
             {},
-            np.rint(self.places.shared_rows[first, second]).astype(np.int64),
+            self.places.shared_pairs(first, second),
             np.zeros(len(first), dtype=np.int64),
         )
 

@@ -22,6 +22,8 @@ from evenhand.stats.resample import Weights
 
 _MOST_APART = 1_000_000  # entries of pairs that are kept, for each attribute or intersection
 DRAWS_AT_ONCE = 250  # so that the weights of all units stay in the cache
+_MOST_DENSE_GROUPS = 3_000  # beyond, a table of all pairs of groups is not written out
+_PAIRS_AT_ONCE = 100_000
 _SPARSE = 20  # a table of which fewer than one in so many is there is multiplied sparsely
 
 
@@ -80,19 +82,25 @@ class Layout:
         """(patterns,): rows of each pattern."""
         return summed(self.pattern, self.rows, self.patterns)
 
-    @cached_property
-    def shared_rows(self) -> Floats:
-        """(groups, groups): rows that are members of both groups."""
-        return self.shared_among(np.arange(len(self.groups)))
+    def shared_pairs(self, first: Integers, second: Integers) -> Integers:
+        """(pairs,): rows that are members of both groups of each pair."""
+        there = np.zeros(len(self.groups), dtype=np.bool_)
+        there[first] = there[second] = True
+        used, place = np.flatnonzero(there), np.cumsum(there) - 1
+        if not self.overlap(used):
+            return np.zeros(len(first), dtype=np.int64)
+        inside = as_sparse(self.has.take(used))
+        weighted = sparse.csr_array(inside @ sparse.diags_array(self.pattern_rows))
+        shared: Floats
+        if len(used) <= _MOST_DENSE_GROUPS:
+            shared = np.asarray((weighted @ inside.T).toarray())[place[first], place[second]]
+        else:
+            shared = _pairwise(weighted, inside, place[first], place[second])
+        return np.asarray(np.rint(shared), dtype=np.int64)
 
-    def shared_among(self, chosen: Integers) -> Floats:
-        """(chosen, chosen): rows that are members of both groups, for some of the groups."""
-        inside = as_sparse(self.has.take(chosen))
-        return np.asarray((inside @ sparse.diags_array(self.pattern_rows) @ inside.T).toarray())
-
-    def overlap(self, chosen: Sequence[int]) -> bool:
+    def overlap(self, chosen: Sequence[int] | Integers) -> bool:
         """Whether a row is a member of two of the chosen groups."""
-        several = np.bincount(self.has.take(np.array(chosen, dtype=np.int64)).rows, minlength=self.patterns) > 1
+        several = np.bincount(self.has.take(np.asarray(chosen, dtype=np.int64)).rows, minlength=self.patterns) > 1
         return bool(np.any(self.pattern_rows[several] > 0))
 
     @cached_property
@@ -270,19 +278,21 @@ class UnitTable:
 
     def units_in_both(self, first: Integers, second: Integers) -> Integers:
         """(pairs,): units with rows in both groups of each pair."""
-        if len(first) > self.groups:
+        if not len(self.unit) or np.bincount(self.unit).max() < 2:  # nobody is in two groups
+            return np.zeros(len(first), dtype=np.int64)
+        if self.groups < len(first) and self.groups <= _MOST_DENSE_GROUPS:
             shared = self.shared_units[first, second]
         else:
-            shared = _rowwise(self.presence[first], self.presence[second])
+            shared = _pairwise(self.presence, self.presence, first, second)
         return np.rint(shared).astype(np.int64)
 
     def joint_squares(self, first: Integers, second: Integers) -> Floats:
         """(pairs,): Σ over units of the squared pull on the difference of each pair."""
-        if len(first) > self.groups:
+        if self.groups < len(first) and self.groups <= _MOST_DENSE_GROUPS:
             own, both = self.covariance.diagonal(), self.covariance[first, second]
         else:
             own = _rowwise(self.influence, self.influence)
-            both = _rowwise(self.influence[first], self.influence[second])
+            both = _pairwise(self.influence, self.influence, first, second)
         return floats((own[first] + own[second] - 2 * both).clip(0))
 
     def of(self, chosen: Integers) -> "UnitTable":
@@ -326,6 +336,12 @@ class UnitTable:
 def _products(table: sparse.csr_array) -> Floats:
     """(rows, rows): the products of all rows of a table."""
     return np.asarray((table @ table.T).toarray(), dtype=np.float64)
+
+
+def _pairwise(one: sparse.csr_array, other: sparse.csr_array, first: Integers, second: Integers) -> Floats:
+    """(pairs,): the product of a row of one table with a row of the other, some pairs at a time."""
+    parts = [_rowwise(one[first[at]], other[second[at]]) for at in blocks(len(first), _PAIRS_AT_ONCE)]
+    return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def _rowwise(one: sparse.csr_array, other: sparse.csr_array) -> Floats:

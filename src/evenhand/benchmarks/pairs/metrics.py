@@ -13,7 +13,19 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.metric import Collected, Column, Curve, Direction, Metric, Numbers, Resampling, Sampled, Undefined
+from evenhand.core.metric import (
+    UNIT_SCALE,
+    Collected,
+    Column,
+    Curve,
+    Direction,
+    Metric,
+    Numbers,
+    Resampling,
+    Sampled,
+    Scale,
+    Undefined,
+)
 from evenhand.core.records import Array, Records
 from evenhand.metrics.verification_tails import ComparedUnits
 
@@ -120,6 +132,10 @@ class TenFoldAccuracy(Metric[Distances]):
         }
 
     @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return ("distance", "same", "fold")
 
@@ -182,6 +198,10 @@ class FoldedTar(Metric[Distances]):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {"TAR": Direction.HIGHER, "FAR": Direction.NEITHER}
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:
