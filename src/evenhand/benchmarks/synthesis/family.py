@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from evenhand.benchmarks.synthesis.names import NAMES
@@ -17,10 +17,18 @@ def _demo(folder: Path) -> Sequence[Demo]:
     return demo(folder)
 
 
+def _limits() -> Iterable[tuple[str, str]]:
+    """The metrics that lack a package or weights on this machine."""
+    from evenhand.benchmarks.synthesis.availability import limits
+
+    return limits()
+
+
 benchmark = Benchmark(
     "synthesis",
     "Synthesised pictures of people: imitation, appearance transfer, novel views, plain folders.",
     TASKS,
     demo=_demo,
+    limits=_limits,
     names=NAMES,
 )

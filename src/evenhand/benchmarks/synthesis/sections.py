@@ -12,6 +12,7 @@ from evenhand.core.metric import Direction
 from evenhand.core.page import Cell, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
+from evenhand.instruments.weight_files import UNVERIFIED
 
 
 def paper_table(results: Results) -> Section | None:
@@ -24,7 +25,8 @@ def paper_table(results: Results) -> Section | None:
         if estimate.number is None and name not in results.options.get("metrics", ()):
             continue
         direction = entry_of(canonical(name)).direction
-        columns.append(f"{_printed(name, output)} {'↑' if direction is Direction.HIGHER else '↓'}")
+        mark = ", unverified weights" if _is_unverified(name, results) else ""
+        columns.append(f"{_printed(name, output)}{mark} {'↑' if direction is Direction.HIGHER else '↓'}")
         better.append(direction.value)
         values.append(estimate.number)
     if len(columns) == 1:
@@ -33,6 +35,13 @@ def paper_table(results: Results) -> Section | None:
         "Methods and metrics", tuple(columns), ((results.model, *values),), form="paper", better=tuple(better)
     )
     return Section("Table", (table,), name="paper")
+
+
+def _is_unverified(name: str, results: Results) -> bool:
+    """Whether a network of the metric has weights that no hash of their authors confirms."""
+    used = results.facts.get("instruments_used") or {}
+    entry = entry_of(canonical(name))
+    return f"({UNVERIFIED})" in str(used.get(entry.feature or entry.name, ""))
 
 
 def _is_printed(name: str, output: str) -> bool:
@@ -86,7 +95,7 @@ def how_it_was_measured(results: Results) -> Section | None:
         share = estimate.rows / total if total else None
         rows.append(
             (
-                name,
+                f"{name} (unverified weights)" if _is_unverified(name, results) else name,
                 _convention(name, results),
                 entry.looks_at.value,
                 share,
