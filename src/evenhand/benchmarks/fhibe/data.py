@@ -186,13 +186,14 @@ def load_faces(data: Path, options: FhibeOptions, cache: Path | None = None) -> 
 
 
 def load_identities(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[FaceTruth]:
-    """Face pictures that can be in a pair: one subject in the picture, two or more pictures of the subject."""
+    """Face pictures that can be in a pair, by subject: one subject in the picture, two or more pictures of it."""
     table = _table(data, FACE_TABLE, ("multiple_subjects",), options, cache)
     if "subject_id" not in table:
         raise DataError(f"{table.path} has no column 'subject_id', which verification needs.")
     alone = np.array([_is_zero(cell) for cell in table.texts("multiple_subjects")], dtype=np.bool_)
     whole = len(table)
     table = table.take(np.flatnonzero(alone))
+    table = table.take(_by_subject(table.texts("subject_id")))
     subjects = np.array([subject or "" for subject in table.texts("subject_id")])
     _, codes, counts = np.unique(subjects, return_inverse=True, return_counts=True)
     table = table.take(np.flatnonzero((counts[codes.reshape(-1)] >= 2) & (subjects != "")))
@@ -207,6 +208,13 @@ def load_identities(data: Path, options: FhibeOptions, cache: Path | None = None
         },
     }
     return _dataset(table, people, FaceTruth(people), facts=facts)
+
+
+def _by_subject(subjects: Sequence[str | None]) -> NDArray[np.int64]:
+    """The order in which the published tool hands pictures to a wrapper: by subject, as pandas sorts texts."""
+    known = np.array([place for place, subject in enumerate(subjects) if subject is not None], dtype=np.int64)
+    texts = np.array([subjects[place] for place in known], dtype=object)
+    return np.asarray(known[np.argsort(texts, kind="quicksort")])
 
 
 def checked_keypoints(custom: Sequence[str] | None) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ class BiasReport:
         base = Path(self.results_base_dir)
         there = {path.name for path in base.iterdir()} if base.is_dir() else set()
         self.valid_tasks = [task for task in vocabulary.DEFAULT_METRICS if task in there]
-        if task_name not in self.valid_tasks and results_dir is None:
+        if task_name not in self.valid_tasks and (results_dir is None or base.is_dir()):
             raise ArgumentValueError(
                 f"Task: {task_name} has not yet been evaluated for this model: {model_name}. {base} has no results for "
                 "it; run evaluate_task first."
