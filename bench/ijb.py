@@ -377,6 +377,51 @@ def _write_ijb_b(folder: Path) -> None:
     (folder / "done").touch()
 
 
+def ijb_c() -> dict[str, Any]:
+    """The sizes of IJB-C, made once in the temporary folder."""
+    folder = Path(tempfile.gettempdir()) / "evenhand-bench-ijb-c"
+    if not (folder / "done").exists():
+        _write_ijb_c(folder)
+    return {"folder": folder}
+
+
+def _write_ijb_c(folder: Path) -> None:
+    rng = np.random.default_rng(5)
+    protocol = folder / "protocol"
+    protocol.mkdir(parents=True, exist_ok=True)
+    faces_, templates, people, first_gallery = 469_375, 23_124, 3_531, 1_772
+    template = np.sort(np.concatenate([np.arange(templates), rng.integers(0, templates, faces_ - templates)]))
+    person = np.concatenate([np.arange(people), rng.integers(0, people, templates - people)])
+    header = "TEMPLATE_ID,SUBJECT_ID,FILENAME,SIGHTING_ID,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT\n"
+    parts = {"gallery_G1": [header], "gallery_G2": [header], "probe_mixed": [header]}
+    index = ["FACE_INDEX,FILENAME,SUBJECT_ID,SIGHTING_ID,FACE_SCORE\n"]
+    scores_ = rng.uniform(0.5, 1.0, faces_).round(4)
+    for face, (number, score) in enumerate(zip(template.tolist(), scores_.tolist(), strict=True)):
+        where = "probe_mixed" if number >= people else "gallery_G1" if number < first_gallery else "gallery_G2"
+        who = 1 + int(person[number])
+        parts[where].append(f"{number + 1},{who},img/{face}.jpg,{face // 3},62,189,89,98\n")
+        index.append(f"{face},img/{face}.jpg,{who},{face // 3},{score}\n")
+    for name, lines in parts.items():
+        (protocol / f"ijbc_1N_{name}.csv").write_text("".join(lines))
+    (folder / "faces.csv").write_text("".join(index))
+    about = [f"{1 + one},img/0.jpg,{rng.integers(1, 7)},{rng.integers(0, 2)}\n" for one in range(people)]
+    (protocol / "ijbc_metadata.csv").write_text("SUBJECT_ID,FILENAME,SKINTONE,GENDER\n" + "".join(about))
+    first, second = rng.integers(0, people, 15_638_932), rng.integers(people, templates, 15_638_932)
+    different = person[first] != person[second]
+    first = np.concatenate([person[people:], first[different]])
+    second = np.concatenate([np.arange(people, templates), second[different]])
+    order = rng.permutation(len(first))
+    np.savetxt(protocol / "ijbc_11_G1_G2_matches.csv", np.column_stack([first, second])[order] + 1, "%d", ",")
+    centre = rng.standard_normal((people, DIMENSIONS), dtype=np.float32)
+    vectors = np.lib.format.open_memmap(folder / "embeddings.npy", "w+", np.float32, (faces_, DIMENSIONS))
+    for start in range(0, faces_, 20_000):
+        some = template[start : start + 20_000]
+        noise = rng.standard_normal((len(some), DIMENSIONS), dtype=np.float32)
+        vectors[start : start + 20_000] = centre[person[some]] + 9.0 * noise
+    vectors.flush()
+    (folder / "done").touch()
+
+
 def _csv(path: Path, rows: list[tuple[Any, ...]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows(rows)
@@ -388,6 +433,26 @@ def _test1(data: dict[str, Any], **settings: Any) -> Any:
 
     folder = data["folder"]
     return evaluate(benchmark.find("ijb/test1"), folder, folder, options={"flip": "none"}, rows="none", **settings)
+
+
+def _test4(data: dict[str, Any], **settings: Any) -> Any:
+    from evenhand.benchmarks.ijb import benchmark
+    from evenhand.run import evaluate
+
+    folder = data["folder"]
+    return evaluate(benchmark.find("ijb/test4"), folder, folder, options={"flip": "none"}, rows="none", **settings)
+
+
+def test4_kernels(data: dict[str, Any]) -> Any:
+    return _test4(data, draws=0, permutations=0, by=())
+
+
+def test4_default(data: dict[str, Any]) -> Any:
+    return _test4(data)
+
+
+def gallery_half_million() -> dict[str, Any]:
+    return galleries(2_000, 500_000)
 
 
 def test1_kernels(data: dict[str, Any]) -> Any:
@@ -546,6 +611,52 @@ HOT = [
         bound=plain.reading,
         bound_name="reading the files",
         goal="under 15 s",
+        repeat=1,
+        slow=True,
+    ),
+    Hot(
+        "ijb/test1_kernels_c",
+        "test 1 from embeddings at the size of IJB-C, --draws 0 --rows none",
+        ijb_c,
+        test1_kernels,
+        plain.verification,
+        "the usual script, no intervals",
+        goal="15 times less CPU",
+        repeat=1,
+        slow=True,
+    ),
+    Hot(
+        "ijb/test4_kernels_c",
+        "test 4 from embeddings at the size of IJB-C, --draws 0 --rows none",
+        ijb_c,
+        test4_kernels,
+        plain.identification,
+        "the public open-set script",
+        peer_here=True,
+        goal="half the CPU",
+        repeat=1,
+        slow=True,
+    ),
+    Hot(
+        "ijb/test4_default_c",
+        "test 4 from embeddings at the size of IJB-C with intervals",
+        ijb_c,
+        test4_default,
+        plain.identification,
+        "the public open-set script, no intervals",
+        peer_here=True,
+        goal="no more CPU than the script",
+        repeat=1,
+        slow=True,
+    ),
+    Hot(
+        "ijb/half_million",
+        "2,000 probes in a gallery of 500,000",
+        gallery_half_million,
+        search_ours,
+        bound=search_bound,
+        bound_name="bare GEMM",
+        goal="1.3 times the GEMM",
         repeat=1,
         slow=True,
     ),

@@ -44,6 +44,49 @@ def association(data: dict[str, Any]) -> Any:
     return matched
 
 
+def identification(data: dict[str, Any]) -> Any:
+    """Test 4 as the public open-set script does it: pool in a loop, all similarities, a sort for every probe."""
+    import csv
+
+    folder = data["folder"]
+    vectors = np.load(folder / "embeddings.npy")
+    with (folder / "faces.csv").open(newline="") as file:
+        faces = list(csv.DictReader(file))
+    row_of = {face["FILENAME"]: row for row, face in enumerate(faces)}
+    weight = np.array([float(face["FACE_SCORE"]) for face in faces], dtype=np.float32)
+    sets = {}
+    for path in sorted((folder / "protocol").glob("*_1N_*.csv")):
+        with path.open(newline="") as file:
+            listed = list(csv.DictReader(file))
+        template = np.array([int(face["TEMPLATE_ID"]) for face in listed])
+        medium = np.array([int(face["SIGHTING_ID"]) for face in listed])
+        subject = np.array([int(face["SUBJECT_ID"]) for face in listed])
+        rows = np.array([row_of[face["FILENAME"]] for face in listed])
+        names, first = np.unique(template, return_index=True)
+        pooled = np.zeros((len(names), vectors.shape[1]))
+        for place, name in enumerate(names):
+            (inside,) = np.where(template == name)
+            own = vectors[rows[inside]] * weight[rows[inside], None]
+            media = medium[inside]
+            pooled[place] = np.sum([own[media == one].mean(axis=0) for one in np.unique(media)], axis=0)
+        pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
+        sets[path.stem.partition("_1N_")[2]] = (pooled, subject[first])
+    probes, who = sets.pop("probe_mixed")
+    rates = []
+    for gallery, people in sets.values():
+        similarity = probes @ gallery.T
+        order = np.argsort(similarity, axis=1)[:, ::-1]
+        mated = np.isin(who, people)
+        ranks = np.argmax(people[order] == who[:, None], axis=1)
+        strangers = np.sort(similarity[~mated].max(axis=1))[::-1]
+        mate = np.where(people[None, :] == who[mated][:, None], similarity[mated], -np.inf).max(axis=1)
+        for rate in (0.01, 0.1):
+            threshold = strangers[max(int(len(strangers) * rate), 1) - 1]
+            rates.append(float(((mate > threshold) & (ranks[mated] == 0)).mean()))
+        rates += [float((ranks[mated] < rank).mean()) for rank in (1, 5, 10)]
+    return rates
+
+
 def verification(data: dict[str, Any]) -> Any:
     """Test 1 as scripts do it: read, pool in a loop, gather the vectors of all pairs, `roc_curve`."""
     import pandas as pd
@@ -51,9 +94,7 @@ def verification(data: dict[str, Any]) -> Any:
 
     folder = data["folder"]
     protocol = folder / "protocol"
-    listed = pd.concat(
-        [pd.read_csv(protocol / f"ijbb_1N_{name}.csv") for name in ("gallery_S1", "gallery_S2", "probe_mixed")]
-    )
+    listed = pd.concat([pd.read_csv(path) for path in sorted(protocol.glob("*_1N_*.csv"))])
     index = pd.read_csv(folder / "faces.csv")
     listed = listed.merge(index[["FACE_INDEX", "FILENAME"]], on="FILENAME")
     vectors = np.load(folder / "embeddings.npy")
@@ -66,7 +107,7 @@ def verification(data: dict[str, Any]) -> Any:
         means = [vectors[faces[rows[medium[rows] == one]]].mean(axis=0) for one in np.unique(medium[rows])]
         pooled[place] = np.sum(means, axis=0)
     pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
-    pairs = pd.read_csv(protocol / "ijbb_11_S1_S2_matches.csv", header=None).to_numpy()
+    pairs = pd.read_csv(next(protocol.glob("*_11_*_matches.csv")), header=None).to_numpy()
     first, second = np.searchsorted(names, pairs[:, 0]), np.searchsorted(names, pairs[:, 1])
     scores = np.empty(len(pairs))
     for start in range(0, len(pairs), 100_000):
