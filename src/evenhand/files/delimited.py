@@ -34,12 +34,13 @@ import io
 import lzma
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -149,19 +150,42 @@ def read_table(
     return DelimitedTable(path, header, block.frame, block.lines, fact)
 
 
+def read_records(
+    path: Path, problem: Problem = DataError, *, separator: str = ","
+) -> tuple[list[tuple[int, list[str]]], InputFact]:
+    """Every record that is not blank, (line, fields), as it is: for formats that are lenient about their columns."""
+    path = Path(path)
+    with _text_file(path, problem) as source:
+        data, fact = source.read_all(), source.fact()
+    header_of(data.partition(b"\n")[0], path, problem, separator=separator)  # for its limits
+    issues: list[Issue] = []
+    records = list(_records(decode(data, path, problem), separator, 1, issues))
+    raise_first(issues, path, problem)
+    return records, fact
+
+
+def read_header(path: Path, problem: Problem = DataError, *, separator: str | None = ",") -> Header:
+    """The header alone."""
+    with _text_file(Path(path), problem) as source:
+        first, _, _ = bytes(source.fetch(LONGEST_HEADER + 1)).partition(b"\n")
+        return header_of(first, Path(path), problem, separator=separator)
+
+
 def header_of(line: bytes, path: Path, problem: Problem, *, separator: str | None = ",") -> Header:
     """The column names of a header line."""
     if len(line) > LONGEST_HEADER:
         raise _too_long(path, 1, LONGEST_HEADER, problem)
     text = decode(line, path, problem).strip("\n")
     separator = separator or max(SEPARATORS, key=text.count)
-    fields = next(csv.reader([text], delimiter=separator), []) if '"' in text else text.split(separator)
+    issues: list[Issue] = []
+    fields = next((fields for _, fields in _records(text, separator, 1, issues)), [])
+    raise_first(issues, path, problem)
     if len(fields) > MOST_COLUMNS:
         raise problem(f"{path}, line 1: {len(fields)} columns; a table may have {MOST_COLUMNS}. Is it the right file?")
     names = tuple(name.strip() for name in fields)
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
-    issues = tuple(Issue(1, f"the column {_short(name)} occurs more than once") for name in repeated)
-    return Header(names, issues, separator)
+    twice = tuple(Issue(1, f"the column {_short(name)} occurs more than once") for name in repeated)
+    return Header(names, twice, separator)
 
 
 def _too_long(path: Path, line: int, most: int, problem: Problem) -> InputError:
@@ -182,13 +206,24 @@ def raise_missing(header: Header, wanted: Sequence[str], path: Path, problem: Pr
     lacking = missing_columns(header, wanted)
     if not lacking:
         return
-    have = ", ".join(name if len(name) <= 40 else name[:37] + "…" for name in header.names[:20])
-    more = ", …" if len(header.names) > 20 else ""
     other = max(SEPARATORS, key=",".join(header.names).count) if len(header.names) == 1 else header.separator
     advice = f" Fields seem to be separated by {other!r}; {header.separator!r} is expected." * (
         other != header.separator and other in header.names[0]
     )
-    raise problem(f"{path}, line 1: no column {', '.join(lacking)}. The header has: {have}{more}.{advice}")
+    raise problem(
+        f"{path}, line 1: no column {', '.join(lacking)}. The header has: {shown_names(header.names)}.{advice}"
+    )
+
+
+def shown_names(names: Iterable[str]) -> str:
+    """The first names of columns, for messages: a header may be a megabyte of something else.
+
+    >>> shown_names(["a", "b" * 50])
+    'a, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb…'
+    """
+    first = list(islice(names, 21))
+    shown = ", ".join(name if len(name) <= 40 else name[:37] + "…" for name in first[:20])
+    return shown + (", …" if len(first) > 20 else "")
 
 
 def raise_first(issues: Sequence[Issue], path: Path, problem: Problem) -> None:

@@ -36,11 +36,10 @@ def test_missing_numbers_are_empty_or_called_so(tmp_path: Path) -> None:
     ("text", "mentions"),
     [
         ("TEMPLATE_ID\n1\nx\n", "line 3, column TEMPLATE_ID"),
-        ("TEMPLATE_ID\n1\n\n2\n", "line 3"),
         ("SUBJECT_ID\n1\n", "no column TEMPLATE_ID"),
-        ("TEMPLATE_ID,TEMPLATE_ID\n1,1\n", "twice"),
-        ("TEMPLATE_ID,B\n1\n", "line 2: 1 cells"),
-        ("TEMPLATE_ID,B\n1,2\n1,2,3\n", "line 3: 3 cells"),
+        ("TEMPLATE_ID,TEMPLATE_ID\n1,1\n", "more than once"),
+        ("TEMPLATE_ID,B\n1\n", "line 2: 1 fields"),
+        ("TEMPLATE_ID,B\n1,2\n1,2,3\n", "line 3: 3 fields"),
     ],
 )
 def test_what_is_wrong_is_named_by_line_and_column(tmp_path: Path, text: str, mentions: str) -> None:

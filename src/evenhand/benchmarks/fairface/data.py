@@ -6,8 +6,6 @@ this very file (`3-9` becomes `03-Sep`) is undone, with a warning.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,8 +21,7 @@ from evenhand.benchmarks.fairface.prompts import prompt_of, schema_of
 from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, COARSE_OF, FINE_RACES, GENDERS, RACES
 from evenhand.core.errors import DataError, InputError, OptionError
 from evenhand.core.task import Dataset, InputFact, Sample
-from evenhand.files.delimited import read_table
-from evenhand.files.inputs import read
+from evenhand.files.delimited import read_header, read_records, read_table, shown_names
 
 REPAIRED: Final = "spreadsheet_dates_repaired"
 
@@ -179,22 +176,20 @@ def read_labels(path: Path, order: Sequence[str] | None = None) -> tuple[Faces, 
     """
     if order is None and (quick := _read_by_column(path)) is not None:
         return quick
-    source = read(path, DataError)
-    table = list(csv.reader(io.StringIO(source.text(DataError), newline="")))
-    header = [name.strip().lower() for name in table[0]] if table else []
+    header = [name.lower() for name in read_header(path, DataError).names]
     lacking = [name for name in _REQUIRED if name not in header]
     if lacking:
         raise DataError(
-            f"{path}, row 1: no column {', '.join(lacking)}; found {', '.join(header) or 'nothing'}. "
+            f"{path}, row 1: no column {', '.join(lacking)}; found {shown_names(header) or 'nothing'}. "
             "A FairFace label file has the header file,age,gender,race,service_test."
         )
+    records, fact = read_records(path, DataError)
     reader = _LabelReader(path, header, order)
-    for number, cells in enumerate(table[1:], start=2):
-        if cells:
-            reader.take(number, cells)
+    for line, cells in records[1:]:
+        reader.take(line, cells)
     if not reader.files:
         raise DataError(f"{path} has a header but no rows. It should have one row per image.")
-    return reader.faces(), ((REPAIRED,) if reader.repaired else ()), source.fact
+    return reader.faces(), ((REPAIRED,) if reader.repaired else ()), fact
 
 
 def _read_by_column(path: Path) -> tuple[Faces, tuple[str, ...], InputFact] | None:

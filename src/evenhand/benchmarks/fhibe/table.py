@@ -22,6 +22,8 @@ from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files import inputs
+from evenhand.files.delimited import read_header, shown_names
+from evenhand.files.delimited import read_table as read_delimited
 from evenhand.files.writing import open_file
 
 BODY_TABLE = "fhibe_downsampled"
@@ -143,7 +145,7 @@ class AnnotationTable:
     def _need(self, column: str) -> None:
         if column not in self.columns:
             raise DataError(
-                f"{self.path} has no column {column!r}. It has: {', '.join(sorted(self.columns))}. "
+                f"{self.path} has no column {column!r}. It has: {shown_names(sorted(self.columns))}. "
                 "Is it the table of the right data set?"
             )
 
@@ -210,7 +212,7 @@ def _kept(path: Path, fact: InputFact, cache: Path, wanted: Sequence[str]) -> An
     if plain is None:
         raw = _read_csv(path)
         plain = _keep(raw.drop([name for name in _PARSED if name in raw.columns]), folder / "cells.parquet")
-    there = raw.columns if raw is not None else _read_csv(path, rows=0).columns
+    there = raw.columns if raw is not None else read_header(path).names
     frames = [plain.select([name for name in wanted if name in plain.columns])]
     for name in (name for name in _PARSED if name in wanted and name in there):
         found = _read_kept(folder / f"{name}.parquet")
@@ -247,15 +249,12 @@ def _parse(path: Path, wanted: Sequence[str]) -> Any:
     return pl.concat([plain, *parsed], how="horizontal")
 
 
-def _read_csv(path: Path, *, rows: int | None = None) -> Any:
+def _read_csv(path: Path) -> Any:
+    """All cells as text; missing ones are null."""
     import polars as pl
 
-    try:
-        return pl.read_csv(
-            path, infer_schema=False, null_values=list(_MISSING), truncate_ragged_lines=False, n_rows=rows
-        )
-    except pl.exceptions.PolarsError as error:
-        raise DataError(f"{path} is not a table with commas and a header: {str(error).splitlines()[0]}") from None
+    frame = read_delimited(path).frame
+    return frame.with_columns(pl.when(~pl.all().is_in(_MISSING)).then(pl.all()))
 
 
 _NUMBER = r"\s*-?\d{1,15}(\.\d{1,17})?\s*"

@@ -7,8 +7,6 @@ Empty cells, `NaN`, `nan` and `NA` are missing values.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
+from evenhand.files import delimited
 from evenhand.files.inputs import Problem, Source, hash_of, opened, read
 
 SYNONYMS: Mapping[str, str] = {
@@ -61,13 +60,14 @@ class Cells(Mapping[str, Any]):
 
 @dataclass(frozen=True)
 class Table:
-    """The cells of a file as text, by column name; row i stands in line i + 2."""
+    """The cells of a file as text, by column name, and the line of every row."""
 
     path: Path
     columns: Cells
     rows: int
     fact: InputFact
-    problem: Problem = DataError
+    problem: Problem
+    lines: Array  # (rows,)
 
     def __contains__(self, name: str) -> bool:
         return name in self.columns
@@ -78,7 +78,7 @@ class Table:
         if lacking:
             raise self.problem(
                 f"{self.path}, line 1: no column {', '.join(lacking)} in the header "
-                f"({', '.join(self.columns)}). Expected {', '.join(names)}."
+                f"({delimited.shown_names(self.columns)}). Expected {', '.join(names)}."
             )
 
     def text(self, name: str) -> NDArray[np.object_]:
@@ -139,20 +139,20 @@ class Table:
         if len(rows):
             found = self.columns[name][int(rows[0])]
             more = f" ({len(rows)} such cells.)" if len(rows) > 1 else ""
-            where = f"{self.path}, line {int(rows[0]) + 2}, column {name}"
+            where = f"{self.path}, line {self.lines[rows[0]]}, column {name}"
             raise self.problem(f"{where}: {found!r} found, but {expected} was expected.{more}")
 
 
 def read_table(path: Path, problem: Problem = DataError) -> Table:
     """A comma-separated file with a header."""
-    source = read(path, problem)
-    names, cells = _split(source, problem)
-    header = [SYNONYMS.get(name.strip().upper(), name.strip().upper()) for name in names]
-    repeated = sorted({name for name in header if header.count(name) > 1})
-    if repeated:
-        raise problem(f"{path}, line 1: the column {', '.join(repeated)} is there twice. Keep one.")
-    rows = len(cells[0]) if cells else 0
-    return Table(Path(path), Cells(dict(zip(header, cells, strict=True))), rows, source.fact, problem)
+    table = delimited.read_table(path, problem=problem)
+    columns: dict[str, Any] = {}
+    for name in table.header.names:
+        known = SYNONYMS.get(name.upper(), name.upper())
+        if known in columns:
+            raise problem(f"{path}, line 1: the column {known} is there twice. Keep one.")
+        columns[known] = table.frame[name]
+    return Table(Path(path), Cells(columns), len(table), table.fact, problem, table.lines)
 
 
 def read_pairs(path: Path, problem: Problem = DataError) -> tuple[Array, Array, InputFact]:
@@ -186,6 +186,8 @@ def _columns(
     import polars as pl
 
     cells = pl.Int32 if kind is np.int32 else pl.Int64
+    if not _begins_with_a_line(source):
+        return None
     try:
         frame = pl.read_csv(
             source,
@@ -199,6 +201,18 @@ def _columns(
     if any(column.null_count() for column in frame.iter_columns()):
         return None
     return [np.asarray(column.to_numpy(), dtype=kind) for column in frame.iter_columns()]
+
+
+def _begins_with_a_line(source: Path | bytes) -> bool:
+    """Whether the first line is as short as whole numbers are; a long one would keep Polars busy for minutes."""
+    if isinstance(source, bytes):
+        return b"\n" in source[:_LONGEST_LINE] or len(source) < _LONGEST_LINE
+    with source.open("rb") as file:
+        start = file.read(_LONGEST_LINE)
+    return b"\n" in start or len(start) < _LONGEST_LINE
+
+
+_LONGEST_LINE = 1 << 12  # of whole numbers
 
 
 def read_matrix(path: Path, problem: Problem = DataError) -> tuple[NDArray[np.float64], InputFact]:
@@ -237,53 +251,6 @@ def refuse_duplicates(path: Path, ids: Array, what: str, problem: Problem, first
     if len(again):
         row = int(order[again + 1].min())
         raise problem(f"{path}, line {row + first_line}: {what} {ids[row]} is there twice. Each must occur once.")
-
-
-def _split(source: Source, problem: Problem) -> tuple[Sequence[str], list[Any]]:
-    """Header and columns of text; quoted cells take the slower way."""
-    import polars as pl
-
-    data = source.data if _is_plain(source.data) else source.text(problem).encode()
-    if not data.strip():
-        raise problem(f"{source.path} has no header.")
-    if b'"' not in data:
-        names = data.partition(b"\n")[0].decode().split(",")
-        try:
-            frame = pl.read_csv(
-                data,
-                has_header=False,
-                skip_rows=1,
-                schema={str(i): pl.String for i in range(len(names))},
-                quote_char=None,
-            )
-        except pl.exceptions.NoDataError:
-            return names, [pl.Series(values=[], dtype=pl.String) for _ in names]
-        except pl.exceptions.PolarsError:
-            pass  # a ragged line: found below, with its number
-        else:
-            if len(names) == 1 or not _ragged(data, len(names)):
-                return names, list(frame.iter_columns())
-    rows = list(csv.reader(io.StringIO(data.decode()), skipinitialspace=True))
-    while rows and not rows[-1]:
-        rows.pop()
-    names = rows[0]
-    for number, row in enumerate(rows[1:], start=2):
-        if len(row) != len(names):
-            raise problem(f"{source.path}, line {number}: {len(row)} cells, but the header has {len(names)} columns.")
-    return names, [
-        pl.Series(values=[row[column].strip() for row in rows[1:]], dtype=pl.String) for column in range(len(names))
-    ]
-
-
-def _is_plain(data: bytes) -> bool:
-    """Whether a file is what its text would be when encoded again: ASCII with plain line ends."""
-    return data.isascii() and b"\r" not in data and b"\x00" not in data[:4096]
-
-
-def _ragged(data: bytes, width: int) -> bool:
-    """Whether the commas do not add up to `width` cells on every line that has any."""
-    body = data.rstrip(b"\n")
-    return body.count(b",") != (width - 1) * (body.count(b"\n") + 1)
 
 
 def _numbers_by_line(

@@ -8,8 +8,6 @@ are one video, which is the unit that was sampled; a frame directly in the folde
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +23,8 @@ from evenhand.benchmarks.synthesis.features import (
 )
 from evenhand.core.records import Attribute
 from evenhand.core.task import InputFact
-from evenhand.files.inputs import Problem, read
+from evenhand.files.delimited import read_header, read_records, shown_names
+from evenhand.files.inputs import Problem
 from evenhand.instruments.films import FILMS, Film, is_film, open_film
 
 ATTRIBUTES_FILE = "attributes.csv"
@@ -142,29 +141,29 @@ def read_attributes(path: Path, problem: Problem) -> AttributeTable:
     """The attributes in a CSV file; none when there is no such file."""
     if not path.exists():
         return AttributeTable()
-    source = read(path, problem)
-    rows = list(csv.DictReader(io.StringIO(source.text(problem))))
-    header = list(rows[0]) if rows else []
+    header = list(read_header(path, problem).names)
     key = next((name for name in KEYS if name in header), None)
     if key is None:
-        raise problem(f"{path}: a column 'id' or 'video' was expected; found {', '.join(header) or 'no rows'}.")
+        raise problem(f"{path}: a column 'id' or 'video' was expected; found {shown_names(header) or 'no rows'}.")
+    records, fact = read_records(path, problem)
     names = [name for name in header if name not in KEYS]
     levels: dict[str, dict[str, None]] = {name: {} for name in names}
     values: dict[str, dict[str, str]] = {}
     video_of = {}
-    for line, row in enumerate(rows, start=2):
-        known = (row[key] or "").strip()
+    for line, fields in records[1:]:
+        row = dict.fromkeys(header, "") | dict(zip(header, fields, strict=False))
+        known = row[key].strip()
         if not known or known in values:
             raise problem(f"{path}, line {line}: the {key} {known!r} is empty or occurs twice.")
-        values[known] = {name: (row[name] or "").strip() for name in names}
-        if key == "id" and (row.get("video") or "").strip():
+        values[known] = {name: row[name].strip() for name in names}
+        if key == "id" and row.get("video", "").strip():
             video_of[known] = row["video"].strip()
         for name in names:
             if values[known][name]:
                 levels[name][values[known][name]] = None
     declared = {name: tuple(found) for name, found in levels.items()}
     by_frame, by_video = (values, {}) if key == "id" else ({}, values)
-    return AttributeTable(by_frame, by_video, video_of, declared, (source.fact,))
+    return AttributeTable(by_frame, by_video, video_of, declared, (fact,))
 
 
 def folder_fact(folder: Path, files: Sequence[Path]) -> InputFact:

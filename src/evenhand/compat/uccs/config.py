@@ -112,9 +112,19 @@ def load_files(files: Sequence[Path]) -> Tree:
     return merged
 
 
+MOST_BYTES = 64 << 10  # of a configuration file; the packaged one has two thousand
+
+
 def _load(file: Path) -> Tree:
     """A configuration file, checked, with the files that its sections name under `yaml` put in."""
-    return _with_subconfigurations(_parsed(read(file, OptionError).text(OptionError), str(file)), file)
+    return _with_subconfigurations(_parsed(_text_of(file), str(file)), file)
+
+
+def _text_of(file: Path) -> str:
+    source = read(file, OptionError)
+    if source.fact.size > MOST_BYTES:
+        raise UsageError(f"{file} has {source.fact.size:,} bytes; a configuration has at most {MOST_BYTES:,}.")
+    return source.text(OptionError)
 
 
 def _with_subconfigurations(tree: Tree, file: Path, depth: int = 0) -> Tree:
@@ -127,7 +137,7 @@ def _with_subconfigurations(tree: Tree, file: Path, depth: int = 0) -> Tree:
             path = Path(value["yaml"])
             beside = file.parent / path
             path = path if path.exists() or not beside.exists() else beside
-            content = _parsed(read(path, OptionError).text(OptionError), str(path), check=False)
+            content = _parsed(_text_of(path), str(path), check=False)
             if name not in content and len(content) != 1:
                 raise UsageError(f"{path}: no section {name!r}, which {file} wants; it has {', '.join(content)}.")
             section = content[name] if name in content else next(iter(content.values()))
@@ -226,6 +236,8 @@ def _parsed(text: str, where: str, *, check: bool = True) -> Tree:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         raise UsageError(f"{where}{line}: no YAML: {getattr(error, 'problem', error)}.") from None
+    except RecursionError:
+        raise UsageError(f"{where}: sections are nested too deeply.") from None
     if not isinstance(tree, dict) or not tree:
         raise UsageError(f"{where} holds {type(tree).__name__}; a configuration has named sections and values.")
     if check:
