@@ -140,7 +140,7 @@ class Table:
             found = self.columns[name][int(rows[0])]
             more = f" ({len(rows)} such cells.)" if len(rows) > 1 else ""
             where = f"{self.path}, line {self.lines[rows[0]]}, column {name}"
-            raise self.problem(f"{where}: {found!r} found, but {expected} was expected.{more}")
+            raise self.problem(f"{where}: {found[:60]!r} found, but {expected} was expected.{more}")
 
 
 def read_table(path: Path, problem: Problem = DataError) -> Table:
@@ -282,7 +282,7 @@ def _score(cell: str, path: Path, line: int, column: int, problem: Problem) -> f
     try:
         value = float(cell)
     except ValueError:
-        raise problem(f"{path}, line {line}, column {column}: {cell!r} found, but a score was expected.") from None
+        raise problem(f"{path}, line {line}, column {column}: {cell[:60]!r} found, but a score was expected.") from None
     if np.isnan(value) or value == np.inf:
         raise problem(
             f"{path}, line {line}, column {column}: {cell!r} is no score. "
