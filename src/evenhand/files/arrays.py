@@ -201,6 +201,7 @@ def _stream(path: Path, data: bytes | None, problem: Problem) -> Any:
 
 
 _FAULTS = (
+    OSError,  # a seek outside the file that its directory asks for
     _DamagedError,
     ArithmeticError,
     EOFError,
