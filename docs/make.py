@@ -31,8 +31,8 @@ ROOT = DOCS.parent
 BENCHMARKS = ROOT / "src" / "evenhand" / "benchmarks"
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 
-TUTORIALS = ("tutorials/researcher", "tutorials/team", "tutorials/engineer")
-TOOLS = ("fhibe", "uccs", "fairface", "ijb", "his_evaluators")
+TUTORIALS = ("tutorials/table", "tutorials/researcher", "tutorials/team", "tutorials/engineer")
+TOOLS = ("fairlearn", "fhibe", "uccs", "fairface", "ijb", "his_evaluators")
 GUIDES = ("runs", "report", "serve", "statistics", "calibration", "instruments", "adding-a-family")  # these first
 PICTURES = (".png", ".svg", ".jpg", ".pdf")
 
