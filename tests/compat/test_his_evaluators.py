@@ -16,7 +16,6 @@ import pytest
 
 from evenhand.benchmarks.synthesis.degrading import DegradingModel
 from evenhand.benchmarks.synthesis.demo import cast_of_videos, write_videos
-from evenhand.benchmarks.synthesis.films import frames_of
 from evenhand.compat.his_evaluators import (
     AppearanceTransferModel,
     FashionVideoMotionImitationEvaluator,
@@ -31,6 +30,8 @@ from evenhand.compat.his_evaluators import (
 )
 from evenhand.core.errors import DataError, OptionError, PartError
 from evenhand.instruments import weights
+from evenhand.instruments.films import open_film
+from evenhand.instruments.pictures import load
 from evenhand.instruments.readings import Readings, Waits
 
 LAYOUT = ("fid:layout", "CS:layout")
@@ -238,7 +239,7 @@ def test_films_show_sources_motion_and_result_side_by_side(data: Path, tmp_path:
     )
     written = evaluator.save_films(tmp_path / "films", height=64)
     assert [path.name for path in written[:2]] == ["000_1_1.mp4", "000_1_1_cross.mp4"]
-    frames = list(frames_of(written[0]))
+    frames = [load(path).pixels for path in open_film(written[0]).frames]
     assert len(frames) == 4
     assert frames[0].shape == (64, 27 + 10 + 64 + 10 + 64 + 1, 3)  # two sources above each other; an even width
     assert frames[0][:, 28:36].max() < 40  # the gap is black, but for compression

@@ -1,4 +1,4 @@
-"""Without torch: ONNX files, and features that were computed elsewhere; and the choice of a device."""
+"""Without torch: ONNX files, and the choice of a device."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evenhand.core.errors import MissingExtraError, OptionError, PredictionError
+from evenhand.core.errors import MissingExtraError, OptionError
 from evenhand.instruments.architectures import build_network
 from evenhand.instruments.device import choose_device
 from evenhand.instruments.errors import WeightsError
-from evenhand.instruments.features import precomputed_reader
 from evenhand.instruments.onnx import Preparation, onnx_reader
 
 
@@ -83,52 +82,6 @@ def test_what_is_no_onnx_file_or_does_not_fit_is_refused_by_name(tmp_path: Path)
         onnx_reader(model, Preparation((9, 8))).read(coloured(tmp_path, (1, 2, 3)))
     with pytest.raises(OptionError, match="Use --device cpu"):
         onnx_reader(model, Preparation((8, 8)), device="cuda:0")
-
-
-def test_precomputed_features_are_found_by_path_name_or_stem(tmp_path: Path) -> None:
-    values = np.arange(6, dtype=np.float32).reshape(3, 2)
-    np.save(tmp_path / "f.npy", values)
-    (tmp_path / "f.ids.txt").write_text("one\nfolder/two.png\nthree.png\n")
-    reader = precomputed_reader(tmp_path / "f.npy")
-    asked = [Path("x/three.png"), Path("y/one.jpg"), Path("folder/two.png")]
-    assert reader.read(asked).tolist() == [[4, 5], [0, 1], [2, 3]]
-    np.savez(tmp_path / "f.npz", features=values, ids=np.array(["one", "two", "three"]))
-    assert precomputed_reader(tmp_path / "f.npz").read([Path("a/two.png")]).tolist() == [[2, 3]]
-
-
-def test_pictures_without_features_are_counted_and_named(tmp_path: Path) -> None:
-    np.savez(tmp_path / "f.npz", features=np.ones((1, 2)), ids=np.array(["one"]))
-    with pytest.raises(PredictionError, match=r"no features for 2 of 3 pictures, the first .*two\.png"):
-        precomputed_reader(tmp_path / "f.npz").read([Path("one.png"), Path("two.png"), Path("three.png")])
-
-
-@pytest.mark.parametrize(
-    ("features", "ids", "message"),
-    [
-        (np.ones((2, 2)), ["a", "a"], "the id 'a' occurs more than once"),
-        (np.ones((2, 2)), ["a"], "2 rows for 1 ids"),
-        (np.ones(3), ["a", "b", "c"], "one row per id"),
-        (np.array([[1.0], [np.nan]]), ["a", "b"], "not finite, the first for 'b'"),
-    ],
-)
-def test_features_that_do_not_fit_their_ids_are_refused(
-    tmp_path: Path, features: np.ndarray, ids: list[str], message: str
-) -> None:
-    np.savez(tmp_path / "f.npz", features=features, ids=np.array(ids))
-    with pytest.raises(PredictionError, match=message):
-        precomputed_reader(tmp_path / "f.npz")
-
-
-def test_features_are_never_unpickled_and_need_their_ids(tmp_path: Path) -> None:
-    np.save(tmp_path / "f.npy", np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(PredictionError, match=r"f\.ids\.txt: is missing"):
-        precomputed_reader(tmp_path / "f.npy")
-    (tmp_path / "f.ids.txt").write_text("one\n")
-    with pytest.raises(PredictionError, match="is no file of features"):
-        precomputed_reader(tmp_path / "f.npy")
-    np.savez(tmp_path / "g.npz", values=np.ones(2))
-    with pytest.raises(PredictionError, match="has no array features nor ids"):
-        precomputed_reader(tmp_path / "g.npz")
 
 
 def test_a_device_that_is_asked_for_and_absent_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

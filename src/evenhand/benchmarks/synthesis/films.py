@@ -1,18 +1,14 @@
-"""Films to look at: sources, motion and result side by side; and the frames of a film as pictures.
-
-Nothing is measured on films, because their compression would be measured too. OpenCV's own encoder writes them.
-"""
+"""Films to look at: sources, motion and result side by side, written by OpenCV's own encoder."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from evenhand.benchmarks.synthesis.drawn import save
-from evenhand.core.errors import DataError, OptionError, StorageError
+from evenhand.core.errors import OptionError, StorageError
 from evenhand.core.optional import cv2
 from evenhand.files.writing import make_folder
 from evenhand.scenes.figures import Pixels
@@ -49,36 +45,6 @@ def write_film(
         if writer is not None:
             writer.release()
     return frames
-
-
-def frames_of(path: Path) -> Iterator[Pixels]:
-    """The frames of a film, in order, RGB."""
-    if not path.is_file():
-        raise DataError(f"{path}: there is no such film.")
-    reader = cv2.VideoCapture(str(path))
-    try:
-        count = 0
-        while True:
-            there, frame = reader.read()
-            if not there:
-                break
-            count += 1
-            yield np.asarray(cv2.cvtColor(frame, cv2.COLOR_BGR2RGB), dtype=np.uint8)
-        if not count:
-            raise DataError(f"{path}: no frame can be read from it. Is it a film (MP4, AVI)?")
-    finally:
-        reader.release()
-
-
-def unpack_film(path: Path, folder: Path) -> list[Path]:
-    """Write the frames of a film as PNG files with running numbers, as the tasks take pictures; their paths."""
-    written = []
-    for number, frame in enumerate(frames_of(path)):
-        if not number:
-            make_folder(folder)
-        written.append(folder / f"pred_{number:08d}.png")
-        save(str(written[-1]), frame)
-    return written
 
 
 def _picture(path: Path) -> Pixels:
