@@ -31,6 +31,7 @@ from evenhand.core.records import Array, Attribute, Records, blocks
 from evenhand.core.task import Dataset, Predictions, Tools
 
 _BLOCK: Final = 4096
+_LARGE_BLOCK: Final = 1 << 15  # of large data: sums are added along fewer steps
 _LONGEST_SHOWN: Final = 400
 _MISSING: Final = ImageAnswer("", nothing(Reason.MISSING))
 
@@ -152,7 +153,8 @@ def _rows(
 ) -> Iterator[Records]:
     """Rows in blocks; each distinct answer of a block is looked at once."""
     truth = dataset.truth
-    for part in blocks(len(truth.chosen), _BLOCK):
+    faces = len(truth.chosen)
+    for part in blocks(faces, _BLOCK if faces <= 2 * _LARGE_BLOCK else _LARGE_BLOCK):
         chosen = truth.chosen[part]
         files = [truth.files[row] for row in chosen.tolist()]
         block = _distinct(chosen, [predictions.get(file) or _MISSING for file in files])
