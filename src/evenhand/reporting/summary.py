@@ -8,7 +8,7 @@ from evenhand.core.contrasts import contrasts_of, verdict_counts
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Block, Cell, Figure, Section, Table, Text
 from evenhand.core.records import EVERYONE, Group
-from evenhand.core.results import Contrast, Estimate, Results, Summary, Verdict
+from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, Verdict
 from evenhand.reporting.display import shown, task_title
 from evenhand.reporting.groups import attribute_figure
 from evenhand.reporting.phrases import (
@@ -26,6 +26,8 @@ from evenhand.reporting.phrases import (
     unit_of,
     value_name,
 )
+
+_MAIN = 4  # numbers beside the finding
 
 BADGES = {
     Verdict.LARGE: "performs worse for",
@@ -51,25 +53,28 @@ def overview(results: Results, question: str = "") -> Section:
     blocks += [badges] if badges.rows else []
     if summary is not None:
         blocks.append(attribute_figure(results, *first, summary.by[0]))
-    blocks.append(Text(overall_sentence(results, first, question)))
+    blocks += [Text(overall_sentence(results, first, question)), main_numbers(results, first)]
     return Section("Summary", blocks, name="summary")
 
 
 def terminal_summary(results: Results) -> Section:
     """The finding, a verdict per attribute and the two or three numbers that the task is known by."""
     results = shown(results)
-    first = headline(results)
     section = overview(results)
     blocks = [block for block in section.blocks if not isinstance(block, Figure)]
-    pairs = [first] if first is not None else []
+    return Section(f"{task_title(results.task, results.names)}: {results.model}", blocks, name="summary")
+
+
+def main_numbers(results: Results, first: tuple[str, str]) -> Table:
+    """The few numbers that the task is known by, for all groups together."""
+    pairs = [first]
     for estimate in results.estimates:
         pair = (estimate.metric, estimate.output)
         useful = estimate.group == EVERYONE and estimate.number is not None and pair not in pairs
         if useful and direction_of(results, *pair) != "neither":
             pairs.append(pair)
-    rows = tuple((value_name(*pair), as_cell(results.get(*pair), results.unit(*pair))) for pair in pairs[:3])
-    table = Table("Main numbers, all groups together", ("value", "estimate"), rows)
-    return Section(f"{task_title(results.task, results.names)}: {results.model}", [*blocks, table], name="summary")
+    rows = tuple((value_name(*pair), as_cell(results.get(*pair), unit_of(results, *pair))) for pair in pairs[:_MAIN])
+    return Table("Main numbers, all groups together", ("value", "estimate"), rows)
 
 
 def finding(results: Results, first: tuple[str, str]) -> str:
@@ -82,7 +87,8 @@ def finding(results: Results, first: tuple[str, str]) -> str:
     margin = f"{distance_words(pairs[0].margin, unit)}" if pairs[0].margin is not None else "the threshold"
     worst = worst_group(results, first, summary, pairs)
     if worst is not None:
-        return group_sentence(results, first, results.get(*first, worst)) + "; chance does not explain this."
+        sentence = group_sentence(results, first, results.get(*first, worst)) + "; chance does not explain this."
+        return sentence + intersection_sentence(results, first)
     counts = verdict_counts(pairs)
     if not counts[Verdict.UNDECIDED]:
         alike = "both groups perform" if len(pairs) == 1 else "all groups perform"
@@ -93,6 +99,31 @@ def finding(results: Results, first: tuple[str, str]) -> str:
         f"{name}: no group is shown to perform worse, but {counts[Verdict.UNDECIDED]} of {len(pairs)} comparisons "
         "are inconclusive."
     )
+
+
+def intersection_sentence(results: Results, first: tuple[str, str]) -> str:
+    """Names the intersection that performs worst, where it does so clearly beyond the groups it is part of."""
+    lower = direction_of(results, *first) == "lower"
+    sign = -1.0 if lower else 1.0
+
+    def limits(estimate: Estimate) -> tuple[float, float] | None:
+        if estimate.low is None or estimate.high is None or estimate.status is not Status.OK:
+            return None
+        worst, best = sorted((sign * estimate.low, sign * estimate.high))
+        return worst, best
+
+    single = {e.group: limits(e) for e in results.of(*first) if len(e.group.terms) == 1}
+    beyond: list[tuple[float, Estimate]] = []
+    for estimate in results.of(*first):
+        own = limits(estimate) if len(estimate.group.terms) == 2 else None
+        parents = [single.get(Group((term,))) for term in estimate.group.terms] if own else []
+        if own and all(parent is not None and own[1] < parent[0] for parent in parents):
+            beyond.append((sign * (estimate.number or 0.0), estimate))
+    if not beyond:
+        return ""
+    estimate = min(beyond, key=lambda pair: pair[0])[1]
+    value = in_words(estimate, unit_of(results, *first), results.method.confidence)
+    return f" Of the intersections, {levels(estimate.group)} performs worst: {value}."
 
 
 def group_sentence(results: Results, first: tuple[str, str], estimate: Estimate) -> str:

@@ -13,6 +13,7 @@ from evenhand.core.metric import Column, Direction, Numbers, Ratio
 from evenhand.metrics.labels import Confusion, Counts
 
 _OVER_CLASSES: Final = ("macro_f1", "macro_f1_present_classes", "balanced_accuracy")
+_FIRST: Final = ("accuracy", "macro_f1", "unknown_rate", "balanced_accuracy")  # what a reader sees first
 _BRIEF: Final = ("accuracy", "unknown_rate", "confusion")
 ONE_CLASS: Final = "the group has one true class only; its recall is the group's accuracy"
 
@@ -30,7 +31,9 @@ class LabelAgreement(Confusion):
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
-        return {name: way for name, way in super().outputs.items() if not self.brief or name in _BRIEF}
+        ways = super().outputs
+        names = _BRIEF if self.brief else (*_FIRST, *(name for name in ways if name not in _FIRST))
+        return {name: ways[name] for name in names}
 
     def result(self, part: Counts, whole: Counts) -> Mapping[str, Column]:
         found = dict(super().result(part, whole))

@@ -61,5 +61,5 @@ class AgeOptions(FaceOptions):
     """What the age task can be told besides."""
 
     age_overlap: Literal["inclusive", "strict"] = option(
-        "inclusive", "which reading is named first; all three are always shown"
+        "inclusive", "which scoring convention is named first; all three are always shown"
     )

@@ -94,8 +94,8 @@ def unknown_answers(results: Results) -> Section | None:
         )
     spent = results.facts.get("requests")
     if isinstance(spent, Mapping):
-        told = tuple((str(name).replace("_", " "), float(value)) for name, value in spent.items())
-        blocks.append(Table("What asking took", ("what", "value"), told))
+        totals = tuple((str(name).replace("_", " "), float(value)) for name, value in spent.items())
+        blocks.append(Table("What asking took", ("what", "value"), totals))
     if notes:
         blocks.append(Table("What was found in the answer file", ("what", "count"), tuple(notes)))
     return Section("Answers that could not be used", blocks) if blocks else None
@@ -112,16 +112,52 @@ _COUNTS: Final = {
 }
 
 
+def provenance(results: Results) -> Section | None:
+    """What made the answers: prompt, model, decoding settings and file; "unknown" where nothing says so."""
+    told = results.facts.get("provenance")
+    if not isinstance(told, Mapping):
+        return None
+    decoding = told.get("decoding", _NOT_KNOWN)
+    rows: list[tuple[Cell, ...]] = [
+        ("written by", str(told.get("written_by", _NOT_KNOWN))),
+        ("model", str(told.get("model", _NOT_KNOWN))),
+        ("prompt", str(told.get("prompt", _NOT_KNOWN))),
+        ("decoding settings", _listed(decoding) if isinstance(decoding, Mapping) else str(decoding)),
+        ("image margin", str(results.options.get("crop_margin", _NOT_KNOWN))),
+        ("normaliser version", str(results.facts.get("normaliser_version", _NOT_KNOWN))),
+        ("label file", f"{results.facts.get('label_file', '')} (sha256 {results.facts.get('label_sha256', '')})"),
+    ]
+    rows += [(f"answer file {name}", f"sha256 {digest}") for name, digest in dict(told.get("files", {})).items()]
+    for name, label in (("endpoint", "endpoint"), ("asked", "asked on"), ("finish_reasons", "finish reasons")):
+        if value := told.get(name):
+            rows.append((label, _listed(value) if isinstance(value, Mapping) else str(value)))
+    blocks: list[Text | Table] = [Table("Where the answers come from", ("what", "value"), tuple(rows))]
+    if text := told.get("prompt_text"):
+        blocks.append(Text(f"The prompt: {text}", "small"))
+    if told.get("written_by") == _NOT_KNOWN:
+        blocks.append(
+            Text("The file came without its prompt and settings: two runs of it may not be comparable.", "caution")
+        )
+    return Section("Where the answers come from", blocks)
+
+
+_NOT_KNOWN: Final = "unknown"
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value not in ("", None))
+
+
 def answered_share(results: Results, metric: str) -> float | None:
     """The share of faces with an answer that could be used: one minus the unknown rate."""
     found = _estimate(results, metric, "unknown_rate")
     return None if found is None or found.number is None else 1.0 - found.number
 
 
-def age_readings(results: Results) -> Section | None:
-    """The three readings of an age answer side by side, with how many bins an answer covers."""
+def age_conventions(results: Results) -> Section | None:
+    """The three scoring conventions of an age answer side by side, with how many bins an answer covers."""
     rows: list[tuple[Cell, ...]] = []
-    for metric, output, label in _READINGS:
+    for metric, output, label in _AGE_CONVENTIONS:
         found = _estimate(results, metric, output)
         if found is not None:
             rows.append((label, _interval(found)))
@@ -134,16 +170,16 @@ def age_readings(results: Results) -> Section | None:
     if not rows:
         return None
     advice = (
-        "Ranges share end points (20-30, 30-40) and bins do not, so the literal reading favours models that speak in "
-        "ranges. Compare such a model with one that names a single age on the single-bin accuracy, and quote the "
+        "Ranges share end points (20-30, 30-40) and bins do not, so the literal convention favours models that answer "
+        "in ranges. Compare such a model with one that names a single age on the single-bin accuracy, and quote the "
         "literal number only together with the mean number of bins covered."
     )
-    table = Table("Age, three readings", ("reading", "value"), tuple(rows))
+    table = Table("Age: three scoring conventions", ("convention", "value"), tuple(rows))
     return Section("When is an age right?", [Text(advice), table])
 
 
-_READINGS: Final = (
-    ("bin_overlap_accuracy_inclusive", "accuracy", "overlaps the true bin, read literally"),
+_AGE_CONVENTIONS: Final = (
+    ("bin_overlap_accuracy_inclusive", "accuracy", "overlaps the true bin, taken literally"),
     ("bin_overlap_accuracy_touch_excluded", "accuracy", "overlaps it by more than an end point"),
     ("single_bin", "accuracy", "reduced to one bin, equal to the true one"),
     ("within_one_bin", "rate", "reduced to one bin, at most one bin off"),

@@ -16,10 +16,11 @@ from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceOp
 from evenhand.benchmarks.fairface.record import record_age, record_gender, record_race
 from evenhand.benchmarks.fairface.sections import (
     CONTAMINATION,
-    age_readings,
+    age_conventions,
     confusion,
     contamination,
     fine_race_caution,
+    provenance,
     reliability,
     unknown_answers,
 )
@@ -40,14 +41,16 @@ The published file has 10,954 rows. Another of the same layout:
 _PREDICTIONS = """\
 One file with an answer per image; its kind is told by what is in it:
 JSON lines  {"image_path": "val/1.jpg", "raw_output": "...", "status": "ok"}
-            free text or JSON of a model. Image key: image_path, image, file,
-            img_path, path, filename, image_id or id. Text: raw_output, output,
-            response, answer, text, prediction or completion.
-DeepFace    the same lines with DeepFace's dictionaries as raw_output
-FairFace    the CSV of the FairFace script (face_name_align,race,race4,…)
-CSV         a column for the image and columns gender, race, age
-Keys may be val/12.jpg, /any/where/val/12.jpg, 12.jpg or 12; a path through
-another split's folder matches nothing."""
+            free text or JSON of a model; also what chat servers, OpenAI Batch,
+            HuggingFace pipelines, LLaVA, ms-swift and lmms-eval write
+DeepFace    the same with DeepFace's dictionaries
+FairFace    the CSV of the FairFace script (face_name_align,race,race4,...)
+tables      CSV, TSV, semicolons, Parquet or Excel: a column for the image and
+            gender, race, age (or gender_pred, ...), or one column of text
+Any of them compressed by gzip; a folder may have a file per attribute.
+The page of the family lists every shape. Keys may be val/12.jpg,
+/any/where/val/12.jpg, 12.jpg or 12; a path through another split's folder
+matches nothing."""
 
 _CONVENTIONS = (
     "Every labelled image counts. One without a usable answer is unknown, and unknown is wrong.",
@@ -133,7 +136,7 @@ gender = Task(
     metrics=_gender_metrics,
     attributes=ATTRIBUTES,
     headline=("gender", "accuracy"),
-    sections=(contamination, confusion, reliability, unknown_answers),
+    sections=(contamination, confusion, reliability, unknown_answers, provenance),
     check=check,
     explain=explain_labels,
 )
@@ -149,7 +152,7 @@ race = Task(
     metrics=_race_metrics,
     attributes=ATTRIBUTES,
     headline=("race", "accuracy"),
-    sections=(contamination, fine_race_caution, confusion, reliability, unknown_answers),
+    sections=(contamination, fine_race_caution, confusion, reliability, unknown_answers, provenance),
     check=check,
     explain=explain_labels,
 )
@@ -162,14 +165,14 @@ age = Task(
     options=AgeOptions,
     about=_about(
         "age",
-        "An age is right when it overlaps the true bin (the literal reading, and the headline). Beside it always: the "
-        "reading that does not count a mere touch of end points, and the one that reduces an answer to one bin.",
+        "An age is right when it overlaps the true bin (taken literally; the headline). Beside it always: the "
+        "convention that does not count a mere touch of end points, and the one that reduces an answer to one bin.",
     ),
     record=record_age,
     metrics=_age_metrics,
     attributes=ATTRIBUTES,
     headline=("bin_overlap_accuracy_inclusive", "accuracy"),
-    sections=(contamination, age_readings, confusion, reliability, unknown_answers),
+    sections=(contamination, age_conventions, confusion, reliability, unknown_answers, provenance),
     check=check,
     explain=explain_ages,
 )

@@ -25,6 +25,7 @@ class Rule(NamedTuple):
 
 
 RULES: Final = (
+    Rule("P0", "all", "Reasoning (`<think>`) is removed; tags and table cells label values, other tags are blanks."),
     Rule("P1-P6", "all", "One alphabet (NFKC), one dash, straight quotes, no accents, lower case, no markup signs."),
     Rule("P7", "all", "After `answer:` or `final answer:` only what follows the last one is read."),
     Rule(
@@ -48,6 +49,7 @@ RULES: Final = (
     ),
     Rule("N3", "all", "`non-` negates the next word."),
     Rule("N4", "all", "no doubt, no question, not only, no longer, without a doubt negate nothing."),
+    Rule("L1", "all", "An answer in another language in which nothing was read is unknown for that reason."),
     Rule("N5", "all", "A negated word is no evidence, neither for itself nor for the opposite."),
     Rule("G1", "gender", "The whole answer is `m` or `f`.", (("M", "field", "Male"), ("f.", "field", "Female"))),
     Rule("G2", "gender", "Words of a category, as whole words.", (("a female person", "field", "Female"),)),
@@ -76,8 +78,11 @@ RULES: Final = (
     Rule(
         "R2",
         "race",
-        "black and white count only when said of a person, never of hair, clothes, pictures or skin.",
-        (("She has long black hair.", "prose", "unknown"), ("A black man.", "prose", "Black")),
+        "black and white count when said of a person: before a person noun, or where the subject's head is no thing.",
+        (
+            ("She has long black hair.", "prose", "unknown"),
+            ("The man in the white shirt is black.", "prose", "Black"),
+        ),
     ),
     Rule("R3", "race", "Mixed and outside terms make the answer unknown.", (("American Indian", "field", "unknown"),)),
     Rule("R4", "race", "Neutral phrases carry nothing.", (("white South African", "field", "White"),)),
@@ -102,14 +107,24 @@ RULES: Final = (
     Rule("A4", "age", "Decades and teens, with early, mid and late.", (("mid to late 50s", "field", "54-59"),)),
     Rule("A5", "age", "One-sided ages.", (("over 60", "field", "61-"), ("under 18", "field", "0-17"))),
     Rule("A6", "age", "Two numbers with a joint between them.", (("between 25 and 35", "field", "25-35"),)),
-    Rule("A7", "age", "One number with an age cue; without one in a field.", (("about 35", "prose", "35-35"),)),
+    Rule(
+        "A7",
+        "age",
+        "One number with an age cue or in an enumeration; without either in a field.",
+        (("about 35", "prose", "35-35"), ("woman, 30", "prose", "30-30"), ("175 cm", "field", "unknown")),
+    ),
     Rule(
         "A8",
         "age",
         "Words, where no number is found.",
         (("middle-aged", "field", "40-59"), ("adult", "field", "unknown")),
     ),
-    Rule("A9", "age", "Negated ages are removed.", (("not 30 but 40 years old", "prose", "40-40"),)),
+    Rule(
+        "A9",
+        "age",
+        "Negated ages are removed; a one-sided age that is denied becomes its complement.",
+        (("not 30 but 40 years old", "prose", "40-40"), ("She can't be over 40.", "prose", "0-40")),
+    ),
     Rule(
         "A10",
         "age",
