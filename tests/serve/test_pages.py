@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from evenhand import api
+from evenhand.serve.folders import ServedFolders
+from evenhand.serve.pictures import candidates, load_media
 from evenhand.store.unfinished import lock_folder
 
 Clients = Callable[..., Any]
@@ -80,9 +83,9 @@ def test_without_a_data_folder_the_row_says_how_to_see_the_picture(made: Path, c
 
 def test_two_runs_are_compared_and_told_apart(client: Any, made: Path, key: Keys) -> None:
     query = f"run={key(made)}&run={key(made, 'hasty')}"
-    assert "careful" in client.get(f"/compare?{query}").text
     compared = client.get(f"/compare/found?{query}").text
-    assert "paired on the same units" in compared or "60 units" in compared
+    assert "Paired on the 60 units that both have" in compared
+    assert 'class="plot' in compared  # the chart of the comparison page
     differing = client.get(f"/diff/found?{query}").text
     assert "What they were made of" in differing
     assert "nonce-" in client.get(f"/diff/page?{query}").headers["content-security-policy"]
@@ -101,7 +104,51 @@ def test_extra_fields_of_the_form_are_left_out_of_the_address_of_a_comparison(
     client: Any, made: Path, key: Keys
 ) -> None:
     query = f"run={key(made)}&run={key(made, 'hasty')}"
-    assert client.get(f"/compare?q=&task=&{query}").headers["location"] == f"/compare?{query}"
+    wanted = f"/compare?baseline={key(made)}&{query}"
+    assert client.get(f"/compare?q=&task=&{query}").headers["location"] == wanted
+    assert "careful" in client.get(wanted).text
+
+
+def test_the_older_run_is_the_baseline_unless_another_is_chosen(client: Any, made: Path, key: Keys) -> None:
+    older, newer = key(made), key(made, "hasty")
+    swapped = client.get(f"/compare?run={newer}&run={older}").headers["location"]
+    assert swapped == f"/compare?baseline={older}&run={older}&run={newer}"
+    assert "hasty compared with careful" in client.get(f"/compare/found?run={newer}&run={older}").text
+    chosen = client.get(f"/compare/found?baseline={newer}&run={older}&run={newer}").text
+    assert "careful compared with hasty" in chosen
+
+
+def test_a_cell_of_the_confusion_matrix_leads_to_its_samples_in_words(client: Any, made: Path, key: Keys) -> None:
+    page = client.get(f"/run/{key(made, 'hasty')}").text
+    link = next(part for part in page.split('href="') if "truth=Male&amp;answer=Female" in part).split('"')[0]
+    gallery = client.get(link.replace("&amp;", "&")).text
+    assert "Male <span" in gallery
+    assert "10 samples" in gallery
+    assert gallery.count("<li><a href=") == 10 + gallery.count('<li><a href="/"')
+    assert "Male → Female" in gallery
+    row = gallery.split('<ul class="gallery">')[1].split('href="')[1].split('"')[0].replace("&amp;", "&")
+    sample = client.get(row).text
+    assert "answered as <strong>Female</strong>" in sample
+    assert 'rel="next"' in sample
+    assert "1 of 10" in sample
+
+
+def test_samples_are_filtered_ordered_and_paged_by_their_address(client: Any, made: Path, key: Keys) -> None:
+    run = key(made)
+    assert "60 samples" in client.get(f"/run/{run}/gallery").text
+    assert "page 2 of 3" in client.get(f"/run/{run}/gallery?page=2").text
+    assert "1 sample;" in client.get(f"/run/{run}/gallery?q=val/17.jpg").text
+    worst = client.get(f"/run/{run}/gallery?metric=gender&output=accuracy").text
+    best = client.get(f"/run/{run}/gallery?metric=gender&output=accuracy&sort=best").text
+    assert worst.count('class="other"') == 6
+    assert best.count('class="other"') == 0
+    assert client.get(f"/run/{run}/gallery?truth=Nobody").status_code == 422
+
+
+def test_numbers_of_any_length_in_a_path_are_not_found(client: Any, made: Path, key: Keys) -> None:
+    for number in ("9" * 5000, "-1", "1.0", "x", "٣"):
+        assert client.get(f"/run/{key(made)}/row/{number}").status_code == 404
+        assert client.get(f"/run/{key(made)}/row/0/picture/{number}").status_code == 404
 
 
 def test_results_that_are_cut_off_leave_the_facts(place: Path, client_of: Clients, key: Keys, run_of: Runs) -> None:
@@ -310,3 +357,16 @@ def test_answers_are_counted_as_a_model_gives_them(place: Path, client_of: Clien
     assert "<dd>1</dd>" in text, "one answer is not on disk yet"
     journal.close()
     assert "5 of 10 answers" in client.get(address[1]).text
+
+
+def test_a_named_folder_may_be_above_the_data_whatever_the_working_directory(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(made)
+    run = api.evaluate(
+        "fairface/gender", "careful.csv", data="data", model="relative", draws=0, permutations=0, runs=tmp_path / "runs"
+    )
+    monkeypatch.chdir(tmp_path)
+    folders = ServedFolders.of([made])
+    assert (made / "data").resolve() in candidates(run.manifest, [made.resolve()], folders)
+    assert load_media(run.manifest, [made.resolve()], folders).by_sample

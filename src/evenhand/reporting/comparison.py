@@ -33,15 +33,17 @@ from evenhand.store.differences import Difference, RowChanges
 Output = tuple[str, str]
 
 
-def comparison_sections(comparison: Comparison, results: Results, *, everything: bool = False) -> tuple[Section, ...]:
-    """The finding and one table of the first value; with `everything` the other values and the gaps too."""
+def comparison_sections(
+    comparison: Comparison, results: Results, *, everything: bool = False, figures: bool = False
+) -> tuple[Section, ...]:
+    """The finding and one table or figure of the first value; with `everything` the other values and the gaps too."""
     stored, results = results, shown(results)
     comparison = shown_comparison(comparison, stored)
     first = headline(results)
     sections = [_finding(comparison, results, first)]
     for pair in _outputs(comparison, first) if everything else _outputs(comparison, first)[:1]:
-        table = _table(comparison, results, pair)
-        sections.append(Section("By group", [table], name=f"by-group-{'-'.join(pair)}"))
+        block = _figure(comparison, results, pair) if figures else _table(comparison, results, pair)
+        sections.append(Section("By group", [block], name=f"by-group-{'-'.join(pair)}"))
     if everything:
         sections.append(_gaps(comparison, results))
     return tuple(section for section in sections if section.blocks)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -19,6 +22,7 @@ from evenhand.core.errors import EvenhandError, OptionError
 from evenhand.core.page import Section, Text
 from evenhand.core.records import EVERYONE
 from evenhand.reporting.comparison import comparison_sections, difference_sections
+from evenhand.reporting.display import names_of_family
 from evenhand.serve.filters import MOST, RunFilter
 from evenhand.serve.folders import OutsideError
 from evenhand.serve.guard import AccessPolicy, Guard, report_policy
@@ -27,7 +31,10 @@ from evenhand.serve.listing import RunEntry, RunState
 from evenhand.serve.pages import address, environment
 from evenhand.serve.pictures import FILMS, PICTURES, NoPictureError, thumbnail
 from evenhand.serve.selection import (
+    Labels,
     RowPage,
+    RowQuery,
+    ValueChoice,
     choices,
     chosen,
     contrasts_of,
@@ -63,8 +70,9 @@ def make_app(settings: ServeSettings, access: AccessPolicy) -> ASGIApp:
         Route("/run/{key}", handlers.run),
         Route("/run/{key}/report", handlers.report),
         Route("/run/{key}/group", handlers.group),
-        Route("/run/{key}/row/{number:int}", handlers.row),
-        Route("/run/{key}/row/{number:int}/picture/{place:int}", handlers.picture),
+        Route("/run/{key}/gallery", handlers.gallery),
+        Route("/run/{key}/row/{number}", handlers.row),
+        Route("/run/{key}/row/{number}/picture/{place}", handlers.picture),
         Route("/compare", handlers.compare),
         Route("/compare/found", handlers.compared),
         Route("/compare/page", handlers.compared_page),
@@ -81,6 +89,19 @@ def make_app(settings: ServeSettings, access: AccessPolicy) -> ASGIApp:
         EvenhandError: handlers.in_words,
     }
     return Guard(Starlette(routes=routes, exception_handlers=problems), access)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A page of selected rows as the templates show it."""
+
+    page: RowPage
+    columns: tuple[str, ...]
+    cells: list[list[str]]
+    truths: list[str]
+    answers: list[str]
+    labels: Labels
+    problems: tuple[str, ...]
 
 
 class _Routes:
@@ -148,9 +169,13 @@ class _Routes:
         whole = None
         if found.results is not None and choice is not None:
             whole = found.results.get(choice.metric, choice.output)
+        labels = None
+        with suppress(EvenhandError):  # without rows there are no samples to lead to
+            labels = self.library.labels(line)
         return self._page(
-            "run.html.j2", line=line, found=found, choice=choice, every=every, spreads=spreads or (), whole=whole
-        )
+            "run.html.j2", line=line, found=found, choice=choice, every=every, spreads=spreads or (), whole=whole,
+            labels=labels,
+        )  # fmt: skip
 
     def report(self, request: Request) -> Response:
         """The report, as `evenhand report` writes it."""
@@ -171,47 +196,87 @@ class _Routes:
             estimates = [one for one in found.results.estimates if one.group == group]
             if not estimates:
                 raise NotFoundError(f"The run has no group {group}.")
-        shown: RowPage | None = None
-        columns: tuple[str, ...] = ()
-        cells: list[list[str]] = []
-        problems: tuple[str, ...] = ()
+        chosen_rows: Selection | None = None
         reason = ""
+        query_of_rows = RowQuery.of(query)
         try:
-            rows = self.library.rows(line)
-            problems = rows.problems
-            metric = self.library.metric(line, choice.metric) if choice is not None else None
-            shown = row_page(rows.records, group, metric, _whole_number(query.get("page", "1")))
-            columns = scalar_columns(shown.rows)
-            cells = [[value_text(shown.rows[name][at]) for name in columns] for at in range(len(shown.numbers))]
+            chosen_rows = self._selection(line, query_of_rows, choice, _whole_number(query.get("page", "1")))
         except EvenhandError as error:
             reason = str(error)
         return self._page(
-            "group.html.j2", line=line, found=found, group=group, choice=choice, estimates=estimates, shown=shown,
-            columns=columns, cells=cells, problems=problems, reason=reason, has_data=bool(self.library.settings.data),
+            "group.html.j2", line=line, found=found, group=group, choice=choice, estimates=estimates,
+            selection=chosen_rows, reason=reason, has_data=bool(self.library.settings.data), query=query_of_rows,
             contrasts=contrasts_of(found.results, choice, group) if choice is not None else (),
         )  # fmt: skip
 
+    def gallery(self, request: Request) -> Response:
+        """The samples behind a number or a cell of the confusion matrix: pictures, truth and answer, worst first."""
+        line = self._line(request)
+        found = self.library.examined(line)
+        if found.results is None:
+            raise NotFoundError("The results of this run can't be read, so its samples are not known.")
+        query = request.query_params
+        choice = chosen(found.results, query.get("metric", ""), query.get("output", ""))
+        rows = RowQuery.of(query)
+        selection = self._selection(line, rows, choice, _whole_number(query.get("page", "1")))
+        return self._page(
+            "gallery.html.j2", line=line, found=found, choice=choice, query=rows, selection=selection,
+            has_data=bool(self.library.settings.data), names=names_of_family(found.results.task),
+        )  # fmt: skip
+
+    def _selection(self, line: RunEntry, query: RowQuery, choice: ValueChoice | None, page: int) -> Selection:
+        rows = self.library.rows(line)
+        metric = self.library.metric(line, choice.metric) if choice is not None else None
+        labels = self.library.labels(line)
+        numbers, is_ordered = self.library.selected(line, query, metric)
+        shown = row_page(rows.records, numbers, page, is_ordered=is_ordered)
+        columns = scalar_columns(shown.rows)
+        count = len(shown.numbers)
+        return Selection(
+            shown,
+            columns,
+            [[value_text(shown.rows[name][at]) for name in columns] for at in range(count)],
+            [labels.truth.word(shown.rows, at) for at in range(count)],
+            [labels.answer.word(shown.rows, at) for at in range(count)],
+            labels,
+            rows.problems,
+        )
+
     def row(self, request: Request) -> Response:
-        """One row: everything that is known of it, with the picture of its sample."""
-        line, number = self._line(request), request.path_params["number"]
+        """One row: everything that is known of it, with the picture of its sample, and its neighbours."""
+        line, number = self._line(request), _row_number(request)
         rows = self.library.rows(line)
         columns, attributes = facts_of(rows.records, number)
+        labels = self.library.labels(line)
+        for column in (labels.truth, labels.answer):
+            if column.name:
+                columns = {**columns, column.name: column.word(rows.records, number)}
         pictures: tuple[Path, ...] = ()
         reason = ""
         try:
             pictures = self.library.pictures(line, number)
         except NoPictureError as error:
             reason = str(error)
+        params = request.query_params
+        query, results = RowQuery.of(params), self.library.whole(line).results
+        choice = chosen(results, params.get("metric", ""), params.get("output", ""))
+        metric = self.library.metric(line, choice.metric) if choice is not None else None
+        numbers, _ = self.library.selected(line, query, metric)
+        places = np.flatnonzero(numbers == number)
+        at = int(places[0]) if len(places) else -1
+        before = int(numbers[at - 1]) if at > 0 else None
+        after = int(numbers[at + 1]) if 0 <= at < len(numbers) - 1 else None
         films = [path.suffix.casefold() in FILMS for path in pictures]
         return self._page(
             "row.html.j2", line=line, number=number, columns=columns, attributes=attributes, pictures=pictures,
-            films=films, reason=reason, last=len(rows.records) - 1, group=request.query_params.getlist("g"),
-            metric=request.query_params.get("metric", ""), output=request.query_params.get("output", ""),
+            films=films, reason=reason, query=query, before=before, after=after, at=at, of=len(numbers),
+            metric=params.get("metric", ""), output=params.get("output", ""),
+            truth=labels.truth.word(rows.records, number), answer=labels.answer.word(rows.records, number),
         )  # fmt: skip
 
     def picture(self, request: Request) -> Response:
         """A picture of a row's sample, whole or small."""
-        line, number, place = self._line(request), request.path_params["number"], request.path_params["place"]
+        line, number, place = self._line(request), _row_number(request), _row_number(request, "place")
         try:
             found = self.library.pictures(line, number)
             if place >= len(found):
@@ -235,8 +300,8 @@ class _Routes:
         """Runs of one task, compared on the same units."""
         lines = self._ticked(request, at_least=2)
         keys = [line.key for line in lines]
-        if request.query_params.multi_items() != [("run", key) for key in keys]:
-            return RedirectResponse(address("/compare", run=keys), status_code=303)
+        if request.query_params.multi_items() != [("baseline", keys[0]), *(("run", key) for key in keys)]:
+            return RedirectResponse(address("/compare", baseline=keys[0], run=keys), status_code=303)
         return self._page("compare.html.j2", lines=lines, keys=keys, verb="compare")
 
     def compared(self, request: Request) -> Response:
@@ -246,7 +311,7 @@ class _Routes:
             lambda: tuple(
                 part
                 for one in self.library.comparison(lines)
-                for part in comparison_sections(one, self.library.whole(lines[0]).results)
+                for part in comparison_sections(one, self.library.whole(lines[0]).results, figures=True)
             )
         )
 
@@ -259,8 +324,8 @@ class _Routes:
         """Why two runs differ."""
         lines = self._ticked(request, at_least=2)[:2]
         keys = [line.key for line in lines]
-        if request.query_params.multi_items() != [("run", key) for key in keys]:
-            return RedirectResponse(address("/diff", run=keys), status_code=303)
+        if request.query_params.multi_items() != [("baseline", keys[0]), *(("run", key) for key in keys)]:
+            return RedirectResponse(address("/diff", baseline=keys[0], run=keys), status_code=303)
         return self._page("compare.html.j2", lines=lines, keys=keys, verb="diff")
 
     def differing(self, request: Request) -> Response:
@@ -310,6 +375,8 @@ class _Routes:
 
     def _ticked(self, request: Request, at_least: int) -> list[RunEntry]:
         lines = [self.library.line(key) for key in dict.fromkeys(request.query_params.getlist("run"))]
+        baseline = request.query_params.get("baseline", "")
+        lines.sort(key=lambda line: (line.key != baseline, line.finished))  # else the older run is the baseline
         if len(lines) < at_least:
             raise OptionError(f"{len(lines)} run ticked: tick two or more runs of the same task in the list.")
         if len(lines) > _MOST_COMPARED:
@@ -335,3 +402,11 @@ def _nonced(text: str, nonce: str) -> Response:
 
 def _whole_number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+
+
+def _row_number(request: Request, name: str = "number") -> int:
+    """A number in a path; one that no row could have is not found."""
+    text = request.path_params[name]
+    if not (text.isascii() and text.isdigit() and len(text) <= 12):
+        raise HTTPException(404)
+    return int(text)

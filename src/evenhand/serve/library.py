@@ -12,7 +12,7 @@ from typing import Any
 from evenhand import api
 from evenhand.core.errors import InputError, RunError
 from evenhand.core.metric import Metric
-from evenhand.core.records import Records
+from evenhand.core.records import Array, Records
 from evenhand.reporting.comparison import comparison_page, difference_page
 from evenhand.reporting.html import Link, page_html
 from evenhand.reporting.reported import report_page, reported
@@ -22,7 +22,7 @@ from evenhand.serve.folders import ServedFolders
 from evenhand.serve.listing import RunEntry, RunIndex, RunList
 from evenhand.serve.pictures import NoPictureError, SampleMedia, load_media, pictures_of
 from evenhand.serve.progress import ProgressMonitor
-from evenhand.serve.selection import item_of, metrics_of
+from evenhand.serve.selection import Labels, RowQuery, item_of, labels_of, metrics_of, select
 from evenhand.serve.settings import ServeSettings
 from evenhand.stats.comparison import Comparison
 from evenhand.store.differences import Difference, diff
@@ -54,6 +54,8 @@ class Library:
         self._examined = LRUCache[Examined](most=16)
         self._metrics = LRUCache[tuple[Metric[Any], ...]](most=16)
         self._rows = LRUCache[Rows](most=3)
+        self._labels = LRUCache[Labels](most=16)
+        self._selected = LRUCache[tuple[Array, bool]](most=32)
         self._media = LRUCache[SampleMedia](most=8)
         self._compared = LRUCache[tuple[Comparison, ...]](most=8)
         self._differences = LRUCache[Difference](most=8)
@@ -86,6 +88,17 @@ class Library:
         results = self.whole(line).results
         every = self._metrics.get(self._stamped(line), lambda: metrics_of(results))
         return next((metric for metric in every if metric.name == name), None)
+
+    def labels(self, line: RunEntry) -> Labels:
+        """The words for truth and answer of a classification."""
+        return self._labels.get(
+            self._stamped(line), lambda: labels_of(self.whole(line).results, self.rows(line).records)
+        )
+
+    def selected(self, line: RunEntry, query: RowQuery, metric: Metric[Any] | None) -> tuple[Array, bool]:
+        """The numbers of the rows that a query selects, in its order; kept, since a reader pages through them."""
+        key = (self._stamped(line), query, metric.name if metric is not None else "")
+        return self._selected.get(key, lambda: select(self.rows(line).records, query, metric, self.labels(line)))
 
     def pictures(self, line: RunEntry, number: int) -> tuple[Path, ...]:
         """The pictures of a row's sample; raises NoPictureError with the reason when there are none."""

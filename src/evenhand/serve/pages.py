@@ -13,8 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from evenhand.core.page import Figure, Table, Text
 from evenhand.core.records import Group
 from evenhand.core.results import Estimate, Status
-from evenhand.reporting.html import exact
-from evenhand.reporting.phrases import as_cell, levels, status_word, words
+from evenhand.reporting.html import drawings, exact
+from evenhand.reporting.phrases import as_cell, group_words, levels, status_word, words
 from evenhand.reporting.rounding import cell, number, p_value
 from evenhand.serve.selection import GroupEstimates
 
@@ -39,11 +39,13 @@ def environment() -> Environment:
     made.tests.update(tests)
     filters: dict[str, Any] = {
         "cell": cell,
+        "drawings": drawings,
         "exact": exact,
         "number": number,
         "p_value": p_value,
         "as_cell": as_cell,
         "levels": levels,
+        "group_words": group_words,
         "status_word": status_word,
         "words": words,
         "when": when,
@@ -56,7 +58,7 @@ def environment() -> Environment:
     return made
 
 
-def address(path: str, **query: Any) -> str:
+def address(path: str, *queries: Mapping[str, Any], **query: Any) -> str:
     """A path with its query; empty values are left out, lists are repeated.
 
     >>> address("/run/ab", g=["age=70+"], page=2, q="")
@@ -64,7 +66,7 @@ def address(path: str, **query: Any) -> str:
     """
     pairs = [
         (name, str(one))
-        for name, value in query.items()
+        for name, value in [pair for part in (*queries, query) for pair in part.items()]
         for one in (value if isinstance(value, list | tuple) else [value])
         if one not in ("", None)
     ]

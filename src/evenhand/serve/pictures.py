@@ -82,13 +82,19 @@ def load_media(manifest: Manifest, data: Sequence[Path], allowed: ServedFolders)
 
 
 def candidates(manifest: Manifest, data: Sequence[Path], allowed: ServedFolders) -> tuple[Path, ...]:
-    """Folders in which the data of a run may lie: where they were when it was made, if inside; else as named."""
+    """Folders in which the data of a run may lie: where they were when it was made, if inside; else as named.
+
+    A run that was made with relative paths is looked for below the named folders by the end of its path, so a named
+    folder may be above the data, and the working directory does not matter.
+    """
     found: list[Path] = []
     for entry in manifest.inputs:
         if entry.role == "data" and entry.name and entry.path.endswith(entry.name):
             root = Path(entry.path[: len(entry.path) - len(entry.name)])
-            if root.is_dir() and allowed.holds(root):
-                found.append(root)
+            parts = root.parts[1:] if root.is_absolute() else root.parts
+            below = (folder.joinpath(*parts[at:]) for folder in data for at in range(len(parts)))
+            places = (root, *below) if root.is_absolute() else below
+            found.extend(place for place in places if place.is_dir() and allowed.holds(place))
     return tuple(dict.fromkeys((*found, *data)))
 
 

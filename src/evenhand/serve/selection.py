@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from starlette.datastructures import QueryParams
 
 from evenhand import registry
+from evenhand.core.contrasts import contrasts_of as all_contrasts_of
 from evenhand.core.errors import EvenhandError, OptionError, UnknownNameError
-from evenhand.core.metric import Metric
+from evenhand.core.metric import Grid, Metric
 from evenhand.core.options import parse
-from evenhand.core.records import EVERYONE, Group, Records
+from evenhand.core.records import EVERYONE, Array, Group, Records
 from evenhand.core.results import Contrast, Estimate, Results, Status
+from evenhand.reporting.display import shown
 from evenhand.reporting.phrases import headline
+from evenhand.reporting.summary import badge
 from evenhand.store.frames import attribute_texts, worst_rows
 
 PAGE = 24  # rows on a page
@@ -41,6 +45,15 @@ class GroupEstimates:
     estimates: tuple[Estimate, ...]
     low: float
     high: float
+    verdict: str = ""
+    finding: str = ""
+
+    @property
+    def gap(self) -> float:
+        """How far apart the groups are that are large enough to be compared."""
+        compared = [e for e in self.estimates if e.status is Status.OK and not e.group.is_missing]
+        values = [e.number for e in compared if e.number is not None]
+        return max(values) - min(values) if values else 0.0
 
 
 def choices(results: Results) -> tuple[ValueChoice, ...]:
@@ -73,18 +86,25 @@ def chosen(results: Results, metric: str, output: str) -> ValueChoice | None:
 
 
 def spreads(results: Results, choice: ValueChoice) -> tuple[GroupEstimates, ...]:
-    """The groups of every attribute and intersection, worst first."""
+    """The groups of every attribute and intersection, worst first; the attribute with the widest gap comes first.
+
+    All single attributes share one axis, so that their gaps can be compared by eye.
+    """
     by: dict[tuple[str, ...], list[Estimate]] = {}
     for estimate in results.of(choice.metric, choice.output):
         if estimate.group != EVERYONE:
             by.setdefault(estimate.group.by, []).append(estimate)
-    found = []
-    for names, estimates in sorted(by.items(), key=lambda pair: (len(pair[0]), pair[0])):
-        sign = -1.0 if choice.better == "lower" else 1.0
+    pairs = tuple(all_contrasts_of(results.contrasts, choice.metric, choice.output, order=1))
+    shared = _range([estimate for names, estimates in by.items() if len(names) == 1 for estimate in estimates])
+    sign = -1.0 if choice.better == "lower" else 1.0
+    spread = []
+    for names, estimates in by.items():
         ordered = sorted(estimates, key=lambda e: (e.status is Status.EMPTY, e.number is None, sign * (e.number or 0)))
-        low, high = _range(ordered)
-        found.append(GroupEstimates(names, tuple(ordered), low, high))
-    return tuple(found)
+        low, high = shared if len(names) == 1 else _range(ordered)
+        own = [pair for pair in pairs if pair.first.by == names]
+        verdict = badge(own) if len(names) == 1 else ("", "")
+        spread.append(GroupEstimates(names, tuple(ordered), low, high, *verdict))
+    return tuple(sorted(spread, key=lambda one: (len(one.by), -one.gap, one.by)))
 
 
 def group_of(terms: Sequence[str]) -> Group:
@@ -119,35 +139,113 @@ def metrics_of(results: Results) -> tuple[Metric[Any], ...]:
 
 
 @dataclass(frozen=True)
+class RowQuery:
+    """Which rows are looked at and in which order, as it stands in an address: a link to it can be shared."""
+
+    group: Group = EVERYONE
+    truth: str = ""  # a cell of the confusion matrix, in words
+    answer: str = ""
+    text: str = ""  # part of the name of the sample
+    order: str = "worst"  # worst, best, or recorded
+
+    @classmethod
+    def of(cls, query: QueryParams) -> RowQuery:
+        """What an address says; orders that are not known are the first."""
+        order = query.get("sort", "worst")
+        order = order if order in ("worst", "best", "recorded") else "worst"
+        truth, answer, text = (query.get(name, "")[:200] for name in ("truth", "answer", "q"))
+        return cls(group_of(query.getlist("g")), truth, answer, text, order)
+
+    @property
+    def address(self) -> dict[str, Any]:
+        """The query as it is written into an address."""
+        terms = [f"{name}={level}" for name, level in self.group.terms]
+        order = "" if self.order == "worst" else self.order
+        return {"g": terms, "truth": self.truth, "answer": self.answer, "q": self.text, "sort": order}
+
+
+@dataclass(frozen=True)
 class RowPage:
-    """Some rows of a group: their numbers in the run, and how they are ordered."""
+    """Some rows of a selection: their numbers in the run, and how they are ordered."""
 
     rows: Records
     numbers: tuple[int, ...]
-    of: int  # how many rows the group has
+    of: int  # how many rows were selected
     page: int
-    is_worst_first: bool
+    is_ordered: bool  # False: the metric does not score single rows, so they are as recorded
 
     @property
     def pages(self) -> int:
         return max(-(-self.of // PAGE), 1)
 
 
-def row_page(rows: Records, group: Group, metric: Metric[Any] | None, page: int) -> RowPage:
-    """A page of a group's rows: worst first when the metric scores single rows, else as they were recorded."""
-    numbered = Records({**rows.columns, _NUMBER: np.arange(len(rows))}, rows.attributes)
-    inside = numbered.take(numbered.members(group))
-    page = min(max(page, 1), max(-(-len(inside) // PAGE), 1))
-    ordered, is_worst_first = inside, False
-    if metric is not None:
-        try:
-            ordered, is_worst_first = worst_rows(inside, [metric], page * PAGE), True
-        except (EvenhandError, KeyError, ValueError):  # no row scores: the order of recording is as good as any
-            ordered = inside
-    shown = ordered.take(slice((page - 1) * PAGE, page * PAGE))
-    columns = {name: column for name, column in shown.columns.items() if name != _NUMBER}
-    numbers = tuple(int(number) for number in shown[_NUMBER])
-    return RowPage(Records(columns, shown.attributes), numbers, len(inside), page, is_worst_first)
+def select(rows: Records, query: RowQuery, metric: Metric[Any] | None, labels: Labels) -> tuple[Array, bool]:
+    """The numbers of the rows that a query selects, in its order, and whether the metric could order them."""
+    mask = np.asarray(rows.members(query.group)).copy()
+    for column, word in ((labels.truth, query.truth), (labels.answer, query.answer)):
+        if word:
+            mask &= np.asarray(rows[column.name]) == column.code(word)
+    if query.text and "item" in rows:
+        wanted = query.text.casefold()
+        mask &= np.array([wanted in str(item).casefold() for item in rows["item"]], dtype=np.bool_)
+    numbers = np.flatnonzero(mask)
+    if metric is None or query.order == "recorded":
+        return numbers, False
+    numbered = Records({**rows.columns, _NUMBER: np.arange(len(rows))}, rows.attributes).take(numbers)
+    try:
+        ordered = np.asarray(worst_rows(numbered, [metric], len(numbered))[_NUMBER], dtype=np.int64)
+    except (EvenhandError, KeyError, ValueError):  # the metric scores no single rows
+        return numbers, False
+    return (ordered if query.order == "worst" else ordered[::-1]), True
+
+
+def row_page(rows: Records, numbers: Array, page: int, *, is_ordered: bool) -> RowPage:
+    """A page of selected rows."""
+    page = min(max(page, 1), max(-(-len(numbers) // PAGE), 1))
+    some = numbers[(page - 1) * PAGE : page * PAGE]
+    return RowPage(rows.take(some), tuple(map(int, some)), len(numbers), page, is_ordered)
+
+
+@dataclass(frozen=True)
+class CodedColumn:
+    """A column of class numbers, and the word for each."""
+
+    name: str = ""
+    words: tuple[str, ...] = ()  # as shown
+
+    def word(self, rows: Records, at: int) -> str:
+        """The class of one row in words; empty where the column is not there."""
+        if not self.name or self.name not in rows:
+            return ""
+        code = int(rows[self.name][at])
+        return self.words[code] if 0 <= code < len(self.words) else "–"
+
+    def code(self, word: str) -> int:
+        """The number of a class; raises OptionError for one that is not known."""
+        if word not in self.words:
+            raise OptionError(f"There is no class {word!r}. Known: {', '.join(self.words) or 'none'}.")
+        return self.words.index(word)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Truth and answer of a classification: the columns that its confusion matrix counts."""
+
+    truth: CodedColumn = CodedColumn()
+    answer: CodedColumn = CodedColumn()
+    grid: Grid | None = None  # as shown
+
+
+def labels_of(results: Results, rows: Records) -> Labels:
+    """The classes of a run that has a confusion matrix over two columns of its rows; none for any other."""
+    for estimate in shown(results).estimates:
+        grid = estimate.value
+        if isinstance(grid, Grid) and estimate.group == EVERYONE:
+            names = (grid.row_name, grid.column_name)
+            coded = all(name in rows and np.issubdtype(rows[name].dtype, np.integer) for name in names)
+            if coded:
+                return Labels(CodedColumn(names[0], grid.rows), CodedColumn(names[1], grid.columns), grid)
+    return Labels()
 
 
 def scalar_columns(rows: Records) -> tuple[str, ...]:

@@ -56,6 +56,8 @@ def serve(settings: ServeSettings, listening: Listening) -> None:
     """Answer until interrupted."""
     import uvicorn
 
+    from evenhand.serve.connections import BoundedProtocol
+
     config = uvicorn.Config(
         make_app(settings, listening.access),
         log_level="warning",
@@ -63,6 +65,7 @@ def serve(settings: ServeSettings, listening: Listening) -> None:
         server_header=False,
         lifespan="off",
         ws="none",
+        http=BoundedProtocol,
         timeout_keep_alive=30,
         proxy_headers=False,
     )

@@ -58,9 +58,9 @@ def test_a_wide_dark_page_has_nothing_serious_for_axe(open_page, reports, seriou
 def test_the_report_of_several_runs_unfolds_what_a_link_leads_to(open_page, reports):
     page = open_page(reports["all"])
     assert page.locator("details.rest[open]").count() == 0
-    page.evaluate("window.location.hash = 'part3-groups'")
+    page.evaluate("window.location.hash = 'part3-gaps'")
     page.wait_for_selector("#part3 details.rest[open]", state="attached")
-    page.wait_for_selector("#part3 .drawing[data-ready] svg", state="attached")
+    page.wait_for_selector("#part3 .drawing svg", state="attached")
 
 
 def point_at(page: Any, element: Any) -> None:
@@ -216,7 +216,7 @@ def test_a_long_table_is_filtered_sorted_and_shown_in_steps(open_page, reports):
     )
     assert "She/her" in rows.first.inner_text()
     table.get_by_role("searchbox").fill("")
-    table.get_by_role("button", name="rows", exact=True).click()
+    table.get_by_role("button", name="n", exact=True).click()
     counts = [int(text.replace(",", "")) for text in table.locator("tbody tr td:nth-child(5)").all_inner_texts()]
     assert counts == sorted(counts, reverse=True)
 

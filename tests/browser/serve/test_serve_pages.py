@@ -75,12 +75,12 @@ def test_ticked_runs_are_compared(open_page: Any, address: str) -> None:
     page.get_by_label("Tick fairface/gender of hasty").check()
     assert page.inner_text("#ticked") == "2 runs ticked."
     page.click("#compare")
-    page.wait_for_selector("#sections table")
+    page.wait_for_selector("#sections svg.plot:visible")
     assert "careful" in page.inner_text("#sections")
     page.click("text=Why do they differ?")
     page.wait_for_selector("#sections h2:has-text('What they were made of')")
     page.go_back()
-    page.wait_for_selector("#sections table")
+    page.wait_for_selector("#sections svg.plot:visible")
     page.click("text=Open as a page")
     page.wait_for_selector("h1")
     assert "/compare/page" in page.url
@@ -97,8 +97,8 @@ def test_a_number_is_followed_down_to_the_picture(open_page: Any, address: str) 
     page.click("#rows tbody tr:first-child td.break a")
     page.wait_for_selector(".pictures img")
     until(page, "document.querySelector('.pictures img').naturalWidth === 200")
-    page.click("text=Back to the group")
-    page.wait_for_selector("#rows")
+    page.click("text=Back to the samples")
+    page.wait_for_selector(".gallery")
 
 
 def test_another_value_is_chosen_on_the_run(open_page: Any, address: str) -> None:
@@ -164,10 +164,10 @@ def test_no_serious_accessibility_finding_and_no_sideways_scrolling(
     for verb in ("compare", "diff"):
         page.wait_for_load_state("networkidle")  # leaving a page stops what it still loads
         page.goto(f"{address}{verb}?run={run[5:]}&run={other[5:]}")
-        page.wait_for_selector("#sections table")
+        page.wait_for_selector("#sections h2", state="attached")
         assert serious_findings(page) == [], verb
         assert page.evaluate("document.documentElement.scrollWidth") <= width, verb
-    for path in ("", run[1:], f"{run[1:]}/group?g=gender%3DFemale", f"{run[1:]}/row/3"):
+    for path in ("", run[1:], f"{run[1:]}/group?g=gender%3DFemale", f"{run[1:]}/row/3", f"{run[1:]}/gallery"):
         page.wait_for_load_state("networkidle")
         page.goto(address + path)
         page.wait_for_selector("h1")
@@ -179,3 +179,24 @@ def test_a_page_that_is_not_there_is_a_page(open_page: Any, address: str, compla
     page = open_page(f"{address}run/nothing", expect="h1")
     assert re.search("no run of that key", page.inner_text("main"))
     complaints.clear()  # the browser itself mentions the 404
+
+
+def test_from_a_confusion_cell_to_its_pictures_and_on_by_keyboard(open_page: Any, address: str) -> None:
+    page = open_page(address)
+    page.get_by_role("link", name="hasty").first.click()
+    page.locator("table.matrix a[title*='Male answered as Female']").first.click()  # the first click: pictures
+    pictures = page.locator(".gallery img")
+    pictures.first.wait_for()
+    assert pictures.count() == 10
+    page.wait_for_function("() => [...document.querySelectorAll('.gallery img')].some(i => i.naturalWidth > 50)")
+    shared = page.url
+    page.locator(".gallery a").first.click()  # the second: one of them
+    page.get_by_text("1 of 10").wait_for()
+    page.keyboard.press("ArrowRight")
+    page.get_by_text("2 of 10").wait_for()
+    page.keyboard.press("ArrowLeft")
+    page.get_by_text("1 of 10").wait_for()
+    again = open_page(shared)  # the address can be shared
+    assert again.locator(".gallery img").count() == 10
+    again.get_by_label("Order").select_option("recorded")
+    again.wait_for_url("**sort=recorded**")

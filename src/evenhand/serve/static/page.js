@@ -40,3 +40,12 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("htmx:afterSettle", ticked);
 document.addEventListener("DOMContentLoaded", ticked);
+
+// Arrow keys go to the page or sample before and after, unless somebody is typing or scrolling a table.
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+  if (event.target.closest("input, select, textarea, video, [role=region]")) return;
+  const way = { ArrowLeft: "prev", ArrowRight: "next" }[event.key];
+  const link = way && document.querySelector(`nav.pager a[rel="${way}"]`);
+  if (link) link.click();
+});
