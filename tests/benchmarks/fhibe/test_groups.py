@@ -104,3 +104,25 @@ def test_the_demo_finds_what_was_planted_and_does_not_over_read_chance(tmp_path:
     assert PLANTED in worse
     assert CHANCE not in worse
     assert (made.planted, made.chance) == (PLANTED, CHANCE)
+
+
+def test_no_number_of_the_demonstration_leaves_the_scale_of_its_metric(tmp_path: Path) -> None:
+    from evenhand.benchmarks.fhibe.tasks import task_named
+    from evenhand.run import evaluate
+
+    checked = 0
+    for demo in write_demo(tmp_path):
+        task = task_named(demo.task)
+        metrics = task.metrics(task.options())
+        scales = {(metric.name, output): scale for metric in metrics for output, scale in metric.scales.items()}
+        results = evaluate(task, demo.predictions, demo.data, depth=2, draws=100, permutations=50).results
+        for one in results.estimates:
+            if scale := scales.get((one.metric, one.output)):
+                ends = [end for end in (one.number, one.low, one.high) if end is not None]
+                assert all(scale.low <= end <= scale.high for end in ends), one
+                checked += len(ends)
+        for pair in results.contrasts:
+            span = scales[pair.metric, pair.output].span
+            ends = [end for end in (pair.difference, pair.low, pair.high) if end is not None]
+            assert all(-span <= end <= span for end in ends), pair
+    assert checked > 2_000

@@ -10,7 +10,7 @@ from typing import Any
 
 from evenhand.benchmarks.fhibe import attributes, vocabulary
 from evenhand.benchmarks.fhibe.options import ACCURACY_GRID, PCK_GRID, RECALL_GRID
-from evenhand.benchmarks.fhibe.table import MINI_ROWS, table_path
+from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, MINI_ROWS, table_path
 from evenhand.compat.fhibe.errors import ArgumentKeyError, ArgumentValueError, TableMissingError
 
 _LOG = logging.getLogger(__name__)
@@ -80,6 +80,10 @@ def check_arguments(
         raise TableMissingError(
             f"Combined annotation file not found: {table_path(root, folder)}. data_rootdir is the folder that holds "
             "`data/processed`."
+        )
+    if folder not in (BODY_TABLE, FACE_TABLE):
+        raise TableMissingError(
+            f"{folder} can't be evaluated; {BODY_TABLE} and {FACE_TABLE} can. Set downsampled=True."
         )
     for name in sorted(set(task_kwargs) - ({"custom_keypoints"} if task_name == "keypoint_estimation" else set())):
         _LOG.warning("evaluate_task: %s has no meaning for %s and is ignored.", name, task_name)
