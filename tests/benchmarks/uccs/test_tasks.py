@@ -173,6 +173,8 @@ def test_curves_and_points_are_a_section_of_the_report(demo: Path) -> None:
     results = Results("uccs/detection", "m", "d", {}, (), estimates, predictions.coverage)
     section = points_section(results)
     assert section is not None
-    (points,) = section.blocks
-    assert [row[0] for row in points.rows] == ["DR@0.001", "DR@0.01", "DR@0.1", "DR@1", "sum"]
+    table, points = section.blocks
+    assert table.columns[1:] == ("froc: DR@0.001", "froc: DR@0.01", "froc: DR@0.1", "froc: DR@1", "froc: sum")
+    assert table.rows[0][-1] == results.get("froc", "sum").number
+    assert [row[0] for row in points.rows] == ["DR@0.001", "DR@0.01", "DR@0.1", "DR@1"]
     assert points_section(replace(results, estimates=())) is None
