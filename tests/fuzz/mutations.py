@@ -107,7 +107,7 @@ def _json(data: bytes, rng: random.Random) -> bytes:
     """One value replaced, removed, renamed or doubled."""
     try:
         whole = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _text(data, rng)
     places: list[tuple[Any, Any]] = []
     waiting = [whole]

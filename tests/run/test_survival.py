@@ -84,7 +84,7 @@ def assert_nothing_half(runs: Path) -> None:
             assert (manifest.parent / needed).exists()
 
 
-@pytest.mark.parametrize("moments", [3, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moments", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_an_evaluation_that_is_killed_ends_in_the_same_bytes(
     tmp_path: Path, tiny_data: tuple[Path, Path], moments: int
 ):
@@ -211,7 +211,7 @@ class Slow:
 """
 
 
-@pytest.mark.parametrize("moments", [3, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moments", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_predictions_that_are_killed_end_in_the_same_bytes_and_ask_little_again(
     tmp_path: Path, tiny_data: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, moments: int
 ):
