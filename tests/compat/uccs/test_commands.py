@@ -191,6 +191,10 @@ def test_evaluation_writes_figures_curves_counts_and_points(demo: Path, tmp_path
     froc = json.loads((out / "UCCS-FROC-validation.json").read_text())
     assert set(froc["systems"]) == {"one", "two"}
     assert froc["intervals"]["one"]["sum"]["low"] <= froc["systems"]["one"]["sum"]
+    sums = {name: system["sum"] for name, system in froc["systems"].items()}
+    pair = next(pair for pair in froc["paired"] if pair["output"] == "sum")
+    assert (pair["first"], pair["second"]) == ("one", "two")
+    assert abs(pair["value"] - (sums["one"] - sums["two"])) < 1e-9
     assert {entry["group"] for entry in froc["groups"]["one"]} >= {"everyone", "lighting=shade"}
     oroc = json.loads((out / "UCCS-OROC-validation.json").read_text())["systems"]["mine"]
     assert oroc["counts"]["subjects"] == 40

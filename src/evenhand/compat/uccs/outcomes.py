@@ -138,7 +138,7 @@ def as_plain(outcome: Outcome) -> dict[str, Any]:
 
 
 def intervals(outcomes: Mapping[str, Outcome], metric: str, draws: int) -> dict[str, Any]:
-    """Intervals of every output of every system, and paired differences of all pairs of systems."""
+    """Intervals of every output of every system, and paired differences of all pairs: first minus second."""
     found: dict[str, Any] = {"draws": draws}
     if draws <= 0:
         return found
@@ -160,7 +160,7 @@ def intervals(outcomes: Mapping[str, Outcome], metric: str, draws: int) -> dict[
             "high": contrast.high,
         }
         for first, second in combinations(outcomes, 2)
-        for contrast in api.compare(outcomes[first].run, outcomes[second].run, draws=draws)[0].contrasts
+        for contrast in api.compare(outcomes[second].run, outcomes[first].run, draws=draws)[0].contrasts
         if contrast.metric == metric and contrast.group == EVERYONE and _is_of_the_challenge(contrast.output)
     ]
     return found
