@@ -35,28 +35,12 @@ def write_csv(runs: Sequence[Reported], path: Path) -> None:
     """Every estimate of every run, one line each, at full precision; what is no estimate in files beside."""
     import polars as pl
 
-    from evenhand.store.frames import estimates_frame
+    from evenhand.store.frames import estimates_frame, inert
 
     frames = {"": pl.concat([estimates_frame(run.results) for run in runs])}
     frames |= {f"-{name}": frame for name, frame in beside([run.results for run in runs]).items() if len(frame)}
     for name, frame in frames.items():
         write_file(path.with_name(f"{path.stem}{name}.csv") if name else path, inert(frame).write_csv())
-
-
-def inert(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with a quote before every text that a spreadsheet would run as a formula."""
-    import polars as pl
-
-    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
-    runs = r"^[=+\-@\t\r]"
-    number = r"^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$"
-    return frame.with_columns(
-        pl.when(pl.col(name).str.contains(runs) & ~pl.col(name).str.contains(number))
-        .then(pl.lit("'") + pl.col(name))
-        .otherwise(pl.col(name))
-        .alias(name)
-        for name in texts
-    )
 
 
 def beside(results: Sequence[Results]) -> Mapping[str, pl.DataFrame]:

@@ -82,7 +82,7 @@ def write_frame(frame: pl.DataFrame, form: str, output: Path | None) -> None:
     if form not in FORMATS:
         raise OptionError(f"--format {form!r} is not known: it takes table, {', '.join(FORMATS)}.")
     if form == "csv":
-        frame = flat(frame)
+        frame = inert(flat(frame))
     writers: dict[str, Callable[[Any], Any]] = {
         "csv": frame.write_csv,
         "jsonl": frame.write_ndjson,
@@ -94,6 +94,22 @@ def write_frame(frame: pl.DataFrame, form: str, output: Path | None) -> None:
     else:
         with open_file(output, "wb") as file:
             writers[form](file)
+
+
+def inert(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with a quote before every text that a spreadsheet would run as a formula."""
+    import polars as pl
+
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    runs = r"^[=+\-@\t\r]"
+    number = r"^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$"
+    return frame.with_columns(
+        pl.when(pl.col(name).str.contains(runs) & ~pl.col(name).str.contains(number))
+        .then(pl.lit("'") + pl.col(name))
+        .otherwise(pl.col(name))
+        .alias(name)
+        for name in texts
+    )
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:

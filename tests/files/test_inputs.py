@@ -1,0 +1,49 @@
+"""Files as they are read: what is no file, and what no reader foresaw, in words."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evenhand.core.errors import DataError, PredictionError
+from evenhand.files import inputs
+
+
+def test_a_pipe_or_device_where_a_file_is_expected_is_refused_at_once(tmp_path: Path):
+    os.mkfifo(tmp_path / "labels.csv")
+    for path in (tmp_path / "labels.csv", Path("/dev/zero")):
+        with pytest.raises(DataError, match="is a pipe or a device"):
+            inputs.read(path)
+
+
+def test_what_a_shell_hands_over_as_a_file_is_read(tmp_path: Path):
+    reading, writing = os.pipe()
+    os.write(writing, b"a,b\n")
+    os.close(writing)
+    assert inputs.read(Path(f"/dev/fd/{reading}")).data == b"a,b\n"
+    os.close(reading)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (KeyError("shape"), "KeyError: 'shape'"),
+        (MemoryError(), "more memory than there is"),
+        (RecursionError("maximum"), "nested too deeply"),
+        (OverflowError("int too large\nto convert"), "int too large to convert"),
+    ],
+)
+def test_what_no_reader_foresaw_is_damage_of_the_file(error: Exception, words: str, monkeypatch: pytest.MonkeyPatch):
+    with (
+        pytest.raises(PredictionError, match=rf"a\.csv can't be read as predictions \(.*{words}"),
+        inputs.damage_in_words(Path("a.csv"), PredictionError, "predictions"),
+    ):
+        raise error
+    monkeypatch.setenv("EVENHAND_TRACEBACK", "1")
+    with pytest.raises(type(error)), inputs.damage_in_words(Path("a.csv"), PredictionError, "predictions"):
+        raise error
+
+
+def test_errors_of_ours_pass_as_they_are():
+    with pytest.raises(DataError, match=r"^line 3$"), inputs.damage_in_words(Path("a.csv"), PredictionError, "x"):
+        raise DataError("line 3")
