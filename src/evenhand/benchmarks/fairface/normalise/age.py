@@ -46,7 +46,7 @@ def read_age(text: str, mode: Mode, tokenized: TokenizedText | None = None, *, a
     'several classes'
     """
     if len(text) <= _LONGEST_PLAIN and (plain_age := _PLAIN.fullmatch(text)):
-        return _read_plain(int(plain_age[1]), plain_age[2])._replace(words=(text,))
+        return _read_plain(int(plain_age[1]), plain_age[2], (text,))
     tokenized = tokenized or TokenizedText(text)
     tokens = tokenized.tokens
     if not tokens:
@@ -97,12 +97,12 @@ def read_age_range(low: float, high: float | None) -> AgeReading:
     return _decide([found], ())
 
 
-def _read_plain(first: int, second: str | None) -> AgeReading:
+def _read_plain(first: int, second: str | None, words: tuple[str, ...]) -> AgeReading:
     """`35` or `20-29` and nothing else: most answers, so they take a short way to the same result."""
     if second is None:
-        return AgeReading(AgeInterval(first, first, AgeKind.POINT), ("A7",))
+        return AgeReading(AgeInterval(first, first, AgeKind.POINT), ("A7",), None, words)
     low, high = sorted((first, int(second)))
-    return AgeReading(AgeInterval(low, high, AgeKind.RANGE), ("A6",))
+    return AgeReading(AgeInterval(low, high, AgeKind.RANGE), ("A6",), None, words)
 
 
 def _asserted(candidates: list[Candidate], marks: bytearray, tokens: Sequence[str]) -> list[Candidate]:

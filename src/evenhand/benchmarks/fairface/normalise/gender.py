@@ -10,6 +10,7 @@ from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table
 from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, IN_SCOPE, is_lesser
 from evenhand.benchmarks.fairface.normalise.readings import GenderReading, Reason, no_gender
 from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
+from evenhand.benchmarks.fairface.taxonomy import UNKNOWN
 
 MALE, FEMALE, THIRD = "Male", "Female", "third"
 
@@ -80,20 +81,21 @@ def read_gender(text: str, tokenized: TokenizedText | None = None) -> GenderRead
     if not category_seen and not echoed:  # only words of the third class: pronouns may contradict them
         classes.update(PRONOUNS[token] for token in tokens if token in PRONOUNS)
         rules += ("G5",) if classes - {THIRD} else ()
-    return _decide(classes, negated, rules)._replace(words=tuple(asserted))
+    return _decide(classes, negated, rules, tuple(asserted))
 
 
-def _decide(classes: set[str], negated: bool, rules: tuple[str, ...]) -> GenderReading:
+def _decide(classes: set[str], negated: bool, rules: tuple[str, ...], words: tuple[str, ...]) -> GenderReading:
     if THIRD in classes:
-        return no_gender(Reason.OUTSIDE if len(classes) == 1 else Reason.SEVERAL, *rules, "G4", "G6")
+        reason = Reason.OUTSIDE if len(classes) == 1 else Reason.SEVERAL
+        return GenderReading(UNKNOWN, (*rules, "G4", "G6"), reason, words)
     if len(classes) == 1:
         fired = rules if "G5" in rules else (*rules, "G2")
-        return GenderReading(classes.pop(), (*fired, "N5") if negated else fired)
+        return GenderReading(classes.pop(), (*fired, "N5") if negated else fired, None, words)
     if classes:
-        return no_gender(Reason.SEVERAL, *rules, "G6")
+        return GenderReading(UNKNOWN, (*rules, "G6"), Reason.SEVERAL, words)
     if negated:
-        return no_gender(Reason.NEGATED, *rules, "N5")
-    return no_gender(Reason.SEVERAL, *rules)  # nothing but an echo of the options
+        return GenderReading(UNKNOWN, (*rules, "N5"), Reason.NEGATED, words)
+    return GenderReading(UNKNOWN, rules, Reason.SEVERAL, words)  # nothing but an echo of the options
 
 
 def _by_pronouns(tokenized: TokenizedText) -> GenderReading:

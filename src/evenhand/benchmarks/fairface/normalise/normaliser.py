@@ -97,7 +97,10 @@ class Normaliser:
             self._race.within(passage, labelled, tokenized, Mode.PROSE),
             self._age.within(passage, labelled, tokenized, Mode.PROSE),
         )
-        return _in_some_language(answer) if Reason.LANGUAGE in (reading.reason for reading in answer) else answer
+        foreign = Reason.LANGUAGE
+        if answer.gender.reason is foreign or answer.race.reason is foreign or answer.age.reason is foreign:
+            return _in_some_language(answer)
+        return answer
 
     def gender(self, raw: Any, mode: Mode = Mode.FIELD) -> GenderReading:
         """The gender that a value known to be about gender, or a prose text, states."""

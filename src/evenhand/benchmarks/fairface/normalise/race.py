@@ -63,21 +63,21 @@ def read_race(
     negated = coloured = False
     unmarked = marks.count(ASSERTED) == len(marks)
     compares = "than" in tokens
-    colours = ColourReader(tokens, {at - before for before, at in enumerate(hyphens)})
+    colours: ColourReader | None = None
     for place, term in enumerate(terms):
         start, length, label = term
         if label == NEUTRAL:
             continue
         if (not unmarked and any(marks[start : start + length])) or (compares and is_lesser(tokens, start)):
             negated = True
-        elif (
-            length == 1
-            and tokens[start] in COLOURS
-            and not colours.is_said_of_a_person(
-                start, before_a_term=place + 1 < len(terms) and terms[place + 1].start == start + 1
-            )
-        ):
-            coloured = True
+        elif length == 1 and tokens[start] in COLOURS:
+            if colours is None:
+                colours = ColourReader(tokens, {at - before for before, at in enumerate(hyphens)})
+            followed = place + 1 < len(terms) and terms[place + 1].start == start + 1
+            if colours.is_said_of_a_person(start, before_a_term=followed):
+                asserted.append(term)
+            else:
+                coloured = True
         else:
             asserted.append(term)
     rules = (*(("N5",) if negated else ()), *(("R2",) if coloured else ()))

@@ -96,6 +96,8 @@ def is_foreign(text: str, tokens: Sequence[str]) -> bool:
         letters = [sign for sign in text if sign.isalpha()]
         if sum(sign > _LAST_LATIN for sign in letters) > len(letters) / 2:
             return True
+    if _FOREIGN_WORDS.isdisjoint(tokens):
+        return False
     used = _FOREIGN_WORDS.intersection(tokens)
     if len(used) < 2:
         return False

@@ -119,7 +119,7 @@ def without_questions(text: str) -> str:
         rest = _QUESTION.sub(" ", text).strip()
         if rest and not rest.startswith(("yes", "no", ",")) and any(sign.isalnum() for sign in rest):
             text = rest
-    if "options" in text or "choices" in text or "possible" in text or "candidates" in text:
+    if ":" in text and ("options" in text or "choices" in text or "possible" in text or "candidates" in text):
         rest = _OPTIONS.sub(" ", text).strip()
         text = rest or text
     return text
