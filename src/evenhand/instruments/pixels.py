@@ -76,6 +76,7 @@ class SsimSetting:
     colours: Colours = Colours.EACH
     shrink_to_256: bool = False  # block means until the shorter side is about 256
     clip_negative: bool = False  # negative contrast and structure count as 0
+    reflect: bool = False  # windows over the edge count too, the picture being reflected there
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ SSIM: Mapping[str, SsimSetting] = MappingProxyType(
             SsimSetting("his_evaluators", Window.UNIFORM, 7, sample_covariance=True, signed=True),
             SsimSetting("skimage", Window.UNIFORM, 7, sample_covariance=True),
             SsimSetting("skimage_gaussian", Window.GAUSSIAN, 11),
-            SsimSetting("torchmetrics", Window.GAUSSIAN, 11),
+            SsimSetting("torchmetrics", Window.GAUSSIAN, 11, reflect=True),
             SsimSetting("pyiqa", Window.GAUSSIAN, 11, colours=Colours.YIQ, clip_negative=True),
             SsimSetting("wang2004", Window.GAUSSIAN, 11, colours=Colours.LUMA),
             SsimSetting("piq", Window.GAUSSIAN, 11, shrink_to_256=True),
@@ -145,7 +146,8 @@ PSNR: Mapping[str, PsnrSetting] = MappingProxyType(
 def ssim(picture: Pixels, reference: Pixels, setting: SsimSetting = SSIM["his_evaluators"]) -> float:
     """The mean structural similarity of two pictures of one size; 1 when they are the same.
 
-    Only windows that lie fully inside count. A picture smaller than the window is refused.
+    Only windows that lie fully inside count, unless the setting reflects the picture. A picture smaller than the window
+    is refused.
 
     >>> grey = np.full((9, 9, 3), 100, np.uint8)
     >>> ssim(grey, grey)
@@ -159,7 +161,8 @@ def ssim(picture: Pixels, reference: Pixels, setting: SsimSetting = SSIM["his_ev
         factor = max(1, round(min(first.shape[:2]) / 256))
         first, second = _block_means(first, factor), _block_means(second, factor)
         check_pair(first, second, setting.width)
-    similarity, contrast = _similarity_maps(first, second, _gaussian(setting.width, setting.sigma))
+    taps = _gaussian(setting.width, setting.sigma)
+    similarity, contrast = _similarity_maps(first, second, taps, reflect=setting.reflect)
     if setting.clip_negative:
         similarity = np.where(contrast < 0, 0.0, similarity)
     return float(similarity.mean())
@@ -396,10 +399,12 @@ def _gaussian(width: int, sigma: float, *, single: bool = False) -> NDArray[np.f
     return np.asarray(taps / taps.sum(), dtype=np.float64)
 
 
-def _similarity_maps(first: Plane, second: Plane, taps: NDArray[np.float64]) -> tuple[Plane, Plane]:
+def _similarity_maps(
+    first: Plane, second: Plane, taps: NDArray[np.float64], *, reflect: bool = False
+) -> tuple[Plane, Plane]:
     """SSIM and its contrast-structure part at each full window, per channel, with population covariance."""
     edge = len(taps) // 2
-    inside = slice(edge, -edge)
+    inside = slice(None) if reflect else slice(edge, -edge)
 
     def smooth(values: Plane) -> Plane:
         filtered = np.asarray(cv2.sepFilter2D(values, cv2.CV_64F, taps, taps)).reshape(values.shape)

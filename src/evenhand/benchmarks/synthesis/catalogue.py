@@ -193,8 +193,8 @@ CONVENTIONS: Mapping[str, Mapping[str, str]] = {
     "ssim": {
         "skimage": "scikit-image's structural_similarity: 7 × 7 uniform windows, sample covariance, values 0…255",
         "skimage_gaussian": "scikit-image with gaussian_weights, sigma 1.5, use_sample_covariance off",
-        "torchmetrics": "torchmetrics' StructuralSimilarityIndexMeasure: Gaussian 11 × 11, each colour channel",
-        "piq": "PIQ's ssim: as torchmetrics, after block means that bring the shorter side to about 256",
+        "torchmetrics": "torchmetrics' StructuralSimilarityIndexMeasure: Gaussian 11 × 11, edges reflected",
+        "piq": "PIQ's ssim: Gaussian 11 × 11, after block means that bring the shorter side to about 256",
         "pyiqa": "pyiqa's ssim: Gaussian 11 × 11 on the rounded luma, negative structure counts as 0",
         "wang2004": "the original paper: Gaussian 11 × 11 on the rounded luma",
     },
