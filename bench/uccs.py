@@ -217,7 +217,7 @@ WATCHLIST = 100_000
 
 def _large() -> Any:
     """100,000 probe rows and 100,000 subjects as vectors, and the faces they belong to."""
-    from evenhand.benchmarks.uccs.data import Faces
+    from evenhand.benchmarks.uccs.data import WatchlistFaces
     from evenhand.benchmarks.uccs.scoring import Enrolment
     from evenhand.benchmarks.uccs.stores import ProbeEmbeddings
 
@@ -226,7 +226,7 @@ def _large() -> Any:
     images = WATCHLIST // 10
     box = np.column_stack([np.arange(10) * 300.0, np.zeros(10), np.full((2, 10), 100.0).T])
     subject = rng.permutation(WATCHLIST) + 1
-    faces = Faces(
+    faces = WatchlistFaces(
         tuple(f"img{n:05d}.jpg" for n in range(images)),
         np.repeat(np.arange(images), 10),
         np.tile(box, (images, 1)),

@@ -14,9 +14,18 @@ import pytest
 
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.files import delimited
-from evenhand.files.delimited import BlockReader, Header, Kind, header_of, parse, raise_first, raise_missing, read_table
+from evenhand.files.delimited import (
+    BlockReader,
+    CellKind,
+    Header,
+    header_of,
+    parse,
+    raise_first,
+    raise_missing,
+    read_table,
+)
 
-WANTED = {"name": Kind.TEXT, "x": Kind.NUMBER, "n": Kind.INTEGER}
+WANTED = {"name": CellKind.TEXT, "x": CellKind.NUMBER, "n": CellKind.INTEGER}
 HEADER = Header(("name", "x", "n", "more"))
 
 
@@ -95,7 +104,7 @@ def test_blocks_cut_at_line_ends_and_number_their_lines(tmp_path: Path, size: in
     found: list[tuple[str, float]] = []
     for first, body in lines.blocks(size):
         assert first == 2 + len(found)
-        found += parse(body, lines.header, {"name": Kind.TEXT, "x": Kind.NUMBER}, first).frame.rows()
+        found += parse(body, lines.header, {"name": CellKind.TEXT, "x": CellKind.NUMBER}, first).frame.rows()
     assert found == [(f"r{n}", float(n)) for n in range(50)]
     assert lines.fact.size == path.stat().st_size
     assert lines.ends_with_line_feed
@@ -185,7 +194,7 @@ def test_blanks_around_text_are_part_of_it(tmp_path: Path) -> None:
 
 def test_optional_columns_are_read_where_they_are_there(tmp_path: Path) -> None:
     path = written(tmp_path, b"name,x,n\na,1,2\n")
-    table = read_table(path, {"name": Kind.TEXT}, optional={"x": Kind.NUMBER, "y": Kind.NUMBER})
+    table = read_table(path, {"name": CellKind.TEXT}, optional={"x": CellKind.NUMBER, "y": CellKind.NUMBER})
     assert table.frame.columns == ["name", "x"]
 
 

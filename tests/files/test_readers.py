@@ -41,11 +41,11 @@ def _readers(path: Path) -> dict[str, Callable[[], Any]]:
     from evenhand.benchmarks.uccs.detections import read_detections
     from evenhand.benchmarks.uccs.scores import read_scores
     from evenhand.compat.uccs.config import load_files
-    from evenhand.files.delimited import Kind, read_table
+    from evenhand.files.delimited import CellKind, read_table
 
     faces = uccs.unannotated(["a.jpg"])
     return {
-        "delimited": lambda: read_table(path, {"FILE": Kind.TEXT}),
+        "delimited": lambda: read_table(path, {"FILE": CellKind.TEXT}),
         "uccs faces": lambda: uccs.read_faces(path),
         "uccs gallery": lambda: uccs.read_gallery(path),
         "uccs exclusion": lambda: uccs.read_exclusion(path),

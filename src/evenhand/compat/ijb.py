@@ -215,11 +215,11 @@ def _all_pairs(given: argparse.Namespace) -> list[str]:
     import numpy as np
 
     from evenhand.engines import parse
-    from evenhand.files.delimited import Kind, read_table
+    from evenhand.files.delimited import CellKind, read_table
     from evenhand.run.stores import points_of_all_pairs
     from evenhand.search.stores import open_store
 
-    table = read_table(given.people, {"PERSON": Kind.TEXT}, optional={"GROUP": Kind.CELL})
+    table = read_table(given.people, {"PERSON": CellKind.TEXT}, optional={"GROUP": CellKind.CELL})
     person = np.unique(table.frame["PERSON"].to_numpy(), return_inverse=True)[1].reshape(-1)
     cells = table.frame["GROUP"].fill_null("").to_list() if "GROUP" in table.frame.columns else [""] * len(table)
     names = sorted(set(cells) - {""})

@@ -2,11 +2,11 @@
 
 A whole table::
 
-    table = read_table(path, {"FILE": Kind.TEXT, "FACE_X": Kind.NUMBER}, DataError)
+    table = read_table(path, {"FILE": CellKind.TEXT, "FACE_X": CellKind.NUMBER}, DataError)
     table.frame["FACE_X"], table.lines, table.fact
 
 Columns are found by name; their order is free, and further ones are ignored. `read_table(path)` without kinds reads
-every column as text (`Kind.CELL`). A table larger than memory is read block by block::
+every column as text (`CellKind.CELL`). A table larger than memory is read block by block::
 
     reader = BlockReader(path, PredictionError)
     for first_line, body in reader.blocks():
@@ -61,7 +61,7 @@ _LONG_LINE = 1 << 16
 _ALWAYS_EXPANDED, _MOST_EXPANSION = 256 << 20, 200  # bytes that any file may expand to; beyond, so many times its size
 
 
-class Kind(Enum):
+class CellKind(Enum):
     """What a column holds. Blanks around numbers do not matter; around text they are kept."""
 
     TEXT = "text"  # never empty
@@ -70,7 +70,7 @@ class Kind(Enum):
     INTEGER = "whole number"  # of 64 bits
 
 
-_POLARS = {Kind.TEXT: pl.String, Kind.CELL: pl.String, Kind.NUMBER: pl.Float64, Kind.INTEGER: pl.Int64}
+_POLARS = {CellKind.TEXT: pl.String, CellKind.CELL: pl.String, CellKind.NUMBER: pl.Float64, CellKind.INTEGER: pl.Int64}
 
 
 class Issue(NamedTuple):
@@ -80,7 +80,7 @@ class Issue(NamedTuple):
     message: str
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """The rows of a run of lines that could be read, and what was wrong with the others."""
 
     frame: pl.DataFrame  # the wanted columns
@@ -119,11 +119,11 @@ class DelimitedTable:
 
 def read_table(
     path: Path,
-    wanted: Mapping[str, Kind] | None = None,
+    wanted: Mapping[str, CellKind] | None = None,
     problem: Problem = DataError,
     *,
-    optional: Mapping[str, Kind] | None = None,
-    other: Kind | None = None,
+    optional: Mapping[str, CellKind] | None = None,
+    other: CellKind | None = None,
     separator: str | None = ",",
 ) -> DelimitedTable:
     """The wanted columns of a file, and of the optional ones those that it has; without `wanted`, all as text.
@@ -140,7 +140,7 @@ def read_table(
         raise problem(f"{path} is empty ({size}). Was the program that wrote it stopped? Write it again.")
     first, _, body = _unix_lines(data).partition(b"\n")
     header = header_of(first, path, problem, separator=separator)
-    kinds = dict.fromkeys(header.names, Kind.CELL) if wanted is None else dict(wanted)
+    kinds = dict.fromkeys(header.names, CellKind.CELL) if wanted is None else dict(wanted)
     raise_missing(header, tuple(kinds), path, problem)
     kinds |= {name: kind for name, kind in (optional or {}).items() if name in header.places}
     if other is not None:
@@ -238,13 +238,13 @@ def first_of(issues: Sequence[Issue], path: Path, problem: Problem) -> InputErro
     return problem(f"{path}, line {issues[0].line}: {issues[0].message}.{more}")
 
 
-def parse(body: bytes, header: Header, wanted: Mapping[str, Kind], first_line: int) -> Block:
+def parse(body: bytes, header: Header, wanted: Mapping[str, CellKind], first_line: int) -> RowBlock:
     """The wanted columns of a run of whole lines; those that the header lacks are left out."""
     body = _unix_lines(body)
     chosen = {name: kind for name, kind in wanted.items() if name in header.places}
     frame = _by_polars(body, header, chosen)
     if frame is not None:
-        return Block(frame, np.arange(first_line, first_line + len(frame)), ())
+        return RowBlock(frame, np.arange(first_line, first_line + len(frame)), ())
     return _by_record(body, header, chosen, first_line)
 
 
@@ -397,7 +397,7 @@ def _unix_lines(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
-def _by_polars(body: bytes, header: Header, chosen: Mapping[str, Kind]) -> pl.DataFrame | None:
+def _by_polars(body: bytes, header: Header, chosen: Mapping[str, CellKind]) -> pl.DataFrame | None:
     """The wanted columns, or None when anything in the block is not as it should be."""
     if not body or body.isspace():
         return pl.DataFrame({name: pl.Series([], dtype=_POLARS[kind]) for name, kind in chosen.items()})
@@ -409,7 +409,7 @@ def _by_polars(body: bytes, header: Header, chosen: Mapping[str, Kind]) -> pl.Da
     # that may be empty or is not read, separators are counted.
     last = kinds.get(width - 1)
     surplus = -1
-    if last is None or last[1] is Kind.CELL or len(body) > lines * _LONG_LINE:
+    if last is None or last[1] is CellKind.CELL or len(body) > lines * _LONG_LINE:
         surplus = body.count(header.separator.encode()) - (width - 1) * lines
         if surplus > 0 and not quoted:
             return None
@@ -435,22 +435,22 @@ def _by_polars(body: bytes, header: Header, chosen: Mapping[str, Kind]) -> pl.Da
         return None
     for place, (_, kind) in kinds.items():
         column = frame[f"{place}"]
-        if kind is not Kind.CELL and column.null_count():
+        if kind is not CellKind.CELL and column.null_count():
             return None
-        if kind is Kind.TEXT and (column == "").any():
+        if kind is CellKind.TEXT and (column == "").any():
             return None
-    numbers = [f"{place}" for place, (_, kind) in kinds.items() if kind is Kind.NUMBER]
+    numbers = [f"{place}" for place, (_, kind) in kinds.items() if kind is CellKind.NUMBER]
     if numbers and not np.isfinite(frame.select(pl.col(numbers).sum()).row(0)).all():
         return None
     return frame.select(
         [
-            (pl.col(f"{place}").fill_null("") if kind is Kind.CELL else pl.col(f"{place}")).alias(name)
+            (pl.col(f"{place}").fill_null("") if kind is CellKind.CELL else pl.col(f"{place}")).alias(name)
             for place, (name, kind) in kinds.items()
         ]
     )
 
 
-def _by_record(body: bytes, header: Header, chosen: Mapping[str, Kind], first_line: int) -> Block:
+def _by_record(body: bytes, header: Header, chosen: Mapping[str, CellKind], first_line: int) -> RowBlock:
     """The wanted columns record by record, with everything that is wrong."""
     width = len(header.names)
     columns: dict[str, list[object]] = {name: [] for name in chosen}
@@ -476,7 +476,7 @@ def _by_record(body: bytes, header: Header, chosen: Mapping[str, Kind], first_li
         for column, value in zip(columns.values(), values, strict=True):
             column.append(value)
     frame = pl.DataFrame({name: pl.Series(columns[name], dtype=_POLARS[kind]) for name, kind in chosen.items()})
-    return Block(frame, np.array(lines, dtype=np.int64), tuple(issues))
+    return RowBlock(frame, np.array(lines, dtype=np.int64), tuple(issues))
 
 
 def _records(text: str, separator: str, first_line: int, issues: list[Issue]) -> Iterator[tuple[int, list[str]]]:
@@ -506,10 +506,10 @@ def _records(text: str, separator: str, first_line: int, issues: list[Issue]) ->
         csv.field_size_limit(before)
 
 
-def _value(text: str, kind: Kind) -> tuple[object, str]:
+def _value(text: str, kind: CellKind) -> tuple[object, str]:
     """The value of a field, and what is wrong with it."""
-    if kind in (Kind.TEXT, Kind.CELL):
-        if kind is Kind.TEXT and not text.strip():
+    if kind in (CellKind.TEXT, CellKind.CELL):
+        if kind is CellKind.TEXT and not text.strip():
             return None, "is empty"
         return text, "is not UTF-8 text" if "\ufffd" in text else ""
     text = text.strip()
@@ -521,7 +521,7 @@ def _value(text: str, kind: Kind) -> tuple[object, str]:
         return None, f"is {_short(text)}, not a {kind.value}"
     if not np.isfinite(number):
         return None, f"is {_short(text)}, not a finite number"
-    return _whole(text, number) if kind is Kind.INTEGER else (number, "")
+    return _whole(text, number) if kind is CellKind.INTEGER else (number, "")
 
 
 def _whole(text: str, number: float) -> tuple[object, str]:

@@ -17,7 +17,7 @@ from evenhand.benchmarks.uccs.data import (
     read_subjects,
 )
 from evenhand.benchmarks.uccs.load import load
-from evenhand.benchmarks.uccs.options import DetectionOptions
+from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions
 from evenhand.core.errors import DataError, OptionError
 
 FACES = "FILE,FACE_ID,SUBJECT_ID,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT"
@@ -119,7 +119,7 @@ def test_without_a_table_the_folder_of_pictures_is_the_list(tmp_path: Path) -> N
 
 def test_an_exclusion_list_that_names_unknown_faces_is_warned_about(data: Path) -> None:
     (data / "exclude_gallery_validation.txt").write_text("99\n99\n2\n")
-    warnings = " ".join(load(data, DetectionOptions()).warnings)
+    warnings = " ".join(load(data, WatchlistDetectionOptions()).warnings)
     assert "names 1 faces that are not annotated (99)" in warnings
     assert "repeats 1 ids" in warnings
     assert "1 excluded faces are of unknown people" in warnings
@@ -127,33 +127,33 @@ def test_an_exclusion_list_that_names_unknown_faces_is_warned_about(data: Path) 
 
 def test_no_exclusion_list_is_said(data: Path) -> None:
     (data / "exclude_gallery_validation.txt").unlink()
-    dataset = load(data, DetectionOptions())
+    dataset = load(data, WatchlistDetectionOptions())
     assert "every face counts" in " ".join(dataset.warnings)
-    assert load(data, DetectionOptions(exclude="none")).warnings == ()
+    assert load(data, WatchlistDetectionOptions(exclude="none")).warnings == ()
 
 
 def test_a_set_without_annotations_can_be_loaded_for_prediction(write, tmp_path: Path) -> None:
     write("data/test.csv", "FILE", "a.jpg")
-    dataset = load(tmp_path / "data", DetectionOptions(which_set="test"))
+    dataset = load(tmp_path / "data", WatchlistDetectionOptions(which_set="test"))
     assert [sample.id for sample in dataset.samples] == ["a.jpg"]
     assert "not evaluated" in dataset.warnings[0]
 
 
 def test_a_folder_without_the_set_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not exist, nor the folder validation_images"):
-        load(tmp_path, DetectionOptions())
+        load(tmp_path, WatchlistDetectionOptions())
 
 
 @pytest.mark.parametrize("iou", [0.0, -1.0, 1.5])
 def test_an_overlap_limit_lies_between_zero_and_one(data: Path, iou: float) -> None:
     with pytest.raises(OptionError, match="overlap limit"):
-        load(data, DetectionOptions(iou=iou))
+        load(data, WatchlistDetectionOptions(iou=iou))
 
 
 def test_a_header_alone_is_refused_in_words(write, tmp_path: Path) -> None:
     write("validation.csv", FACES)
     with pytest.raises(DataError, match=r"validation\.csv has a header but no row"):
-        load(tmp_path, DetectionOptions(exclude="none"))
+        load(tmp_path, WatchlistDetectionOptions(exclude="none"))
 
 
 def test_face_ids_beyond_doubles_stay_apart(write) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evenhand import api
-from evenhand.benchmarks.uccs.data import Exclusion, Faces, read_exclusion, read_faces
+from evenhand.benchmarks.uccs.data import Exclusion, WatchlistFaces, read_exclusion, read_faces
 from evenhand.benchmarks.uccs.detections import NameIndex, read_detections
 from evenhand.benchmarks.uccs.record import record_detection, record_identification
 from evenhand.benchmarks.uccs.scores import read_scores
@@ -23,12 +23,12 @@ FOUND = "FILE,DETECTION_SCORE,BB_X,BB_Y,BB_WIDTH,BB_HEIGHT"
 SCORES = f"{FOUND},S_0007,S_0008,S_0009"
 
 
-def truth(data: Path) -> Faces:
+def truth(data: Path) -> WatchlistFaces:
     return read_faces(data / "validation.csv", read_exclusion(data / "exclude_gallery_validation.txt"))[0]
 
 
 @pytest.fixture
-def faces(data: Path) -> Faces:
+def faces(data: Path) -> WatchlistFaces:
     return truth(data)
 
 
@@ -47,7 +47,7 @@ def test_one_hit_one_miss_and_a_false_alarm(write, data: Path, detected) -> None
     assert plain["sum"] == 2 / 3
 
 
-def test_names_with_and_without_extension_are_the_same_image(write, faces: Faces) -> None:
+def test_names_with_and_without_extension_are_the_same_image(write, faces: WatchlistFaces) -> None:
     found = read_detections(write("d.txt", FOUND, "a,0.9,0,0,10,10", "b.jpg,0.7,0,0,10,10"), faces)
     assert found.image.tolist() == [0, 1]
 
@@ -66,7 +66,7 @@ def test_detections_on_images_that_are_not_annotated_are_left_out_and_counted(wr
     assert outcome.run.results.coverage.extra == 1
 
 
-def test_rows_of_one_image_need_not_stand_together(write, faces: Faces) -> None:
+def test_rows_of_one_image_need_not_stand_together(write, faces: WatchlistFaces) -> None:
     path = write("d.txt", FOUND, "b.jpg,0.1,900,0,10,10", "a.jpg,0.2,0,0,10,10", "b.jpg,0.3,0,0,10,10")
     found = read_detections(path, faces)
     assert found.image.tolist() == [0, 1, 1]
@@ -95,17 +95,17 @@ def test_a_header_alone_is_an_empty_curve_with_a_message(write, data: Path, dete
         ("a.jpg,0.5,0,0,1", "5 fields, but the header has 6 columns; the file looks cut off here"),
     ],
 )
-def test_bad_rows_are_refused_by_line(write, faces: Faces, row: str, message: str) -> None:
+def test_bad_rows_are_refused_by_line(write, faces: WatchlistFaces, row: str, message: str) -> None:
     with pytest.raises(PredictionError, match=f"d.txt, line 3: {message}"):
         read_detections(write("d.txt", FOUND, "a.jpg,0.9,0,0,10,10", row, end=""), faces)
 
 
-def test_a_last_line_without_line_end_is_warned_about(write, faces: Faces) -> None:
+def test_a_last_line_without_line_end_is_warned_about(write, faces: WatchlistFaces) -> None:
     found = read_detections(write("d.txt", FOUND, "a.jpg,0.9,0,0,10,1", end=""), faces)
     assert "Was the file cut?" in found.warnings[0]
 
 
-def test_some_landmarks_but_not_all_are_refused(write, faces: Faces) -> None:
+def test_some_landmarks_but_not_all_are_refused(write, faces: WatchlistFaces) -> None:
     with pytest.raises(PredictionError, match="give all ten or none"):
         read_detections(write("d.txt", f"{FOUND},REYE_X", "a.jpg,0.9,0,0,1,1,5"), faces)
 
@@ -133,7 +133,7 @@ def test_the_denominators_are_lowered_by_the_length_of_the_list(
 
 
 def test_two_faces_with_the_same_excluded_id_lower_the_number_by_one() -> None:
-    faces = Faces(
+    faces = WatchlistFaces(
         ("a.jpg",), np.zeros(2, np.intp), np.zeros((2, 4)), np.array([1, 2]), np.array([5, 5]), Exclusion(np.array([5]))
     )
     from evenhand.benchmarks.uccs.detections import assemble
@@ -172,7 +172,7 @@ def test_the_documented_convention_counts_every_similarity_as_a_threshold(write,
     assert plain["oroc_documented"]["1"]["identified_faces"] == [1, 0]
 
 
-def test_a_true_name_that_ties_stands_behind_unless_told_otherwise(write, faces: Faces) -> None:
+def test_a_true_name_that_ties_stands_behind_unless_told_otherwise(write, faces: WatchlistFaces) -> None:
     found = read_scores(write("s.txt", SCORES, "a,0.5,0,0,10,10,0.9,0.9,0.9"), faces)
     ranks = {
         ties: record_identification(faces, found, ties=ties)["rank"].max()
@@ -216,29 +216,29 @@ def test_a_subject_without_column_can_never_be_named_and_is_warned_about(write, 
         (f"{FOUND},S_0001,S_1", "two columns name the same subject"),
     ],
 )
-def test_headers_that_name_no_subjects_are_refused(write, faces: Faces, header: str, message: str) -> None:
+def test_headers_that_name_no_subjects_are_refused(write, faces: WatchlistFaces, header: str, message: str) -> None:
     with pytest.raises(PredictionError, match=message):
         read_scores(write("s.txt", header, "a" + ",1" * (header.count(","))), faces)
 
 
-def test_a_row_with_another_number_of_scores_is_named(write, faces: Faces) -> None:
+def test_a_row_with_another_number_of_scores_is_named(write, faces: WatchlistFaces) -> None:
     with pytest.raises(PredictionError, match=r"s\.txt, line 3: 8 fields, but the header has 9 columns"):
         read_scores(write("s.txt", SCORES, "a,0.5,0,0,10,10,1,2,3", "a,0.5,0,0,10,10,1,2"), faces)
 
 
-def test_a_score_file_of_another_gallery_is_refused(write, faces: Faces) -> None:
+def test_a_score_file_of_another_gallery_is_refused(write, faces: WatchlistFaces) -> None:
     path = write("s.txt", SCORES, "a,0.5,0,0,10,10,1,2,3")
     with pytest.raises(PredictionError, match="belongs to another gallery: it lacks S_0001 and has in addition S_0008"):
         read_scores(path, faces, gallery=(1, 7, 9))
 
 
-def test_the_challenge_has_a_thousand_subjects(write, faces: Faces) -> None:
+def test_the_challenge_has_a_thousand_subjects(write, faces: WatchlistFaces) -> None:
     path = write("s.txt", SCORES, "a,0.5,0,0,10,10,1,2,3")
     with pytest.raises(PredictionError, match="has 3 subjects; a submission to the challenge has 1000"):
         read_scores(path, faces, challenge=True)
 
 
-def test_similarities_must_be_finite(write, faces: Faces) -> None:
+def test_similarities_must_be_finite(write, faces: WatchlistFaces) -> None:
     with pytest.raises(PredictionError, match="line 2: S_0008 is 'nan'"):
         read_scores(write("s.txt", SCORES, "a,0.5,0,0,10,10,1,nan,3"), faces)
 

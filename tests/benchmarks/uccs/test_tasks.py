@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.uccs import benchmark
-from evenhand.benchmarks.uccs.codec import DetectionCodec, IdentificationCodec
+from evenhand.benchmarks.uccs.codec import WatchlistDetectionCodec, WatchlistIdentificationCodec
 from evenhand.benchmarks.uccs.demo import IMAGES, write_demo
 from evenhand.benchmarks.uccs.detections import ImageDetections
-from evenhand.benchmarks.uccs.options import DetectionOptions, IdentificationOptions
+from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions, WatchlistIdentificationOptions
 from evenhand.benchmarks.uccs.sections import points_section
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.measure import measure
@@ -60,7 +60,7 @@ def test_the_demonstration_is_the_same_every_time(demo: Path, tmp_path: Path) ->
 
 def test_check_lists_every_problem_with_its_line(data: Path, write) -> None:
     path = write("d.txt", FOUND, "a.jpg,0.9,0,0,10,10", "a.jpg,0.9,0,0,10", "zzz.jpg,0.9,0,0,1,1", "b.jpg,x,0,0,nan,10")
-    report = benchmark.find("uccs/detection").check(path, data, DetectionOptions())
+    report = benchmark.find("uccs/detection").check(path, data, WatchlistDetectionOptions())
     assert not report.ok
     errors = [
         (finding.where.rpartition(" ")[2], finding.message) for finding in report.findings if finding.level == "error"
@@ -78,25 +78,25 @@ def test_check_lists_every_problem_with_its_line(data: Path, write) -> None:
 def test_check_of_a_recognition_file_looks_at_its_subjects(data: Path, write) -> None:
     path = write("s.txt", SCORES, "a,0.9,0,0,10,10,0.5,0.6", "b,0.9,0,0,10,10,0.5")
     check = benchmark.find("uccs/identification").check
-    found = [finding.message for finding in check(path, data, IdentificationOptions(challenge=True)).findings]
+    found = [finding.message for finding in check(path, data, WatchlistIdentificationOptions(challenge=True)).findings]
     assert "the file has 2 subjects; a submission to the challenge has 1000" in found
     assert "7 fields, but the header has 8 columns" in found
 
 
 def test_check_of_a_data_folder_says_what_is_in_it(data: Path) -> None:
-    report = benchmark.find("uccs/detection").check(None, data, DetectionOptions())
+    report = benchmark.find("uccs/detection").check(None, data, WatchlistDetectionOptions())
     assert ("known faces", 2) in report.tables["data"]
     assert any("the challenge published 7584" in finding.message for finding in report.findings)
-    assert not benchmark.find("uccs/detection").check(None, data / "nowhere", DetectionOptions()).ok
+    assert not benchmark.find("uccs/detection").check(None, data / "nowhere", WatchlistDetectionOptions()).ok
 
 
 def test_answers_are_written_and_read_back(data: Path, tmp_path: Path) -> None:
     task = benchmark.find("uccs/detection")
-    dataset = task.load(data, DetectionOptions())
-    codec = DetectionCodec()
+    dataset = task.load(data, WatchlistDetectionOptions())
+    codec = WatchlistDetectionCodec()
     answer = codec.from_plain({"scores": [0.9], "boxes_xywh": [[0, 0, 10, 10]], "landmarks": np.zeros((1, 5, 2))})
-    codec.write(tmp_path / "d.txt", [("b.jpg", answer), ("a.jpg", answer)], dataset, DetectionOptions())
-    found = codec.read(tmp_path / "d.txt", dataset, DetectionOptions())
+    codec.write(tmp_path / "d.txt", [("b.jpg", answer), ("a.jpg", answer)], dataset, WatchlistDetectionOptions())
+    found = codec.read(tmp_path / "d.txt", dataset, WatchlistDetectionOptions())
     assert found.ids == ("a.jpg", "b.jpg")
     back = found.get("a.jpg")
     assert back is not None
@@ -106,10 +106,10 @@ def test_answers_are_written_and_read_back(data: Path, tmp_path: Path) -> None:
 
 
 def test_a_model_may_answer_with_a_plain_mapping(data: Path, tmp_path: Path) -> None:
-    dataset = benchmark.find("uccs/detection").load(data, DetectionOptions())
+    dataset = benchmark.find("uccs/detection").load(data, WatchlistDetectionOptions())
     plain = {"scores": [0.9], "boxes_xywh": [[0, 0, 10, 10]]}
-    assert set(DetectionCodec().to_plain(plain)) == {"scores", "boxes_xywh"}
-    DetectionCodec().write(tmp_path / "d.txt", [("a.jpg", plain)], dataset, DetectionOptions())
+    assert set(WatchlistDetectionCodec().to_plain(plain)) == {"scores", "boxes_xywh"}
+    WatchlistDetectionCodec().write(tmp_path / "d.txt", [("a.jpg", plain)], dataset, WatchlistDetectionOptions())
     assert (tmp_path / "d.txt").read_text().splitlines()[1] == "a.jpg,0.90,0.00,0.00,10.00,10.00"
 
 
@@ -119,29 +119,29 @@ def test_a_model_may_answer_with_a_plain_mapping(data: Path, tmp_path: Path) -> 
 )
 def test_answers_that_are_none_are_refused(plain: object) -> None:
     with pytest.raises(PredictionError, match="An answer has"):
-        DetectionCodec().from_plain(plain)
+        WatchlistDetectionCodec().from_plain(plain)
 
 
 def test_identification_answers_need_similarities_to_the_gallery(demo: Path, tmp_path: Path) -> None:
-    codec = IdentificationCodec()
+    codec = WatchlistIdentificationCodec()
     with pytest.raises(PredictionError, match="needs `similarities`"):
         codec.from_plain({"scores": [1.0], "boxes_xywh": [[0, 0, 1, 1]]})
-    dataset = benchmark.find("uccs/identification").load(demo, IdentificationOptions())
+    dataset = benchmark.find("uccs/identification").load(demo, WatchlistIdentificationOptions())
     answer = ImageDetections(np.ones(1), np.ones((1, 4)), None, np.ones((1, 3), np.float32))
     with pytest.raises(PredictionError, match=r"similarities are \(1, 3\); \(1, 40\) are needed"):
-        codec.write(tmp_path / "s.txt", [("picture_0000.jpg", answer)], dataset, IdentificationOptions())
+        codec.write(tmp_path / "s.txt", [("picture_0000.jpg", answer)], dataset, WatchlistIdentificationOptions())
 
 
 def test_a_toml_that_names_no_stores_is_refused(demo: Path, tmp_path: Path) -> None:
-    dataset = benchmark.find("uccs/identification").load(demo, IdentificationOptions())
+    dataset = benchmark.find("uccs/identification").load(demo, WatchlistIdentificationOptions())
     (tmp_path / "x.toml").write_text("gallery = 'g'\n")
     with pytest.raises(PredictionError, match="lacks probe"):
-        IdentificationCodec().read(tmp_path / "x.toml", dataset, IdentificationOptions())
+        WatchlistIdentificationCodec().read(tmp_path / "x.toml", dataset, WatchlistIdentificationOptions())
 
 
 def test_a_set_without_annotations_is_not_evaluated(write, tmp_path: Path) -> None:
     write("data/test.csv", "FILE", "a.jpg")
-    options = DetectionOptions(which_set="test")
+    options = WatchlistDetectionOptions(which_set="test")
     task = benchmark.find("uccs/detection")
     dataset = task.load(tmp_path / "data", options)
     found = task.codec.read(write("d.txt", FOUND, "a.jpg,0.9,0,0,10,10"), dataset, options)
@@ -153,8 +153,10 @@ def test_explain_shows_every_reading_of_the_same_rows(data: Path, write) -> None
     (data / "exclude_gallery_validation.txt").write_text("99\n")
     path = write("d.txt", FOUND, "a.jpg,0.9,0,0,10,10", "b.jpg,0.5,0,0,10,10", "b.jpg,0.8,500,0,10,10")
     task = benchmark.find("uccs/detection")
-    dataset = task.load(data, DetectionOptions())
-    (rows,) = task.record(dataset, task.codec.read(path, dataset, DetectionOptions()), DetectionOptions(), Tools())
+    dataset = task.load(data, WatchlistDetectionOptions())
+    (rows,) = task.record(
+        dataset, task.codec.read(path, dataset, WatchlistDetectionOptions()), WatchlistDetectionOptions(), Tools()
+    )
     run = SimpleNamespace(records=lambda: rows, results=SimpleNamespace(options={"targets": [1.0]}))
     table = task.explain(run).blocks[1]
     assert {row[0]: row[1] for row in table.rows} == {
@@ -166,10 +168,10 @@ def test_explain_shows_every_reading_of_the_same_rows(data: Path, write) -> None
 
 def test_curves_and_points_are_a_section_of_the_report(demo: Path) -> None:
     task = benchmark.find("uccs/detection")
-    dataset = task.load(demo, DetectionOptions())
-    predictions = task.codec.read(demo / "detections.txt", dataset, DetectionOptions())
-    rows = list(task.record(dataset, predictions, DetectionOptions(), Tools()))
-    estimates = measure(rows, task.metrics(DetectionOptions()), ["lighting"])
+    dataset = task.load(demo, WatchlistDetectionOptions())
+    predictions = task.codec.read(demo / "detections.txt", dataset, WatchlistDetectionOptions())
+    rows = list(task.record(dataset, predictions, WatchlistDetectionOptions(), Tools()))
+    estimates = measure(rows, task.metrics(WatchlistDetectionOptions()), ["lighting"])
     results = Results("uccs/detection", "m", "d", {}, (), estimates, predictions.coverage)
     section = points_section(results)
     assert section is not None

@@ -16,8 +16,15 @@ import numpy as np
 from harness import Case, Checks, read_expected
 
 import evenhand
-from evenhand.benchmarks.uccs.data import NO_EXCLUSION, Exclusion, Faces, read_exclusion, read_faces, read_subjects
-from evenhand.benchmarks.uccs.detections import Detections, from_corners, read_detections, write_detections
+from evenhand.benchmarks.uccs.data import (
+    NO_EXCLUSION,
+    Exclusion,
+    WatchlistFaces,
+    read_exclusion,
+    read_faces,
+    read_subjects,
+)
+from evenhand.benchmarks.uccs.detections import WatchlistDetections, from_corners, read_detections, write_detections
 from evenhand.benchmarks.uccs.matching import match
 from evenhand.benchmarks.uccs.scoring import score_stores
 from evenhand.benchmarks.uccs.stores import load_arrays
@@ -91,7 +98,7 @@ def _exclusion(here: Path) -> Path | None:
     return next((path for path in (here / "data").iterdir() if path.name.startswith("exclude")), None)
 
 
-def _truth(here: Path) -> Faces:
+def _truth(here: Path) -> WatchlistFaces:
     """The annotated faces of a case."""
     excluded = _exclusion(here)
     return read_faces(_table(here), read_exclusion(excluded) if excluded else NO_EXCLUSION)[0]
@@ -278,7 +285,7 @@ def _assignments(checks: Checks, name: str, here: Path, file: Path, iou: float, 
         checks.equal(f"{name}assignment of {image}", {key: mine.get(key) for key in wanted}, wanted)
 
 
-def _assigned(faces: Faces, detections: Detections, iou: float) -> dict[str, dict[str, list[Any]]]:
+def _assigned(faces: WatchlistFaces, detections: WatchlistDetections, iou: float) -> dict[str, dict[str, list[Any]]]:
     """The matches of all images in the form of the expectations: numbers of detections within their image."""
     matches = match(faces, detections, iou)
     within = np.arange(len(detections)) - detections.offsets[detections.image]
@@ -303,7 +310,7 @@ def _assignment_problems(checks: Checks, expected: list[dict[str, Any]]) -> None
             continue
         boxes = np.array(entry["faces"], dtype=np.float64).reshape(-1, 4)
         found = np.array(entry["detections"], dtype=np.float64).reshape(-1, 4)
-        faces = Faces(
+        faces = WatchlistFaces(
             ("image.jpg",),
             np.zeros(len(boxes), np.intp),
             boxes,
@@ -311,7 +318,7 @@ def _assignment_problems(checks: Checks, expected: list[dict[str, Any]]) -> None
             np.array(entry["face_ids"], dtype=np.int64),
             Exclusion(np.array(entry["exclude"], dtype=np.int64)),
         )
-        detections = Detections(
+        detections = WatchlistDetections(
             faces, np.zeros(len(found), np.intp), np.zeros(len(found)), found, np.arange(1, len(found) + 1)
         )
         wanted = entry["expected"]

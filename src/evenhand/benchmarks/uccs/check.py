@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.benchmarks.uccs.data import (
-    Faces,
+    WatchlistFaces,
     dataset_of,
     exclusion_warnings,
 )
@@ -23,7 +23,7 @@ from evenhand.benchmarks.uccs.detections import (
     header_issues,
 )
 from evenhand.benchmarks.uccs.load import load
-from evenhand.benchmarks.uccs.options import DetectionOptions, IdentificationOptions
+from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions, WatchlistIdentificationOptions
 from evenhand.benchmarks.uccs.scores import (
     gallery_issue,
     matrix_blocks,
@@ -38,7 +38,7 @@ from evenhand.core.task import CheckReport, Finding
 from evenhand.files.delimited import BlockReader, Issue, missing_columns, parse
 
 
-def check(predictions: Path | None, data: Path, options: DetectionOptions) -> CheckReport:
+def check(predictions: Path | None, data: Path, options: WatchlistDetectionOptions) -> CheckReport:
     """All problems of a score file, or what a data folder holds when there is no file."""
     try:
         dataset = load(data, options)
@@ -53,7 +53,7 @@ def check(predictions: Path | None, data: Path, options: DetectionOptions) -> Ch
     return CheckReport(tuple(findings), _coverage(dataset.truth, image, elsewhere))
 
 
-def _check_data(faces: Faces, options: DetectionOptions) -> CheckReport:
+def _check_data(faces: WatchlistFaces, options: WatchlistDetectionOptions) -> CheckReport:
     facts = dataset_of(faces, Path(), ()).facts
     table = (("what", "number"), *((name, value) for name, value in facts.items()))
     warnings = tuple(Finding("warning", "exclusion list", text) for text in exclusion_warnings(faces))
@@ -66,7 +66,7 @@ def _check_data(faces: Faces, options: DetectionOptions) -> CheckReport:
 
 
 def _check_text(
-    path: Path, faces: Faces, options: DetectionOptions, gallery: Sequence[int] | None
+    path: Path, faces: WatchlistFaces, options: WatchlistDetectionOptions, gallery: Sequence[int] | None
 ) -> tuple[list[Finding], Any, dict[str, int]]:
     lines = BlockReader(path, PredictionError)
     index = NameIndex(faces.images)
@@ -94,7 +94,7 @@ def _check_text(
 
 
 def _check_store(
-    path: Path, faces: Faces, options: DetectionOptions, gallery: Sequence[int] | None
+    path: Path, faces: WatchlistFaces, options: WatchlistDetectionOptions, gallery: Sequence[int] | None
 ) -> tuple[list[Finding], Any, dict[str, int]]:
     rows, _ = read_ids(path)
     findings = _errors(path, store_issues(rows), "row")
@@ -110,7 +110,9 @@ def _check_store(
     return [*findings, *_elsewhere(path, elsewhere)], image, elsewhere
 
 
-def _header_problems(lines: BlockReader, options: DetectionOptions, gallery: Sequence[int] | None) -> Iterator[Issue]:
+def _header_problems(
+    lines: BlockReader, options: WatchlistDetectionOptions, gallery: Sequence[int] | None
+) -> Iterator[Issue]:
     lacking = missing_columns(lines.header, LEADING_COLUMNS)
     if lacking:
         yield Issue(1, f"no column {', '.join(lacking)}")
@@ -123,12 +125,12 @@ def _header_problems(lines: BlockReader, options: DetectionOptions, gallery: Seq
             yield Issue(1, wrong)
 
 
-def _is_identification(options: DetectionOptions) -> bool:
-    return isinstance(options, IdentificationOptions)
+def _is_identification(options: WatchlistDetectionOptions) -> bool:
+    return isinstance(options, WatchlistIdentificationOptions)
 
 
-def _insists(options: DetectionOptions) -> bool:
-    return isinstance(options, IdentificationOptions) and options.challenge
+def _insists(options: WatchlistDetectionOptions) -> bool:
+    return isinstance(options, WatchlistIdentificationOptions) and options.challenge
 
 
 def _errors(path: Path, issues: Iterator[Issue] | Sequence[Issue], unit: str = "line") -> list[Finding]:
@@ -143,7 +145,7 @@ def _elsewhere(path: Path, elsewhere: dict[str, int]) -> list[Finding]:
     return [Finding("warning", str(path), text)]
 
 
-def _coverage(faces: Faces, image: Any, elsewhere: dict[str, int]) -> Coverage:
+def _coverage(faces: WatchlistFaces, image: Any, elsewhere: dict[str, int]) -> Coverage:
     answered = len(np.unique(image[image != NOT_ANNOTATED]))
     asked = len(faces.images)
     reasons = {"images without a detection": asked - answered} if asked > answered else {}

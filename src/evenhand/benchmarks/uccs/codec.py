@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.benchmarks.uccs.data import Faces, read_subjects
-from evenhand.benchmarks.uccs.detections import Detections, ImageDetections, read_detections, write_detections
-from evenhand.benchmarks.uccs.options import DetectionOptions, IdentificationOptions
+from evenhand.benchmarks.uccs.data import WatchlistFaces, read_subjects
+from evenhand.benchmarks.uccs.detections import ImageDetections, WatchlistDetections, read_detections, write_detections
+from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions, WatchlistIdentificationOptions
 from evenhand.benchmarks.uccs.scores import read_scores
 from evenhand.benchmarks.uccs.scoring import ScoredBlock, evaluate_blocks, score_stores, write_text
 from evenhand.core.errors import PredictionError
@@ -20,7 +20,7 @@ from evenhand.core.task import Codec, Dataset
 from evenhand.files.inputs import read
 
 
-class DetectionCodec(Codec[ImageDetections]):
+class WatchlistDetectionCodec(Codec[ImageDetections]):
     """The detection score file; a recognition file, text or binary, will do as well."""
 
     filename = "detections.txt"
@@ -29,14 +29,16 @@ class DetectionCodec(Codec[ImageDetections]):
         "a01.jpg,0.99,4391.66,2811.00,109.38,149.45,4446.41,2856.47,…,2830.76\n"
     )
 
-    def read(self, path: Path, dataset: Dataset[Faces], options: DetectionOptions) -> Detections:
+    def read(
+        self, path: Path, dataset: Dataset[WatchlistFaces], options: WatchlistDetectionOptions
+    ) -> WatchlistDetections:
         """The detections in a score file."""
         if Path(path).suffix == ".npy":
             return read_scores(path, dataset.truth, iou=options.iou)
         return read_detections(path, dataset.truth)
 
     def write(
-        self, path: Path, answers: Iterable[tuple[str, ImageDetections]], dataset: Dataset[Faces], options: Any
+        self, path: Path, answers: Iterable[tuple[str, ImageDetections]], dataset: Dataset[WatchlistFaces], options: Any
     ) -> None:
         """Write a detection score file."""
         write_detections(path, ((name, checked_answer(answer)) for name, answer in answers))
@@ -48,7 +50,7 @@ class DetectionCodec(Codec[ImageDetections]):
         return checked_answer(plain)
 
 
-class IdentificationCodec(Codec[ImageDetections]):
+class WatchlistIdentificationCodec(Codec[ImageDetections]):
     """The recognition score file, the binary store, or a TOML that names embedding stores.
 
     The TOML has `gallery` and `probe`, paths beside it or absolute; similarities are then made
@@ -61,7 +63,9 @@ class IdentificationCodec(Codec[ImageDetections]):
         "a01,0.9,4391.66,2811.0,109.38,149.45,0.35412353,-0.04,…,1.2e-05\n"
     )
 
-    def read(self, path: Path, dataset: Dataset[Faces], options: IdentificationOptions) -> Detections:
+    def read(
+        self, path: Path, dataset: Dataset[WatchlistFaces], options: WatchlistIdentificationOptions
+    ) -> WatchlistDetections:
         """The detections with what is kept of their similarities."""
         gallery = dataset.truth.gallery
         if Path(path).suffix == ".toml":
@@ -69,7 +73,7 @@ class IdentificationCodec(Codec[ImageDetections]):
         return read_scores(path, dataset.truth, iou=options.iou, gallery=gallery, challenge=options.challenge)
 
     def write(
-        self, path: Path, answers: Iterable[tuple[str, ImageDetections]], dataset: Dataset[Faces], options: Any
+        self, path: Path, answers: Iterable[tuple[str, ImageDetections]], dataset: Dataset[WatchlistFaces], options: Any
     ) -> None:
         """Write a recognition score file; every answer has similarities, in the order of the gallery's names."""
         subjects = dataset.truth.gallery
@@ -120,7 +124,9 @@ def _block(name: str, answer: ImageDetections, subjects: int) -> ScoredBlock:
     return ScoredBlock([stem] * len(answer.scores), answer.scores, answer.boxes_xywh, similar.astype(np.float32))
 
 
-def _from_stores(path: Path, dataset: Dataset[Faces], options: IdentificationOptions) -> Detections:
+def _from_stores(
+    path: Path, dataset: Dataset[WatchlistFaces], options: WatchlistIdentificationOptions
+) -> WatchlistDetections:
     source = read(path, PredictionError)
     try:
         named = tomllib.loads(source.text(PredictionError))

@@ -22,15 +22,15 @@ import polars as pl
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.task import Dataset, InputFact, Sample
-from evenhand.files.delimited import Issue, Kind, first_of, read_table
+from evenhand.files.delimited import CellKind, Issue, first_of, read_table
 from evenhand.files.inputs import read
 
 FACE_COLUMNS = ("FILE", "FACE_ID", "SUBJECT_ID", "FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
 LANDMARK_COLUMNS = tuple(f"{part}_{axis}" for part in ("REYE", "LEYE", "NOSE", "RMOUTH", "LMOUTH") for axis in "XY")
-FACE_KINDS = dict.fromkeys(FACE_COLUMNS, Kind.NUMBER) | {
-    "FILE": Kind.TEXT,
-    "FACE_ID": Kind.INTEGER,
-    "SUBJECT_ID": Kind.INTEGER,
+FACE_KINDS = dict.fromkeys(FACE_COLUMNS, CellKind.NUMBER) | {
+    "FILE": CellKind.TEXT,
+    "FACE_ID": CellKind.INTEGER,
+    "SUBJECT_ID": CellKind.INTEGER,
 }
 GALLERY_COLUMNS = ("FILE", "SUBJECT_ID", *LANDMARK_COLUMNS)
 MOST_LEVELS = 50  # a column with more distinct values is no attribute
@@ -60,7 +60,7 @@ class ExtraColumn:
 
 
 @dataclass(frozen=True)
-class Faces:
+class WatchlistFaces:
     """Annotated faces, sorted by image; all arrays have one entry per face."""
 
     images: tuple[str, ...]  # names with extension, in the order of first appearance
@@ -94,12 +94,12 @@ class GalleryPicture(NamedTuple):
     landmarks: Array  # (5, 2): right eye, left eye, nose, right and left mouth corner
 
 
-def read_faces(path: Path, exclusion: Exclusion = NO_EXCLUSION) -> tuple[Faces, InputFact]:
+def read_faces(path: Path, exclusion: Exclusion = NO_EXCLUSION) -> tuple[WatchlistFaces, InputFact]:
     """The annotated faces of `validation.csv` or `test.csv`.
 
     Columns beyond the official ones become attributes when they have at most 50 distinct values.
     """
-    table = read_table(path, FACE_KINDS, other=Kind.CELL)
+    table = read_table(path, FACE_KINDS, other=CellKind.CELL)
     frame = table.frame
     names = frame["FILE"].to_list()
     first_seen: dict[str, int] = {}
@@ -109,7 +109,7 @@ def read_faces(path: Path, exclusion: Exclusion = NO_EXCLUSION) -> tuple[Faces, 
     if issues:
         raise first_of(issues, path, DataError)
     order = np.argsort(image, kind="stable")
-    faces = Faces(
+    faces = WatchlistFaces(
         images=tuple(first_seen),
         image=image[order],
         boxes_xywh=boxes[order],
@@ -154,7 +154,7 @@ def read_exclusion(path: Path) -> Exclusion:
 
 def read_gallery(path: Path) -> tuple[tuple[GalleryPicture, ...], InputFact]:
     """The gallery pictures of `gallery.csv`, in the order of the file."""
-    kinds = dict.fromkeys(GALLERY_COLUMNS, Kind.NUMBER) | {"FILE": Kind.TEXT, "SUBJECT_ID": Kind.INTEGER}
+    kinds = dict.fromkeys(GALLERY_COLUMNS, CellKind.NUMBER) | {"FILE": CellKind.TEXT, "SUBJECT_ID": CellKind.INTEGER}
     table = read_table(path, kinds)
     landmarks = table.frame.select(LANDMARK_COLUMNS).to_numpy().reshape(-1, 5, 2)
     files, subjects = table.frame["FILE"].to_list(), table.frame["SUBJECT_ID"].to_list()
@@ -170,7 +170,7 @@ def read_gallery(path: Path) -> tuple[tuple[GalleryPicture, ...], InputFact]:
 
 def read_subjects(path: Path) -> tuple[tuple[int, ...], InputFact]:
     """The distinct subject ids of `gallery.csv`, in the text order of their four-digit names."""
-    table = read_table(path, {"SUBJECT_ID": Kind.INTEGER})
+    table = read_table(path, {"SUBJECT_ID": CellKind.INTEGER})
     return tuple(sorted(set(table.frame["SUBJECT_ID"].to_list()), key=subject_name)), table.fact
 
 
@@ -189,7 +189,7 @@ def list_images(path: Path, pictures: Path) -> tuple[tuple[str, ...], InputFact 
     Only `FILE` is needed: a test set comes without annotations, or without any table.
     """
     if path.exists():
-        table = read_table(path, {"FILE": Kind.TEXT})
+        table = read_table(path, {"FILE": CellKind.TEXT})
         return tuple(sorted(set(table.frame["FILE"].to_list()), key=str.encode)), table.fact
     if not pictures.is_dir():
         raise DataError(f"Neither {path} nor the folder {pictures} exists, so there is no image to look at.")
@@ -217,13 +217,13 @@ def box_issues(boxes_xywh: Array, lines: Array, what: str) -> list[Issue]:
     return issues
 
 
-def unannotated(images: Sequence[str]) -> Faces:
+def unannotated(images: Sequence[str]) -> WatchlistFaces:
     """Images of which no face is annotated: they can be looked at, not evaluated."""
     none = np.zeros(0, dtype=np.int64)
-    return Faces(tuple(images), none.astype(np.intp), np.zeros((0, 4)), none, none)
+    return WatchlistFaces(tuple(images), none.astype(np.intp), np.zeros((0, 4)), none, none)
 
 
-def dataset_of(faces: Faces, pictures: Path, inputs: Sequence[InputFact]) -> Dataset[Faces]:
+def dataset_of(faces: WatchlistFaces, pictures: Path, inputs: Sequence[InputFact]) -> Dataset[WatchlistFaces]:
     """Faces as a dataset: one sample per image."""
     samples = tuple(Sample(name, (pictures / name,)) for name in faces.images)
     known = int(faces.is_known.sum())
@@ -240,7 +240,7 @@ def dataset_of(faces: Faces, pictures: Path, inputs: Sequence[InputFact]) -> Dat
     return Dataset("UCCS watchlist", samples, faces, levels, tuple(inputs), exclusion_warnings(faces), facts)
 
 
-def exclusion_warnings(faces: Faces) -> tuple[str, ...]:
+def exclusion_warnings(faces: WatchlistFaces) -> tuple[str, ...]:
     """What is odd about the exclusion list; the published denominators subtract its length all the same."""
     ids = faces.exclusion.ids
     if not len(ids):
@@ -268,7 +268,7 @@ def exclusion_warnings(faces: Faces) -> tuple[str, ...]:
 SIZES = ("below 50 px", "50-99 px", "100-199 px", "200 px and more")
 
 
-def _own_columns(faces: Faces) -> dict[str, ExtraColumn]:
+def _own_columns(faces: WatchlistFaces) -> dict[str, ExtraColumn]:
     """What every table tells about its faces: whether they are on the watchlist, and how high they are."""
     height = np.digitize(faces.boxes_xywh[:, 3], (50, 100, 200))
     listed = np.where(faces.is_known, 0, 1)

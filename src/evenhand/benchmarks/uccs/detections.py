@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.benchmarks.uccs.data import LANDMARK_COLUMNS, Faces, box_issues
+from evenhand.benchmarks.uccs.data import LANDMARK_COLUMNS, WatchlistFaces, box_issues
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import InputFact
 from evenhand.files.delimited import (
-    Block,
     BlockReader,
+    CellKind,
     Issue,
-    Kind,
+    RowBlock,
     missing_columns,
     parse,
     raise_first,
@@ -35,7 +35,7 @@ from evenhand.geometry.boxes import extents, offsets_of
 
 BOX_COLUMNS = ("BB_X", "BB_Y", "BB_WIDTH", "BB_HEIGHT")
 LEADING_COLUMNS = ("FILE", "DETECTION_SCORE", *BOX_COLUMNS)
-KINDS: Mapping[str, Kind] = dict.fromkeys(LEADING_COLUMNS, Kind.NUMBER) | {"FILE": Kind.TEXT}
+KINDS: Mapping[str, CellKind] = dict.fromkeys(LEADING_COLUMNS, CellKind.NUMBER) | {"FILE": CellKind.TEXT}
 NOT_ANNOTATED = -1
 
 
@@ -49,7 +49,7 @@ class ImageDetections(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Candidates:
+class TrueSubjectScores:
     """Similarities of detections to the true subjects of the faces that they overlap.
 
     All that identification needs of the similarities of a row, beside its largest: for every
@@ -64,20 +64,20 @@ class Candidates:
 
 
 @dataclass(frozen=True)
-class Detections:
+class WatchlistDetections:
     """The detections of one system on annotated images, sorted by image, in file order within.
 
     Is itself `Predictions`: answers by image name.
     """
 
-    faces: Faces
+    faces: WatchlistFaces
     image: Array  # (rows,): index into faces.images, ascending
     scores: Array  # (rows,)
     boxes_xywh: Array  # (rows, 4)
     line: Array  # (rows,): where it stands in the file, or in the store
     elsewhere: Mapping[str, int] = field(default_factory=dict)  # images that are not annotated → rows
     largest: Array | None = None  # (rows,): largest similarity of each row
-    candidates: Candidates | None = None
+    candidates: TrueSubjectScores | None = None
     subjects: tuple[int, ...] = ()  # of the similarity columns
     inputs: tuple[InputFact, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ class Gathered(NamedTuple):
     names: list[str]
 
 
-def gather(block: Block, index: NameIndex) -> tuple[Gathered, tuple[Issue, ...]]:
+def gather(block: RowBlock, index: NameIndex) -> tuple[Gathered, tuple[Issue, ...]]:
     """The leading columns of a block of a score file, with the image of each row."""
     names = block.frame["FILE"].to_list()
     boxes = block.frame.select(BOX_COLUMNS).to_numpy().reshape(-1, 4)
@@ -169,7 +169,7 @@ def gather(block: Block, index: NameIndex) -> tuple[Gathered, tuple[Issue, ...]]
     return Gathered(index.places(names), scores, boxes, block.lines, names), issues
 
 
-def read_detections(path: Path, faces: Faces) -> Detections:
+def read_detections(path: Path, faces: WatchlistFaces) -> WatchlistDetections:
     """The detections of a detection or recognition score file.
 
     The ten landmark columns are optional, all or none; similarity columns are not read.
@@ -191,7 +191,7 @@ def read_detections(path: Path, faces: Faces) -> Detections:
 
 def read_found(path: Path) -> tuple[dict[str, ImageDetections], InputFact]:
     """The detections of every image of a detection file, with landmarks where it has them."""
-    table = read_table(path, KINDS, PredictionError, optional=dict.fromkeys(LANDMARK_COLUMNS, Kind.NUMBER))
+    table = read_table(path, KINDS, PredictionError, optional=dict.fromkeys(LANDMARK_COLUMNS, CellKind.NUMBER))
     has_landmarks = not missing_columns(table.header, LANDMARK_COLUMNS)
     boxes = table.frame.select(BOX_COLUMNS).to_numpy().reshape(-1, 4)
     raise_first(box_issues(boxes, table.lines, "BB"), path, PredictionError)
@@ -231,11 +231,11 @@ def end_warning(lines: BlockReader) -> tuple[str, ...]:
 
 def assemble(
     parts: Sequence[Gathered],
-    faces: Faces,
+    faces: WatchlistFaces,
     *,
     inputs: tuple[InputFact, ...] = (),
     warnings: tuple[str, ...] = (),
-) -> Detections:
+) -> WatchlistDetections:
     """Detections from blocks of rows; rows on images that are not annotated are counted and left out."""
     image, order = order_of(parts)
     elsewhere = elsewhere_of(parts)
@@ -243,7 +243,7 @@ def assemble(
         shown = ", ".join(sorted(elsewhere)[:3])
         known = ", ".join(faces.images[:3])
         warnings += (f"No row is on an annotated image (the file names {shown}…, the annotation {known}…).",)
-    return Detections(
+    return WatchlistDetections(
         faces,
         image[order],
         _column(parts, "scores")[order],

@@ -9,7 +9,7 @@ from evenhand.benchmarks.uccs.data import (
     FACE_COLUMNS,
     NO_EXCLUSION,
     Exclusion,
-    Faces,
+    WatchlistFaces,
     dataset_of,
     list_images,
     read_exclusion,
@@ -17,13 +17,13 @@ from evenhand.benchmarks.uccs.data import (
     read_subjects,
     unannotated,
 )
-from evenhand.benchmarks.uccs.options import DetectionOptions
+from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.task import Dataset, InputFact
 from evenhand.files.inputs import opened
 
 
-def load(data: Path, options: DetectionOptions) -> Dataset[Faces]:
+def load(data: Path, options: WatchlistDetectionOptions) -> Dataset[WatchlistFaces]:
     """A set of the data folder; without annotations its images can be looked at, but not evaluated."""
     if not 0 < options.iou <= 1:
         raise OptionError(f"iou is {options.iou:g}; an overlap limit lies above 0 and at most at 1, usually 0.5.")
@@ -63,7 +63,7 @@ def gallery_of(data: Path) -> tuple[int, ...] | None:
     return read_subjects(table)[0] if table.exists() else None
 
 
-def _exclusion(data: Path, options: DetectionOptions, warnings: list[str]) -> Exclusion:
+def _exclusion(data: Path, options: WatchlistDetectionOptions, warnings: list[str]) -> Exclusion:
     if options.exclude.casefold() in ("none", "null", ""):
         return NO_EXCLUSION
     if options.exclude != "auto":

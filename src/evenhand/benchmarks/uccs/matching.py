@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.benchmarks.uccs.data import Faces
-from evenhand.benchmarks.uccs.detections import Detections
+from evenhand.benchmarks.uccs.data import WatchlistFaces
+from evenhand.benchmarks.uccs.detections import WatchlistDetections
 from evenhand.core.errors import OptionError
 from evenhand.core.records import Array
 from evenhand.geometry.assignment import NOBODY, Assignment, assign_by_overlap
@@ -52,7 +52,7 @@ class Matches:
         return np.flatnonzero((self.assignment.detection_of == NOBODY) & ~self.is_excluded)
 
 
-def match(faces: Faces, detections: Detections, iou: float = 0.5) -> Matches:
+def match(faces: WatchlistFaces, detections: WatchlistDetections, iou: float = 0.5) -> Matches:
     """Assign the detections of all images to their faces."""
     check_limit(iou)
     pairs = overlaps_by_image(

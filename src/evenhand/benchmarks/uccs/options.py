@@ -12,7 +12,7 @@ from evenhand.metrics.free_response import COMPETITION_TARGETS
 
 
 @dataclass(frozen=True)
-class DetectionOptions(Options):
+class WatchlistDetectionOptions(Options):
     """Switches of detection."""
 
     which_set: str = option("validation", "the set: the name of its table in the data folder")
@@ -22,7 +22,7 @@ class DetectionOptions(Options):
 
 
 @dataclass(frozen=True)
-class IdentificationOptions(DetectionOptions):
+class WatchlistIdentificationOptions(WatchlistDetectionOptions):
     """Switches of identification."""
 
     ranks: tuple[int, ...] = option((1,), "the true name must be among the so many most similar; any number of ranks")

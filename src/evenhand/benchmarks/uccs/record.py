@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from evenhand.benchmarks.uccs.data import Faces
-from evenhand.benchmarks.uccs.detections import Detections
+from evenhand.benchmarks.uccs.data import WatchlistFaces
+from evenhand.benchmarks.uccs.detections import WatchlistDetections
 from evenhand.benchmarks.uccs.matching import Matches, match
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.metrics.curves import Event
@@ -23,7 +23,9 @@ Ties = Literal["pessimistic", "middle", "optimistic"]
 NEVER = np.iinfo(np.int32).max  # the rank of a subject that has no column
 
 
-def record_detection(faces: Faces, detections: Detections, iou: float = 0.5, *, items: bool = True) -> Records:
+def record_detection(
+    faces: WatchlistFaces, detections: WatchlistDetections, iou: float = 0.5, *, items: bool = True
+) -> Records:
     """One row per image, per face, per false or ignored detection, per absent exclusion.
 
     Without `items` the rows can't be traced back by name; curves do not need that.
@@ -41,7 +43,12 @@ def record_detection(faces: Faces, detections: Detections, iou: float = 0.5, *, 
 
 
 def record_identification(
-    faces: Faces, detections: Detections, iou: float = 0.5, ties: Ties = "pessimistic", *, items: bool = True
+    faces: WatchlistFaces,
+    detections: WatchlistDetections,
+    iou: float = 0.5,
+    ties: Ties = "pessimistic",
+    *,
+    items: bool = True,
 ) -> Records:
     """One row per image, per face, per false or ignored detection, per absent exclusion.
 
@@ -66,7 +73,7 @@ def record_identification(
     return Records({**table.columns, "known": table["adds"]}, table.attributes)
 
 
-def _counts(faces: Faces) -> Array:
+def _counts(faces: WatchlistFaces) -> Array:
     """What each face adds to the number of faces: 1, or 0 when its exclusion took it away.
 
     When several faces carry the same listed id, the list takes away only one of them.
@@ -79,7 +86,7 @@ def _counts(faces: Faces) -> Array:
     return np.where(excluded & again, 1, adds).astype(np.int8)
 
 
-def _absent(faces: Faces) -> Array:
+def _absent(faces: WatchlistFaces) -> Array:
     """The listed ids that take no face away: those that name nobody, and repetitions."""
     ids = faces.exclusion.ids
     _, first = np.unique(ids, return_index=True)
@@ -88,7 +95,7 @@ def _absent(faces: Faces) -> Array:
     return ids[repeated | ~np.isin(ids, faces.face_id)]
 
 
-def _true_subjects(detections: Detections, face: Array, detection: Array, ties: Ties) -> tuple[Array, Array]:
+def _true_subjects(detections: WatchlistDetections, face: Array, detection: Array, ties: Ties) -> tuple[Array, Array]:
     """Similarity to the true subject, and its rank, of pairs of known faces and detections."""
     found = detections.candidates
     assert found is not None
@@ -110,7 +117,7 @@ def _true_subjects(detections: Detections, face: Array, detection: Array, ties: 
 class _Rows:
     """The table under construction: rows of images, faces, false alarms, ignored ones and absent ones."""
 
-    def __init__(self, faces: Faces, detections: Detections, matches: Matches, items: bool) -> None:
+    def __init__(self, faces: WatchlistFaces, detections: WatchlistDetections, matches: Matches, items: bool) -> None:
         self._faces, self._detections, self._matches, self._named = faces, detections, matches, items
         self.score_of_face = np.full(len(faces), np.nan)
         self.rank_of_face = np.zeros(len(faces))

@@ -21,14 +21,14 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from evenhand.benchmarks.uccs.data import Faces, box_issues, subject_name
+from evenhand.benchmarks.uccs.data import WatchlistFaces, box_issues, subject_name
 from evenhand.benchmarks.uccs.detections import (
     KINDS,
     LEADING_COLUMNS,
-    Candidates,
-    Detections,
     Gathered,
     NameIndex,
+    TrueSubjectScores,
+    WatchlistDetections,
     assemble,
     end_warning,
     gather,
@@ -39,11 +39,11 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files.delimited import (
-    Block,
     BlockReader,
+    CellKind,
     Header,
     Issue,
-    Kind,
+    RowBlock,
     first_of,
     parse,
     raise_first,
@@ -67,7 +67,7 @@ class Reducer:
     pair are kept, usually one per row at most.
     """
 
-    def __init__(self, faces: Faces, subjects: Sequence[int], iou: float) -> None:
+    def __init__(self, faces: WatchlistFaces, subjects: Sequence[int], iou: float) -> None:
         self._faces, self._iou = faces, iou
         self._corners = corners(faces.boxes_xywh.astype(np.float32))
         self._offsets = offsets_of(faces.image, len(faces.images))
@@ -77,7 +77,7 @@ class Reducer:
         self.subjects = tuple(subjects)
         self._parts: list[Gathered] = []
         self._largest: list[Array] = []
-        self._found: list[Candidates] = []
+        self._found: list[TrueSubjectScores] = []
         self._rows = 0
 
     def add(self, rows: Gathered, similarities: Array) -> None:
@@ -112,12 +112,12 @@ class Reducer:
             mine = similarities[inverse[part]]
             larger[part] = np.count_nonzero(mine > own[part, np.newaxis], axis=1)
             tied[part] = np.count_nonzero(mine == own[part, np.newaxis], axis=1) - 1
-        self._found.append(Candidates(row + self._rows, face, own.astype(np.float64), larger, tied))
+        self._found.append(TrueSubjectScores(row + self._rows, face, own.astype(np.float64), larger, tied))
         self._rows += len(rows.image)
 
     def finish(
         self, *, inputs: tuple[InputFact, ...] = (), warnings: tuple[str, ...] = (), single: bool = False
-    ) -> Detections:
+    ) -> WatchlistDetections:
         """The detections with their reduced similarities.
 
         `single`: the similarities were single-precision numbers; they are given the doubles that
@@ -129,12 +129,12 @@ class Reducer:
         place[order] = np.arange(len(order))
         largest = (np.concatenate(self._largest) if self._largest else np.zeros(0))[order]
         columns = [np.concatenate([getattr(c, name) for c in self._found]) for name in _FIELDS] if self._found else None
-        found = Candidates(*(columns or [np.zeros(0, np.intp), np.zeros(0, np.intp), *np.zeros((3, 0))]))
+        found = TrueSubjectScores(*(columns or [np.zeros(0, np.intp), np.zeros(0, np.intp), *np.zeros((3, 0))]))
         similarity = found.similarity
         if single:
             largest, similarity = as_written(largest), as_written(similarity)
-        kept = Candidates(place[found.detection], found.face, similarity, found.larger, found.tied)
-        return Detections(
+        kept = TrueSubjectScores(place[found.detection], found.face, similarity, found.larger, found.tied)
+        return WatchlistDetections(
             plain.faces,
             plain.image,
             plain.scores,
@@ -202,8 +202,13 @@ def gallery_issue(
 
 
 def read_scores(
-    path: Path, faces: Faces, *, iou: float = 0.5, gallery: Sequence[int] | None = None, challenge: bool = False
-) -> Detections:
+    path: Path,
+    faces: WatchlistFaces,
+    *,
+    iou: float = 0.5,
+    gallery: Sequence[int] | None = None,
+    challenge: bool = False,
+) -> WatchlistDetections:
     """The detections of a recognition score file, text or binary, with their reduced similarities."""
     if Path(path).suffix == ".npy":
         return _read_binary(Path(path), faces, iou, gallery, challenge)
@@ -217,7 +222,7 @@ def read_scores(
             reducer = reducer or Reducer(faces, _checked_subjects(lines, path, gallery, challenge), iou)
             yield block
 
-    def parsed(block: tuple[int, bytes]) -> Block:
+    def parsed(block: tuple[int, bytes]) -> RowBlock:
         first_line, body = block
         return parse(body, lines.header, score_kinds(lines.header), first_line)
 
@@ -239,9 +244,9 @@ def _rows_of(frame: pl.DataFrame, places: Array) -> Array:
     return frame[places].to_numpy().reshape(len(places), frame.width)
 
 
-def score_kinds(header: Header) -> dict[str, Kind]:
+def score_kinds(header: Header) -> dict[str, CellKind]:
     """What the columns of a recognition file hold."""
-    return dict(KINDS) | dict.fromkeys(_similarity_names(header), Kind.NUMBER)
+    return dict(KINDS) | dict.fromkeys(_similarity_names(header), CellKind.NUMBER)
 
 
 class StoreRows(NamedTuple):
@@ -314,7 +319,9 @@ def matrix_blocks(path: Path, rows: int, subjects: int) -> Iterator[tuple[int, A
             yield start, block, file.fact() if start + count >= rows else None
 
 
-def _read_binary(path: Path, faces: Faces, iou: float, gallery: Sequence[int] | None, challenge: bool) -> Detections:
+def _read_binary(
+    path: Path, faces: WatchlistFaces, iou: float, gallery: Sequence[int] | None, challenge: bool
+) -> WatchlistDetections:
     stored, ids_fact = read_ids(path)
     issues = store_issues(stored)
     if issues:

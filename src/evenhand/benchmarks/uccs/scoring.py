@@ -16,8 +16,8 @@ from typing import IO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.uccs.data import Faces, subject_name
-from evenhand.benchmarks.uccs.detections import LEADING_COLUMNS, Detections, Gathered, NameIndex
+from evenhand.benchmarks.uccs.data import WatchlistFaces, subject_name
+from evenhand.benchmarks.uccs.detections import LEADING_COLUMNS, Gathered, NameIndex, WatchlistDetections
 from evenhand.benchmarks.uccs.scores import NO_LIMIT, PREFIX, Reducer, ids_path
 from evenhand.benchmarks.uccs.stores import (
     ProbeEmbeddings,
@@ -152,11 +152,11 @@ def score_stores(
 def evaluate_blocks(
     blocks: Iterable[ScoredBlock],
     subjects: Sequence[int],
-    faces: Faces,
+    faces: WatchlistFaces,
     *,
     iou: float = 0.5,
     inputs: tuple[InputFact, ...] = (),
-) -> Detections:
+) -> WatchlistDetections:
     """Detections with reduced similarities straight from scored blocks, without a score file."""
     reducer = Reducer(faces, subjects, iou)
     index = NameIndex(faces.images)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.benchmarks.uccs.check import check
-from evenhand.benchmarks.uccs.codec import DetectionCodec, IdentificationCodec
+from evenhand.benchmarks.uccs.codec import WatchlistDetectionCodec, WatchlistIdentificationCodec
 from evenhand.benchmarks.uccs.conventions import explain_detection, explain_identification
-from evenhand.benchmarks.uccs.data import Faces
-from evenhand.benchmarks.uccs.detections import Detections
+from evenhand.benchmarks.uccs.data import WatchlistFaces
+from evenhand.benchmarks.uccs.detections import WatchlistDetections
 from evenhand.benchmarks.uccs.load import load
 from evenhand.benchmarks.uccs.names import NAMES
-from evenhand.benchmarks.uccs.options import DetectionOptions, IdentificationOptions, check_ranks
+from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions, WatchlistIdentificationOptions, check_ranks
 from evenhand.benchmarks.uccs.record import record_detection, record_identification
 from evenhand.benchmarks.uccs.sections import points_section
 from evenhand.core.errors import DataError
@@ -42,7 +42,7 @@ CONVENTIONS = (
 
 
 def _record_detection(
-    dataset: Dataset[Faces], predictions: Any, options: DetectionOptions, tools: Tools
+    dataset: Dataset[WatchlistFaces], predictions: Any, options: WatchlistDetectionOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per image, face, false alarm, ignored detection and absent exclusion."""
     rows = record_detection(_annotated(dataset), _own(predictions), options.iou)
@@ -51,7 +51,7 @@ def _record_detection(
 
 
 def _record_identification(
-    dataset: Dataset[Faces], predictions: Any, options: IdentificationOptions, tools: Tools
+    dataset: Dataset[WatchlistFaces], predictions: Any, options: WatchlistIdentificationOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per image, face, false alarm, ignored detection and absent exclusion."""
     rows = record_identification(_annotated(dataset), _own(predictions), options.iou, options.ties)
@@ -59,14 +59,14 @@ def _record_identification(
     yield Records({**rows.columns, "first": first, "is_known": rows["known"] > 0}, rows.attributes)
 
 
-def _detection_metrics(options: DetectionOptions) -> tuple[Metric[Any], ...]:
+def _detection_metrics(options: WatchlistDetectionOptions) -> tuple[Metric[Any], ...]:
     return (
         FreeResponse("froc", options.targets),
         Rate("found", "found", among="is_face", nothing="there is no face to be found"),
     )
 
 
-def _identification_metrics(options: IdentificationOptions) -> tuple[Metric[Any], ...]:
+def _identification_metrics(options: WatchlistIdentificationOptions) -> tuple[Metric[Any], ...]:
     check_ranks(options.ranks)
     published = [OpenSet(f"oroc_rank{rank}", rank, options.targets) for rank in options.ranks]
     documented = [OpenSet(f"oroc_documented_rank{r}", r, options.targets, every_score=True) for r in options.ranks]
@@ -74,14 +74,14 @@ def _identification_metrics(options: IdentificationOptions) -> tuple[Metric[Any]
     return (*published, first, *documented)
 
 
-def _annotated(dataset: Dataset[Faces]) -> Faces:
+def _annotated(dataset: Dataset[WatchlistFaces]) -> WatchlistFaces:
     if not len(dataset.truth):
         raise DataError("The set has no annotated faces, so nothing can be evaluated. Use validation.")
     return dataset.truth
 
 
-def _own(predictions: Any) -> Detections:
-    assert isinstance(predictions, Detections)
+def _own(predictions: Any) -> WatchlistDetections:
+    assert isinstance(predictions, WatchlistDetections)
     return predictions
 
 
@@ -95,8 +95,8 @@ detection = Task(
     name="uccs/detection",
     summary="Find the faces in surveillance pictures; false detections are counted per image.",
     load=load,
-    codec=DetectionCodec(),
-    options=DetectionOptions,
+    codec=WatchlistDetectionCodec(),
+    options=WatchlistDetectionOptions,
     record=_record_detection,
     metrics=_detection_metrics,
     attributes=ATTRIBUTES,
@@ -120,8 +120,8 @@ identification = Task(
     name="uccs/identification",
     summary="Name the people of a watchlist in surveillance pictures, and nobody else.",
     load=load,
-    codec=IdentificationCodec(),
-    options=IdentificationOptions,
+    codec=WatchlistIdentificationCodec(),
+    options=WatchlistIdentificationOptions,
     record=_record_identification,
     metrics=_identification_metrics,
     attributes=ATTRIBUTES,

@@ -12,8 +12,8 @@ from evenhand.benchmarks.uccs.detections import read_found, write_detections
 from evenhand.compat.uccs.config import Configuration
 from evenhand.compat.uccs.extraction import (
     DetectorSetting,
-    Embedded,
     Extraction,
+    ExtractionSummary,
     build_embedder,
     detect,
     embed_gallery,
@@ -132,7 +132,7 @@ def device_of(config: Configuration, say: Say) -> str:
     return "cpu"
 
 
-def _say_embedded(folder: Path, done: Embedded, of: int, summary: str, say: Say) -> None:
+def _say_embedded(folder: Path, done: ExtractionSummary, of: int, summary: str, say: Say) -> None:
     _say_unusable(done.unreadable, of, say)
     if done.skipped:
         say(f"note: {len(done.skipped)} faces were skipped:")

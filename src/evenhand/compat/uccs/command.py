@@ -32,7 +32,7 @@ from evenhand.metrics.free_response import COMPETITION_TARGETS
 TASKS = ("detection", "recognition")
 
 
-class Run(NamedTuple):
+class CommandCall(NamedTuple):
     """A command line that was understood."""
 
     config: Configuration
@@ -47,7 +47,7 @@ class Subcommand:
 
     summary: str
     add: Callable[[argparse.ArgumentParser], None]
-    work: Callable[[Run], None]
+    work: Callable[[CommandCall], None]
 
 
 def _nothing(parser: argparse.ArgumentParser) -> None:
@@ -105,25 +105,25 @@ def _recognition_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _detect(run: Run) -> None:
+def _detect(run: CommandCall) -> None:
     from evenhand.compat.uccs.baselines import baseline_detection
 
     baseline_detection(run.config, run.own, run.say)
 
 
-def _recognise(run: Run) -> None:
+def _recognise(run: CommandCall) -> None:
     from evenhand.compat.uccs.baselines import baseline_recognition
 
     baseline_recognition(run.config, run.own, run.say)
 
 
-def _score(run: Run) -> None:
+def _score(run: CommandCall) -> None:
     from evenhand.compat.uccs.scoring import scoring
 
     scoring(run.config, run.say)
 
 
-def _evaluate(run: Run) -> None:
+def _evaluate(run: CommandCall) -> None:
     from evenhand.compat.uccs.evaluation import evaluation
 
     evaluation(run.config, run.own, run.say)
@@ -137,7 +137,7 @@ SUBCOMMANDS: dict[str, Subcommand] = {
 }
 
 
-def understand(name: str, arguments: Sequence[str], say: Callable[[str], None] | None = None) -> Run:
+def understand(name: str, arguments: Sequence[str], say: Callable[[str], None] | None = None) -> CommandCall:
     """The configuration and options of a command line; raises `UsageError` when it can't be understood."""
     files, options = split_arguments(arguments)
     tree = load_files([Path(file) for file in files])
@@ -149,21 +149,21 @@ def understand(name: str, arguments: Sequence[str], say: Callable[[str], None] |
     names = dict(leaves(tree))
     dotted = {key: value for key, value in given.items() if key in names}
     own = argparse.Namespace(**{key: value for key, value in given.items() if key not in dotted})
-    run = Run(resolve(tree, dotted), own, tuple(map(Path, files)), say or _say)
+    run = CommandCall(resolve(tree, dotted), own, tuple(map(Path, files)), say or _say)
     if name == "evaluation":
         for task in own.tasks:
             labels_of(run.config, task)
     return run
 
 
-def resolved_tree(run: Run) -> dict[str, Any]:
+def resolved_tree(run: CommandCall) -> dict[str, Any]:
     """The complete configuration of a run, with its tasks."""
     tree = run.config.tree()
     return tree | {"tasks": list(run.own.tasks)} if hasattr(run.own, "tasks") else tree
 
 
 @dataclass(frozen=True)
-class Command:
+class WatchlistCommand:
     """What the command line mounts: a name, a line of help, and `main`."""
 
     name: str = "uccs"
@@ -198,7 +198,7 @@ class Command:
         return 0
 
 
-command = Command()
+command = WatchlistCommand()
 
 
 def _say(line: str) -> None:

@@ -16,7 +16,7 @@ from evenhand.benchmarks.uccs.tasks import detection, identification
 from evenhand.compat.uccs.config import Configuration, labels_of
 from evenhand.compat.uccs.figures import CurveFigure, System, draw, figure_path, froc_figure, oroc_figure
 from evenhand.compat.uccs.outcomes import (
-    Outcome,
+    SystemOutcome,
     band,
     curves_csv,
     detection_outcome,
@@ -111,7 +111,9 @@ def _recognition(config: Configuration, own: argparse.Namespace, options: Mappin
         _draw(figure, _figure_path(path, ranks)(rank), own, say)
 
 
-def _systems(outcomes: Mapping[str, Outcome], rank: int, metric: str, own: argparse.Namespace) -> dict[str, System]:
+def _systems(
+    outcomes: Mapping[str, SystemOutcome], rank: int, metric: str, own: argparse.Namespace
+) -> dict[str, System]:
     """What is drawn of each system: its curve, operating points, and intervals unless they are switched off."""
     return {
         label: System(
@@ -128,8 +130,8 @@ def _evaluate(
     config: Configuration,
     own: argparse.Namespace,
     options: Mapping[str, Any],
-    outcome_of: Callable[[Any], Outcome],
-) -> dict[str, Outcome]:
+    outcome_of: Callable[[Any], SystemOutcome],
+) -> dict[str, SystemOutcome]:
     name = "detection" if task is detection else "recognition"
     return {
         label: outcome_of(
@@ -150,7 +152,7 @@ def _evaluate(
     }
 
 
-def _say_warnings(outcomes: Mapping[str, Outcome], say: Say) -> None:
+def _say_warnings(outcomes: Mapping[str, SystemOutcome], say: Say) -> None:
     """What holds for all systems once, the rest with the label of its system."""
     shared = set.intersection(*(set(outcome.warnings) for outcome in outcomes.values())) if outcomes else set()
     for warning in next(iter(outcomes.values())).warnings:
@@ -163,7 +165,7 @@ def _say_warnings(outcomes: Mapping[str, Outcome], say: Say) -> None:
 
 
 def _further(
-    outcomes: Mapping[str, Outcome], rank: int, metric: str, own: argparse.Namespace, say: Say
+    outcomes: Mapping[str, SystemOutcome], rank: int, metric: str, own: argparse.Namespace, say: Say
 ) -> dict[str, Any]:
     """Intervals, paired differences and groups; also says the table of operating points."""
     _say_points(outcomes, rank, metric, say)
@@ -181,7 +183,7 @@ def _further(
     return extra
 
 
-def _say_points(outcomes: Mapping[str, Outcome], rank: int, name: str, say: Say) -> None:
+def _say_points(outcomes: Mapping[str, SystemOutcome], rank: int, name: str, say: Say) -> None:
     """The competition's table: one line per system, the rate at each target, and the sum."""
     width = max(16, *(len(label) + 2 for label in outcomes))
     for number, (label, outcome) in enumerate(outcomes.items()):
@@ -194,7 +196,7 @@ def _say_points(outcomes: Mapping[str, Outcome], rank: int, name: str, say: Say)
         say(f"{label:<{width}}" + "".join(f"{cell:>10}" for cell in cells))
 
 
-def _write(figure: Path, outcomes: Mapping[str, Outcome], extra: Mapping[str, Any], say: Say) -> None:
+def _write(figure: Path, outcomes: Mapping[str, SystemOutcome], extra: Mapping[str, Any], say: Say) -> None:
     """Write `NAME.json` (everything) and `NAME.csv` (curves as a long table) beside a figure's path."""
     for suffix, content in ((".json", report_json(outcomes, extra)), (".csv", curves_csv(outcomes))):
         write_file(_beside(figure, suffix), content)

@@ -225,7 +225,7 @@ def build_embedder(
     return face_embedder(name, paths=paths, folder=folder, device=device)
 
 
-class Embedded(NamedTuple):
+class ExtractionSummary(NamedTuple):
     """How many stores are there, with how many faces, and what could not be used."""
 
     stores: int
@@ -255,14 +255,16 @@ class Extraction:
 
 def embed_probes(
     detections: Mapping[str, ImageDetections], source: InputFact, pictures: Path, how: Extraction
-) -> Embedded:
+) -> ExtractionSummary:
     """Write one store per image with detections; threads read and cut pictures meanwhile."""
     names = sorted(name for name, found in detections.items() if len(found.scores))
     if not names:
         raise DataError(f"{source.path} has no detection, so there is no face to embed. Nothing was written.")
     origin = how.origin(source)
     there = begin_stores(how.folder, origin, how.option, replace=how.replace)
-    jobs = [_Job(n, pictures / n, _faces_of(detections[n]), how.upright) for n in names if Path(n).stem not in there]
+    jobs = [
+        _CropJob(n, pictures / n, _faces_of(detections[n]), how.upright) for n in names if Path(n).stem not in there
+    ]
     unreadable: dict[str, str] = {}
     skipped: list[str] = []
     faces = sum(len(detections[name].scores) for name in names if Path(name).stem in there)
@@ -293,7 +295,7 @@ def _save_probe(how: Extraction, name: str, found: ImageDetections, kept: Sequen
 
 def embed_gallery(
     gallery: Sequence[GalleryPicture], source: InputFact, pictures: Path, how: Extraction, *, batch: int = 10
-) -> Embedded:
+) -> ExtractionSummary:
     """Write one store per subject, grouped by its number, however many pictures it has."""
     if not gallery:
         raise DataError(f"{source.path} names no picture, so there is no face to embed. Nothing was written.")
@@ -302,7 +304,7 @@ def embed_gallery(
     how = replace(how, embedder=replace(how.embedder, batch=max(10, batch // 10 * 10)))
     ordered = sorted(gallery, key=lambda picture: picture.subject)
     todo = [picture for picture in ordered if subject_name(picture.subject) not in there]
-    jobs = [_Job(p.file, _gallery_path(pictures, p.file), [_face_of(p.landmarks)], how.upright) for p in todo]
+    jobs = [_CropJob(p.file, _gallery_path(pictures, p.file), [_face_of(p.landmarks)], how.upright) for p in todo]
     cut = zip(todo, _cut_ahead(jobs, how), strict=True)
     unreadable: dict[str, str] = {}
     skipped: list[str] = []
@@ -333,17 +335,17 @@ def embed_gallery(
 
 def _finish(
     how: Extraction, origin: StoreOrigin, faces: int, unreadable: Mapping[str, str], skipped: Sequence[str]
-) -> Embedded:
+) -> ExtractionSummary:
     """Note that all stores are there; raises when there is none."""
     stores = len(list(how.folder.glob(f"*.{how.form}")))
     if not stores:
         reason = next(iter(unreadable.values()), "") or next(iter(skipped), "")
         raise DataError(f"No face could be embedded, so there is no store: {reason}")
     write_origin(how.folder, replace(origin, stores=stores))
-    return Embedded(stores, faces, unreadable, tuple(skipped))
+    return ExtractionSummary(stores, faces, unreadable, tuple(skipped))
 
 
-class _Job(NamedTuple):
+class _CropJob(NamedTuple):
     name: str
     path: Path
     faces: Sequence[Face]
@@ -353,7 +355,7 @@ class _Job(NamedTuple):
 _Crops = list[Any]  # per face its pixels, or why it can't be cut out
 
 
-def _cut_ahead(jobs: Iterable[_Job], how: Extraction) -> Iterator[tuple[_Job, _Crops | str]]:
+def _cut_ahead(jobs: Iterable[_CropJob], how: Extraction) -> Iterator[tuple[_CropJob, _Crops | str]]:
     """The crops of every picture, in order; a few pictures are read and cut ahead by other threads."""
     from evenhand.instruments.ahead import TIME_LIMIT, ahead
 
@@ -368,7 +370,7 @@ def _cut_ahead(jobs: Iterable[_Job], how: Extraction) -> Iterator[tuple[_Job, _C
         yield job, late if outcome.done is None else outcome.done
 
 
-def _cut(job: _Job, embedder: FaceEmbedder) -> _Crops | str:
+def _cut(job: _CropJob, embedder: FaceEmbedder) -> _Crops | str:
     pixels = _read((job.path, job.upright))
     return pixels if isinstance(pixels, str) else [_crop(pixels, face, embedder) for face in job.faces]
 

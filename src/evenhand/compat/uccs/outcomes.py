@@ -38,7 +38,7 @@ class CurveReport:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SystemOutcome:
     """A run in the words of the challenge."""
 
     run: Run
@@ -65,7 +65,7 @@ class Outcome:
         return tuple(dict.fromkeys(found))
 
 
-def detection_outcome(run: Run) -> Outcome:
+def detection_outcome(run: Run) -> SystemOutcome:
     """The FROC curve, counts and operating points of a run of `uccs/detection`."""
     rows, results = run.records(), run.results
     kind, score = rows["kind"], rows["score"]
@@ -84,10 +84,10 @@ def detection_outcome(run: Run) -> Outcome:
         "ignored_detections": _count(kind, Event.IGNORED),
         **_image_counts(results),
     }
-    return Outcome(run, counts, {0: CurveReport(curve, read_at(curve, results.options["targets"]))}, {})
+    return SystemOutcome(run, counts, {0: CurveReport(curve, read_at(curve, results.options["targets"]))}, {})
 
 
-def identification_outcome(run: Run) -> Outcome:
+def identification_outcome(run: Run) -> SystemOutcome:
     """The O-ROC curves, counts and operating points of a run of `uccs/identification`, at all its ranks."""
     rows, results = run.records(), run.results
     kind, score, rank = rows["kind"], rows["score"], rows["rank"]
@@ -112,10 +112,10 @@ def identification_outcome(run: Run) -> Outcome:
         "subjects": results.facts["subjects"],
         **_image_counts(results),
     }
-    return Outcome(run, counts, curves[False], curves[True])
+    return SystemOutcome(run, counts, curves[False], curves[True])
 
 
-def as_plain(outcome: Outcome) -> dict[str, Any]:
+def as_plain(outcome: SystemOutcome) -> dict[str, Any]:
     """An outcome as JSON values: counts, complete curves, operating points and their sums."""
     is_detection = 0 in outcome.curves
     plain: dict[str, Any] = {
@@ -137,7 +137,7 @@ def as_plain(outcome: Outcome) -> dict[str, Any]:
     return plain
 
 
-def intervals(outcomes: Mapping[str, Outcome], metric: str, draws: int) -> dict[str, Any]:
+def intervals(outcomes: Mapping[str, SystemOutcome], metric: str, draws: int) -> dict[str, Any]:
     """Intervals of every output of every system, and paired differences of all pairs: first minus second."""
     found: dict[str, Any] = {"draws": draws}
     if draws <= 0:
@@ -169,7 +169,7 @@ def intervals(outcomes: Mapping[str, Outcome], metric: str, draws: int) -> dict[
 BAND_DRAWS, BAND_PLACES = 400, 32
 
 
-def band(outcome: Outcome, rank: int, metric: str, draws: int) -> Band | None:
+def band(outcome: SystemOutcome, rank: int, metric: str, draws: int) -> Band | None:
     """95 % limits of a curve's rate at places along its axis, images redrawn; None when there is no curve.
 
     Each place is an operating point of its own, read in every resample as the challenge reads its four.
@@ -190,7 +190,7 @@ def band(outcome: Outcome, rank: int, metric: str, draws: int) -> Band | None:
     return Band(*(np.array(side, dtype=np.float64) for side in zip(*known, strict=True))) if known else None
 
 
-def groups(outcome: Outcome, metric: str) -> list[dict[str, Any]]:
+def groups(outcome: SystemOutcome, metric: str) -> list[dict[str, Any]]:
     """Every number of a metric in every group."""
     return [
         {
@@ -205,7 +205,7 @@ def groups(outcome: Outcome, metric: str) -> list[dict[str, Any]]:
     ]
 
 
-def report_json(outcomes: Mapping[str, Outcome], extra: Mapping[str, Any]) -> bytes:
+def report_json(outcomes: Mapping[str, SystemOutcome], extra: Mapping[str, Any]) -> bytes:
     """Everything about all systems."""
     import msgspec
 
@@ -213,7 +213,7 @@ def report_json(outcomes: Mapping[str, Outcome], extra: Mapping[str, Any]) -> by
     return msgspec.json.format(msgspec.json.encode({"systems": systems, **extra}), indent=1) + b"\n"
 
 
-def curves_csv(outcomes: Mapping[str, Outcome]) -> bytes:
+def curves_csv(outcomes: Mapping[str, SystemOutcome]) -> bytes:
     """The curves of all systems as one long table."""
     frames = [frame for label, outcome in outcomes.items() for frame in _curve_frames(label, outcome)]
     return (pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)).write_csv().encode()
@@ -222,7 +222,7 @@ def curves_csv(outcomes: Mapping[str, Outcome]) -> bytes:
 _COLUMNS = ("system", "reading", "rank", "threshold", "rate", "false_per_image", "faces")
 
 
-def _curve_frames(label: str, outcome: Outcome) -> Iterator[pl.DataFrame]:
+def _curve_frames(label: str, outcome: SystemOutcome) -> Iterator[pl.DataFrame]:
     published = "froc" if 0 in outcome.curves else "oroc"
     for convention, reports in ((published, outcome.curves), ("oroc_documented", outcome.documented)):
         for rank, report in reports.items():
