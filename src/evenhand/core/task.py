@@ -130,9 +130,9 @@ class Model(Protocol[P_co]):
 
 
 class Adapt(Protocol):
-    """Makes a model of the house from an object that is written to another contract."""
+    """Makes a model from an object that is written to another contract; None when it is not."""
 
-    def __call__(self, found: Any, name: str, device: str) -> Model[Any] | None: ...
+    def __call__(self, wrapper: Any, name: str, device: str, /) -> Model[Any] | None: ...
 
 
 @dataclass(frozen=True)

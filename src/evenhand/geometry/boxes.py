@@ -106,15 +106,15 @@ def overlaps_by_image(
     """
     first, second = _real(first), _real(second)
     limit = np.result_type(first, second).type(at_least)
-    found = []
+    pairs = []
     for one, other in _same_image(np.asarray(first_offsets), np.asarray(second_offsets)):
         shared = overlap(first[one], second[other])
         keep = shared >= limit
-        found.append(Overlaps(one[keep], other[keep], shared[keep]))
-    if not found:
+        pairs.append(Overlaps(one[keep], other[keep], shared[keep]))
+    if not pairs:
         nothing = np.zeros(0, dtype=np.intp)
         return Overlaps(nothing, nothing, np.zeros(0, dtype=limit.dtype))
-    return Overlaps(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+    return Overlaps(*(np.concatenate(columns) for columns in zip(*pairs, strict=True)))
 
 
 def offsets_of(image_of_box: Array, images: int) -> Array:

@@ -187,8 +187,8 @@ def expand_all(masks: Sequence[Runs]) -> list[NDArray[np.int64]]:
         raise MaskError("the counts break off in the middle of a number")
     ends = np.flatnonzero(last)
     values = _numbers_ending_at(ends, characters & np.uint8(_VALUE), last)
-    found = np.split(values, np.searchsorted(ends, stops[:-1]))
-    for runs, lengths in zip(masks, found, strict=True):
+    numbers = np.split(values, np.searchsorted(ends, stops[:-1]))
+    for runs, lengths in zip(masks, numbers, strict=True):
         lengths[1::2].cumsum(out=lengths[1::2])
         lengths[2::2].cumsum(out=lengths[2::2])
         pixels = runs.height * runs.width
@@ -196,7 +196,7 @@ def expand_all(masks: Sequence[Runs]) -> list[NDArray[np.int64]]:
             raise MaskError(
                 f"the runs cover {int(lengths.sum()):,} pixels, but {runs.height} × {runs.width} are {pixels:,}"
             )
-    return found
+    return numbers
 
 
 def _numbers_ending_at(ends: Array, digits: NDArray[np.uint8], last: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -282,8 +282,8 @@ def overlap_matrix(first: Sequence[Runs], second: Sequence[Runs]) -> NDArray[np.
     sizes = {(runs.height, runs.width) for runs in (*first, *second)}
     if len(sizes) > 1:
         raise MaskError(f"masks of different sizes can't be compared: {sorted(sizes)}")
-    found = coco.iou([runs.coded for runs in first], [runs.coded for runs in second], [0] * len(second))
-    return np.nan_to_num(np.asarray(found, dtype=np.float64), nan=0.0)
+    overlaps = coco.iou([runs.coded for runs in first], [runs.coded for runs in second], [0] * len(second))
+    return np.nan_to_num(np.asarray(overlaps, dtype=np.float64), nan=0.0)
 
 
 def mask_overlap(first: Mask, second: Mask) -> float:
@@ -315,8 +315,8 @@ def _by_columns(mask: Mask) -> Mask:
 
 def _whole(polygon: Array) -> NDArray[np.int32]:
     if isinstance(polygon, np.ndarray) and polygon.dtype == np.int32:
-        found: NDArray[np.int32] = polygon.reshape(-1, 1, 2)
-        return found
+        corners: NDArray[np.int32] = polygon.reshape(-1, 1, 2)
+        return corners
     points = np.trunc(np.asarray(polygon, dtype=np.float64).reshape(-1, 2))
     if not np.isfinite(points).all() or np.abs(points).max(initial=0) > 2**30:
         raise MaskError("a polygon with a vertex that is not a number or far outside every picture")

@@ -145,8 +145,8 @@ def sort_key(attribute: str, value: str) -> tuple[int, str]:
     """What the values of an attribute are ordered by: text, or the leading number alone."""
     if attribute in vocabulary.SORTED_AS_TEXT or attribute == CORRECTED_COUNTRY:
         return 0, value
-    found = _NUMBERED.match(value)
-    return (int(found.group(1)), "") if found else (10**9, value)
+    number = _NUMBERED.match(value)
+    return (int(number.group(1)), "") if number else (10**9, value)
 
 
 def rows_without(attribute: Attribute) -> int:
@@ -172,10 +172,10 @@ def group_key(values: Sequence[str]) -> str:
 
 def parse_key(key: str) -> list[str]:
     """The values in a published key, read as data."""
-    found = parse_literal(key)
-    if not isinstance(found, list):
+    values = parse_literal(key)
+    if not isinstance(values, list):
         raise LiteralError(f"{key[:40]!r} is not a list")
-    return [str(value) for value in found]
+    return [str(value) for value in values]
 
 
 def display_value(attribute: str, value: str) -> str:

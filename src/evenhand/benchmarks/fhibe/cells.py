@@ -154,16 +154,16 @@ class _LiteralParser:
         return value
 
     def _next(self) -> None:
-        found = _TOKEN.match(self._text, self._at)
-        if found is None:
+        match = _TOKEN.match(self._text, self._at)
+        if match is None:
             rest = self._text[self._at :].strip()
             self._start = self._at
             if rest:
                 raise self._problem(f"{rest[:20]!r} is not a literal")
             self._kind, self._token = "end", ""
             return
-        self._kind = str(found.lastgroup)
-        self._token, self._start, self._at = found.group(self._kind), found.start(self._kind), found.end()
+        self._kind = str(match.lastgroup)
+        self._token, self._start, self._at = match.group(self._kind), match.start(self._kind), match.end()
 
     def _value(self, depth: int) -> Any:
         if depth > DEEPEST:
@@ -192,7 +192,7 @@ class _LiteralParser:
         return values
 
     def _mapping(self, depth: int) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         self._next()
         while self._token != "}" or self._kind != "mark":
             key = self._value(depth + 1)
@@ -201,10 +201,10 @@ class _LiteralParser:
             if self._token != ":":
                 raise self._problem("a key without a value")
             self._next()
-            found[key] = self._value(depth + 1)
+            entries[key] = self._value(depth + 1)
             self._comma_or("}")
         self._next()
-        return found
+        return entries
 
     def _comma_or(self, closing: str) -> None:
         if self._kind == "mark" and self._token == ",":

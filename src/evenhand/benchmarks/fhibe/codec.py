@@ -112,7 +112,7 @@ class OutputsCodec(Codec[P]):
     holds = ""  # what kind of answers, as `kind_of_answer` names them
 
     @abstractmethod
-    def answer(self, image: str, found: Any, forms: set[str]) -> P:
+    def answer(self, image: str, value: Any, forms: set[str]) -> P:
         """The answer that a JSON value stands for; adds the form it met to `forms`."""
 
     @abstractmethod
@@ -184,15 +184,15 @@ class OutputsCodec(Codec[P]):
 
     def _decode(self, path: Path, sample: str, value: bytes | msgspec.Raw, forms: set[str]) -> P:
         try:
-            found = parse(bytes(value))
+            plain = parse(bytes(value))
         except ValueError as error:
             raise PredictionError(f"{path}, image {sample}: not JSON: {error}") from None
-        if found is None or found == {}:
+        if plain is None or plain == {}:
             return self.nothing()
         try:
-            return self.answer(sample, found, forms)
+            return self.answer(sample, plain, forms)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            kind = kind_of_answer(found)
+            kind = kind_of_answer(plain)
             if kind and self.holds and kind != self.holds:
                 raise PredictionError(
                     f"{path}, image {sample}: the answer holds {kind}, but this task needs {self.holds}. Is it "
@@ -234,12 +234,12 @@ class BoxCodec(OutputsCodec[BoxDetections]):
 
     example = '{"<image path>": {"detections": [[436.6, 344.3, 1041.4, 1964.6]], "scores": [0.999]}}'
 
-    def answer(self, image: str, found: Any, forms: set[str]) -> BoxDetections:
-        boxes = _entry(found, ("detections", "bboxes"), forms)
+    def answer(self, image: str, value: Any, forms: set[str]) -> BoxDetections:
+        boxes = _entry(value, ("detections", "bboxes"), forms)
         if boxes is None:
             return self.nothing()
         corners = np.array([_four(box) for box in boxes], dtype=np.float64).reshape(-1, 4)
-        return BoxDetections(corners, tuple(_numbers(found.get("scores"))))
+        return BoxDetections(corners, tuple(_numbers(value.get("scores"))))
 
     def stored(self, answer: BoxDetections) -> Any:
         if answer.scores is None:
@@ -267,11 +267,11 @@ class MaskCodec(OutputsCodec[PersonMasks]):
     holds = "masks"
     example = '{"<image path>": {"detections": [{"size": [2048, 1536], "counts": "ZoZo09Wo…"}], "scores": [0.99]}}'
 
-    def answer(self, image: str, found: Any, forms: set[str]) -> PersonMasks:
-        masks = _entry(found, ("detections", "masks"), forms)
+    def answer(self, image: str, value: Any, forms: set[str]) -> PersonMasks:
+        masks = _entry(value, ("detections", "masks"), forms)
         if not masks:
             return self.nothing()
-        return PersonMasks(tuple(runs_from(masks, forms)), tuple(_numbers(found.get("scores"))))
+        return PersonMasks(tuple(runs_from(masks, forms)), tuple(_numbers(value.get("scores"))))
 
     def stored(self, answer: PersonMasks) -> Any:
         if not answer.masks:
@@ -292,15 +292,15 @@ class PoseCodec(OutputsCodec[Poses]):
     holds = "keypoints"
     example = '{"<image path>": {"detections": [[[512.0, 300.5], …]], "scores": [[0.9, …]]}}'
 
-    def answer(self, image: str, found: Any, forms: set[str]) -> Poses:
-        people = _entry(found, ("detections", "keypoints"), forms)
+    def answer(self, image: str, value: Any, forms: set[str]) -> Poses:
+        people = _entry(value, ("detections", "keypoints"), forms)
         if not people:
             return self.nothing()
         lengths = {len(person) for person in people}
         if len(lengths) > 1:
             raise ValueError(f"people with {sorted(lengths)} keypoints; every person needs the same keypoints")
         poses = np.array([[_xy(point) for point in person] for person in people], dtype=np.float64)
-        return Poses(poses.reshape(len(people), -1, 2), found.get("scores", ()))
+        return Poses(poses.reshape(len(people), -1, 2), value.get("scores", ()))
 
     def stored(self, answer: Poses) -> Any:
         return {
@@ -319,14 +319,14 @@ class PartCodec(OutputsCodec[PartProbabilities]):
     holds = "probabilities of parts"
     example = '{"<image path>": {"detections": [{"Face": 0.73, "Hand": 0.12}]}}'
 
-    def answer(self, image: str, found: Any, forms: set[str]) -> PartProbabilities:
-        if isinstance(found, list):
+    def answer(self, image: str, value: Any, forms: set[str]) -> PartProbabilities:
+        if isinstance(value, list):
             forms.add("documented: a list without `detections`")
-            people = found
+            people = value
         else:
-            people = _entry(found, ("detections",), forms) or []
+            people = _entry(value, ("detections",), forms) or []
         return PartProbabilities(
-            tuple({str(part): float(value) for part, value in (person or {}).items()} for person in people)
+            tuple({str(part): float(share) for part, share in (person or {}).items()} for person in people)
         )
 
     def stored(self, answer: PartProbabilities) -> Any:
@@ -343,8 +343,8 @@ class FaceMapCodec(OutputsCodec[FaceMap]):
     holds = "label maps"
     example = '{"<image path>": {"detections_rle": {"0": {"size": [512, 512], "counts": "…"}}}}'
 
-    def answer(self, image: str, found: Any, forms: set[str]) -> FaceMap:
-        masks = _entry(found, ("detections_rle",), forms) or {}
+    def answer(self, image: str, value: Any, forms: set[str]) -> FaceMap:
+        masks = _entry(value, ("detections_rle",), forms) or {}
         labels = dict(zip(map(int, masks), runs_from(masks.values(), forms), strict=True))
         _check_labels(labels)
         return FaceMap(labels)
@@ -382,7 +382,7 @@ def _check_labels(labels: Iterable[int]) -> None:
 
 def runs_from(entries: Iterable[Any], forms: set[str]) -> list[Runs]:
     """Checked run lengths from a file's entries; uncompressed counts are accepted and said."""
-    found, texts = [], []
+    masks, texts = [], []
     for entry in entries:
         height, width = (int(side) for side in entry["size"])
         if height < 0 or width < 0 or height * width > 1 << 31:
@@ -395,12 +395,12 @@ def runs_from(entries: Iterable[Any], forms: set[str]) -> list[Runs]:
                 raise MaskError(
                     f"the runs cover {int(lengths.sum())} pixels, but {height} × {width} are {height * width}"
                 )
-            found.append(Runs(height, width, compress(lengths)))
+            masks.append(Runs(height, width, compress(lengths)))
         else:
-            found.append(Runs(height, width, str(counts)))
-            texts.append(found[-1])
+            masks.append(Runs(height, width, str(counts)))
+            texts.append(masks[-1])
     expand_all(texts)
-    return found
+    return masks
 
 
 def fitting(runs: Runs, height: int, width: int) -> Runs:
@@ -431,15 +431,15 @@ def _order(dataset: Dataset[Any]) -> Callable[[str], int]:
     return place.__getitem__
 
 
-def _entry(found: Any, names: Sequence[str], forms: set[str]) -> Any:
-    if not isinstance(found, dict):
-        raise TypeError(f"{type(found).__name__} found, but a mapping with {names[0]!r} was expected")
+def _entry(value: Any, names: Sequence[str], forms: set[str]) -> Any:
+    if not isinstance(value, dict):
+        raise TypeError(f"{type(value).__name__} found, but a mapping with {names[0]!r} was expected")
     for name in names:
-        if name in found:
+        if name in value:
             if name != names[0]:
                 forms.add(f"{name!r} instead of {names[0]!r}")
-            return found[name]
-    raise KeyError(f"no {names[0]!r}; it has {sorted(map(str, found))}")
+            return value[name]
+    raise KeyError(f"no {names[0]!r}; it has {sorted(map(str, value))}")
 
 
 def _four(box: Any) -> list[float]:
@@ -458,8 +458,8 @@ def _xy(point: Any) -> list[float]:
     return [float(point[0]), float(point[1])]
 
 
-def _numbers(found: Any) -> list[float]:
-    return list(map(float, found or ()))
+def _numbers(values: Any) -> list[float]:
+    return list(map(float, values or ()))
 
 
 def _listed(value: Any) -> Any:

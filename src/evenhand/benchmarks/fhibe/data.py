@@ -173,9 +173,9 @@ def load_face_maps(data: Path, options: FhibeOptions, cache: Path | None = None)
             raise table.problem("CelebA", int(number), str(error)) from None
     # The published contract hands the mask's path to a wrapper's preprocessor.
     given = {"mask_filepath": np.array([str(path) for path in maps])}
-    found = _dataset(table, people, FaceMapTruth(people, tuple(maps)), given)
-    samples = [replace(sample, given={"mask_filepath": sample.given["mask_filepath"][0]}) for sample in found.samples]
-    return replace(found, samples=tuple(samples))
+    dataset = _dataset(table, people, FaceMapTruth(people, tuple(maps)), given)
+    samples = [replace(sample, given={"mask_filepath": sample.given["mask_filepath"][0]}) for sample in dataset.samples]
+    return replace(dataset, samples=tuple(samples))
 
 
 def load_faces(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[FaceTruth]:
@@ -240,13 +240,13 @@ def checked_keypoints(custom: Sequence[str] | None) -> tuple[str, ...]:
 
 def poses(annotated: Sequence[Mapping[str, tuple[float, float, float]]], names: Sequence[str]) -> NDArray[np.float64]:
     """(rows, keypoints, 3): annotated points by name; visibility 1 becomes 2, other values are truncated."""
-    found = np.zeros((len(annotated), len(names), 3))
+    table = np.zeros((len(annotated), len(names), 3))
     for row, points in enumerate(annotated):
         for place, name in enumerate(names):
             if (point := points.get(name)) is not None:
                 visibility = int(point[2])
-                found[row, place] = (point[0], point[1], 2 if visibility == 1 else visibility)
-    return found
+                table[row, place] = (point[0], point[1], 2 if visibility == 1 else visibility)
+    return table
 
 
 def visible_parts(
@@ -300,27 +300,27 @@ def table_attributes(table: AnnotationTable, *, largest_regions: bool = False) -
 
     With `largest_regions`, ancestry and nationality keep their continents and regions only.
     """
-    found: dict[str, Attribute] = {}
+    by_name: dict[str, Attribute] = {}
     for name in vocabulary.ATTRIBUTES:
         if name not in table:
             continue
         cells = prepared_cells(name, table.texts(name), table)
-        found[name] = published_attribute(name, cells)
+        by_name[name] = published_attribute(name, cells)
         if name == "nationality":
-            found[attributes.CORRECTED_NATIONALITY] = _attribute(
+            by_name[attributes.CORRECTED_NATIONALITY] = _attribute(
                 attributes.CORRECTED_NATIONALITY, cells, attributes.corrected_nationality, ()
             )
         if name == "location_country":
             countries = _mapped(table.texts(name), attributes.corrected_country)
-            found[attributes.CORRECTED_COUNTRY] = _attribute(
+            by_name[attributes.CORRECTED_COUNTRY] = _attribute(
                 attributes.CORRECTED_COUNTRY, countries, lambda cell: () if cell is None else (cell,), ()
             )
     if largest_regions:
         for name, regions in vocabulary.REGIONS.items():
             for kept in (name, f"{name}_corrected"):
-                if kept in found:
-                    found[kept] = _limited(found[kept], regions)
-    return {name: found[name] for name in attributes.canonical(found)}
+                if kept in by_name:
+                    by_name[kept] = _limited(by_name[kept], regions)
+    return {name: by_name[name] for name in attributes.canonical(by_name)}
 
 
 def _limited(attribute: Attribute, levels: Collection[str]) -> Attribute:
@@ -376,14 +376,14 @@ def _attribute(
     name: str, cells: Sequence[str | None], label: Callable[[str | None], Sequence[str]], declared: Sequence[str]
 ) -> Attribute:
     of_cell = {cell: label(cell) for cell in dict.fromkeys(cells)}
-    more = dict.fromkeys(value for found in of_cell.values() for value in found if value not in declared)
+    more = dict.fromkeys(value for members in of_cell.values() for value in members if value not in declared)
     levels = (*declared, *sorted(more, key=partial(attributes.sort_key, name)))
     if declared and more:
         levels = tuple(sorted(levels, key=partial(attributes.sort_key, name)))
     place = {level: index for index, level in enumerate(levels)}
     patterns = np.zeros((len(of_cell), len(levels)), dtype=np.bool_)
-    for row, found in enumerate(of_cell.values()):
-        patterns[row, [place[value] for value in found]] = True
+    for row, members in enumerate(of_cell.values()):
+        patterns[row, [place[value] for value in members]] = True
     code = {cell: index for index, cell in enumerate(of_cell)}
     return Attribute(levels, np.array([code[cell] for cell in cells], dtype=np.int32), patterns)
 

@@ -52,11 +52,11 @@ def write_demo(folder: Path) -> Sequence[Demo]:
         f"height, by {_PLANTED_ERROR:.1%} for the darkest skin. People over 60 are few; they have the same errors "
         "as everyone else."
     )
-    found = []
+    demos = []
     for task, answers in (("person_localization", boxes), ("person_parsing", masks), ("keypoint_estimation", poses)):
         path = write_outputs(task, answers, folder / "answers" / task / "model_outputs.json")
-        found.append(Demo(f"fhibe/{task}", folder, path, PLANTED, CHANCE, story))
-    return found
+        demos.append(Demo(f"fhibe/{task}", folder, path, PLANTED, CHANCE, story))
+    return demos
 
 
 def _seen(row: BodyRow, rng: np.random.Generator) -> BodyRow:

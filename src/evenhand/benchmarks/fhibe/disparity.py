@@ -62,11 +62,12 @@ def rank_tests(groups: Mapping[str, Array]) -> Tested:
     >>> rank_tests({"a": [0.1] * 30, "b": [0.5, 0.6] * 15}).significant[0].worst
     'a'
     """
-    found = tested_pairs({name: np.asarray(scores, dtype=np.float64) for name, scores in groups.items()})
+    tested = tested_pairs({name: np.asarray(scores, dtype=np.float64) for name, scores in groups.items()})
     pairs = [
-        Pair(one.worst, one.worst_scores, one.best, one.best_scores, one.disparity, one.p_value, one.z) for one in found
+        Pair(one.worst, one.worst_scores, one.best, one.best_scores, one.disparity, one.p_value, one.z)
+        for one in tested
     ]
-    return Tested(tuple(pairs), tuple(pair for pair, one in zip(pairs, found, strict=True) if one.significant))
+    return Tested(tuple(pairs), tuple(pair for pair, one in zip(pairs, tested, strict=True) if one.significant))
 
 
 class Grouped(Protocol):
@@ -101,8 +102,8 @@ class ScoredRows:
         """Every group of an attribute combination with its scores, in published order."""
         scores = self.scores if self.parts is None else self.scores[:, self.parts.index(str(part))]
         rows = np.flatnonzero(~np.isnan(scores))
-        found = next(one for one in subsets(self.people, by, rows) if len(one.by) == len(by))
-        return {key: scores[found.members(group)] for group, key in enumerate(found.keys())}
+        subset = next(one for one in subsets(self.people, by, rows) if len(one.by) == len(by))
+        return {key: scores[subset.members(group)] for group, key in enumerate(subset.keys())}
 
 
 def disparities(
@@ -114,14 +115,14 @@ def disparities(
     min_group: int | None = MIN_GROUP,
 ) -> tuple[Pair, ...]:
     """All significant pairs over the attribute combinations of a size (0: every size), in published order."""
-    found: list[Pair] = []
+    significant: list[Pair] = []
     for by in _combinations(asked, size):
         for part in scored.parts or (None,):
             groups = _eligible(scored.groups(by, part), by, largest_regions=largest_regions, min_group=min_group)
             tests = rank_tests(groups)
             key = attributes.group_key(by)
-            found += [replace(pair, by=key, part=part) for pair in tests.significant]
-    return tuple(found)
+            significant += [replace(pair, by=key, part=part) for pair in tests.significant]
+    return tuple(significant)
 
 
 def disparity_table(scored: Grouped, asked: Sequence[str], *, largest_regions: bool = True) -> list[list[str]] | None:
@@ -185,15 +186,15 @@ def _eligible(
     groups: Mapping[str, Array], by: Sequence[str], *, largest_regions: bool, min_group: int | None
 ) -> dict[str, Array]:
     regional = [place for place, name in enumerate(by) if largest_regions and name in vocabulary.REGIONS]
-    found = {}
+    eligible = {}
     for key, scores in groups.items():
         if regional:
             values = attributes.parse_key(key)
             if any(values[place] not in vocabulary.REGIONS[by[place]] for place in regional):
                 continue
         if min_group is None or len(scores) >= min_group:
-            found[key] = scores
-    return found
+            eligible[key] = scores
+    return eligible
 
 
 def _table_row(scored: Grouped, pair: Pair) -> list[str]:

@@ -37,17 +37,17 @@ class EmbeddingCodec(OutputsCodec[Embedding]):
     holds = "an embedding"
     example = '{"<root>/data/processed/<image path>": {"detections": [0.0226, 0.0781, …], "img_filepath": "…"}}'
 
-    def answer(self, image: str, found: Any, forms: set[str]) -> Embedding:
+    def answer(self, image: str, value: Any, forms: set[str]) -> Embedding:
         values: Any
-        if isinstance(found, list):
+        if isinstance(value, list):
             forms.add("a list without `detections`")
-            values = found
-        elif "detections" in found:
-            values = found["detections"]
-        elif "embeddings" not in found:
-            raise KeyError(f"no 'detections'; it has {sorted(map(str, found))}")
+            values = value
+        elif "detections" in value:
+            values = value["detections"]
+        elif "embeddings" not in value:
+            raise KeyError(f"no 'detections'; it has {sorted(map(str, value))}")
         else:
-            values = found["embeddings"]
+            values = value["embeddings"]
             forms.add("documented: 'embeddings' instead of 'detections'")
         if values is None:
             return self.nothing()

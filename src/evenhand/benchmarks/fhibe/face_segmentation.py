@@ -40,8 +40,8 @@ class FaceScore(NamedTuple):
 
 def label_scores(score: FaceScore | None) -> list[float]:
     """F1 of all labels in order; not a number where the truth lacks a label or could not be read."""
-    found = {} if score is None else score.by_label
-    return [found.get(name, np.nan) for name in vocabulary.FACE_LABELS]
+    by_label = {} if score is None else score.by_label
+    return [by_label.get(name, np.nan) for name in vocabulary.FACE_LABELS]
 
 
 def face_score(truth: NDArray[np.uint8], answer: FaceMap | None, *, ears_to_skin: bool = False) -> FaceScore:
@@ -122,25 +122,25 @@ def score_faces(
             continue
         _raise_unless_stopped(outcome)
         alone = engine.map(_score, (part([place]) for place in places), time_limit=time_limit)
-        found: list[FaceScore | None] = []
+        scores: list[FaceScore | None] = []
         for place, one in zip(places, alone, strict=True):
             if isinstance(one, Failed):
                 _raise_unless_stopped(one)
                 warn(f"{truth.maps[place]} was left out: reading it {one.cause}. Is the file damaged?")
-                found.append(None)
+                scores.append(None)
             else:
-                found.extend(one.value)
-        yield found
+                scores.extend(one.value)
+        yield scores
 
 
 def _score(part: _Part, workplace: Workplace) -> list[FaceScore]:
-    found = []
+    scores = []
     for path, answer, image in zip(part.maps, part.answers, part.images, strict=True):
         try:
-            found.append(face_score(read_label_map(path), answer, ears_to_skin=part.ears_to_skin))
+            scores.append(face_score(read_label_map(path), answer, ears_to_skin=part.ears_to_skin))
         except (MaskError, EvenhandError) as error:
             raise PredictionError(f"image {image}: {error}") from None
-    return found
+    return scores
 
 
 def _raise_unless_stopped(outcome: Failed) -> None:

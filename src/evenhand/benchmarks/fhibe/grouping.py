@@ -63,7 +63,7 @@ class Subset:
 
     def quoted_keys(self) -> list[str]:
         """Every group's key as JSON text."""
-        texts = [[json.dumps(repr(value))[1:-1] for value in found.values] for found in self.labels]
+        texts = [[json.dumps(repr(value))[1:-1] for value in labels.values] for labels in self.labels]
         columns = [np.array(text, dtype=object)[self.codes[:, place]].tolist() for place, text in enumerate(texts)]
         if len(columns) == 1:
             return [f'"[{text}]"' for text in columns[0]]
@@ -88,9 +88,9 @@ def labels_of(name: str, attribute: Attribute) -> Labels:
     rank = np.cumsum([0, *(later != earlier for earlier, later in pairwise(keys))])[: len(keys)]
     patterns = attribute.patterns[:, order]
     per_pattern = [np.flatnonzero(pattern) for pattern in patterns]
-    counts = np.array([len(found) for found in per_pattern] + [0], dtype=np.int64)[attribute.codes]
+    counts = np.array([len(places) for places in per_pattern] + [0], dtype=np.int64)[attribute.codes]
     flat = np.concatenate([*per_pattern, np.zeros(0, dtype=np.int64)])
-    offset = np.concatenate([[0], np.cumsum([len(found) for found in per_pattern])])[attribute.codes]
+    offset = np.concatenate([[0], np.cumsum([len(places) for places in per_pattern])])[attribute.codes]
     row = np.repeat(np.arange(len(attribute)), counts)
     within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
     return Labels(name, values, rank.astype(np.int64), row, flat[np.repeat(offset, counts) + within])

@@ -25,7 +25,7 @@ def top_level(data: bytes, path: Path) -> Mapping[str, bytes | msgspec.Raw]:
     except (msgspec.DecodeError, RecursionError):
         pass
     try:
-        found = json.loads(inputs.decode(data, path, PredictionError))
+        content = json.loads(inputs.decode(data, path, PredictionError))
     except (ValueError, RecursionError) as error:
         if data.lstrip()[:1] not in (b"{", b"["):
             raise PredictionError(
@@ -33,9 +33,9 @@ def top_level(data: bytes, path: Path) -> Mapping[str, bytes | msgspec.Raw]:
                 "object that maps the path of every image to its answer; `evenhand describe TASK` shows an example."
             ) from None
         raise PredictionError(f"{path} is not JSON: {error}. Was it written to the end?") from None
-    if not isinstance(found, dict):
-        raise PredictionError(f"{path} holds a {type(found).__name__}, but a mapping from image paths was expected.")
-    return {str(key): json.dumps(value).encode() for key, value in found.items()}
+    if not isinstance(content, dict):
+        raise PredictionError(f"{path} holds a {type(content).__name__}, but a mapping from image paths was expected.")
+    return {str(key): json.dumps(value).encode() for key, value in content.items()}
 
 
 def parse(data: bytes) -> Any:

@@ -80,12 +80,12 @@ def compare(
             raise
         tools.warn(f"{metric} was left out: {error}")
         return values
-    found = comparer.comparisons(pictures, others)
-    values[found.positions] = np.asarray(found.values)[:, 0]
-    if found.problems:
-        first = found.problems[0]
+    measured = comparer.comparisons(pictures, others)
+    values[measured.positions] = np.asarray(measured.values)[:, 0]
+    if measured.problems:
+        first = measured.problems[0]
         tools.warn(
-            f"{metric}: {len(found.problems)} of {len(pictures)} pictures can't be measured and are left out, "
+            f"{metric}: {len(measured.problems)} of {len(pictures)} pictures can't be measured and are left out, "
             f"such as {first.picture}: {first.reason}"
         )
     return values
@@ -102,22 +102,22 @@ class EncodingCodec(Codec[Picture]):
         folder = Path(path) / ENCODINGS if (Path(path) / ENCODINGS).is_dir() else Path(path)
         if not folder.is_dir():
             raise PredictionError(f"{path} is not a folder; face encodings are a folder with one PNG per picture.")
-        found: dict[str, Picture] = {}
+        pictures: dict[str, Picture] = {}
         forms = set()
         for sample, names in possible_names(dataset.truth.people).items():
             there = next((folder / name for name in names if (folder / name).is_file()), None)
             if there is not None:
-                found[sample] = there
+                pictures[sample] = there
                 forms.add("documented name" if there.name != names[0] else "name of the original")
-        missing = [sample.id for sample in dataset.samples if sample.id not in found]
+        missing = [sample.id for sample in dataset.samples if sample.id not in pictures]
         if missing and options.missing == "refuse":
             raise MissingAnswersError(
                 f"{folder} lacks the encodings of {len(missing)} of {len(dataset.samples)} pictures, such as "
                 f"{Path(missing[0]).name}. Write them all, or leave these out with --set missing=missed."
             )
-        coverage = Coverage(asked=len(dataset.samples), answered=len(found), missing=len(missing))
+        coverage = Coverage(asked=len(dataset.samples), answered=len(pictures), missing=len(missing))
         facts = {"form": ", ".join(sorted(forms)) or "published"}
-        return Answers(found, coverage, tuple(_facts(found.values())), facts=facts)
+        return Answers(pictures, coverage, tuple(_facts(pictures.values())), facts=facts)
 
     def write(self, path: Path, answers: Iterable[tuple[str, Picture]], dataset: Dataset[Any], options: Any) -> None:
         make_folder(path)
@@ -142,7 +142,7 @@ class SuperResolutionCodec(OutputsCodec[Picture]):
         path = Path(path) / OUTPUTS if Path(path).is_dir() else Path(path)
         source = inputs.read(path, PredictionError)
         matched, extra = match_keys(top_level(source.data, path), [sample.id for sample in dataset.samples])
-        found, missing = {}, []
+        pictures, missing = {}, []
         for sample in dataset.samples:
             entry = parse(bytes(matched[sample.id])) if sample.id in matched else None
             picture = self.answer(sample.id, entry, set()) if entry is not None else None
@@ -150,19 +150,19 @@ class SuperResolutionCodec(OutputsCodec[Picture]):
             if place is None:
                 missing.append(sample.id)
             else:
-                found[sample.id] = place
+                pictures[sample.id] = place
         if missing and options.missing == "refuse":
             raise MissingAnswersError(
                 f"{path}: {len(missing)} of {len(dataset.samples)} pictures have no super-resolved picture on disk, "
                 f"such as {missing[0]}. Write them all, or leave these out with --set missing=missed."
             )
-        coverage = Coverage(asked=len(dataset.samples), answered=len(found), missing=len(missing), extra=len(extra))
-        return Answers(found, coverage, (source.fact, *_facts(found.values())))
+        coverage = Coverage(asked=len(dataset.samples), answered=len(pictures), missing=len(missing), extra=len(extra))
+        return Answers(pictures, coverage, (source.fact, *_facts(pictures.values())))
 
-    def answer(self, image: str, found: Any, forms: set[str]) -> Path:
-        if not isinstance(found, dict) or not isinstance(found.get("super_res_filename"), str):
+    def answer(self, image: str, value: Any, forms: set[str]) -> Path:
+        if not isinstance(value, dict) or not isinstance(value.get("super_res_filename"), str):
             raise PredictionError(f"image {image}: no 'super_res_filename' with the name of a picture.")
-        return Path(found["super_res_filename"])
+        return Path(value["super_res_filename"])
 
     def stored(self, answer: Picture) -> Any:
         return {"super_res_filename": str(answer)}
@@ -196,12 +196,12 @@ def picture_bytes(picture: Picture) -> bytes:
 
 def possible_names(people: People) -> dict[str, tuple[str, ...]]:
     """File names under which the encoding of each picture may lie, the published one first."""
-    found = {}
+    by_image = {}
     for image, image_id, subject in zip(people.images, people.image_ids, people.subjects, strict=True):
         name = Path(image).name
         documented = (image_id, f"{image_id}_{subject}")
-        found[image] = (name, *(f"{stem}.png" for stem in documented if image_id))
-    return found
+        by_image[image] = (name, *(f"{stem}.png" for stem in documented if image_id))
+    return by_image
 
 
 def _beside(picture: Path, folder: Path) -> Path | None:

@@ -49,22 +49,22 @@ def record_masks(
     dataset: Dataset[MaskTruth], answers: Predictions[PersonMasks], options: FhibeOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per annotated person, with its best mask overlap."""
-    found = scores.mask_scores(dataset.truth, answers, tools.engine)
-    yield person_rows(dataset.truth.people, {"overlap": found.overlap, "area": found.area})
+    masks = scores.mask_scores(dataset.truth, answers, tools.engine)
+    yield person_rows(dataset.truth.people, {"overlap": masks.overlap, "area": masks.area})
 
 
 def record_poses(
     dataset: Dataset[PoseTruth], answers: Predictions[Poses], options: KeypointOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per annotated person, with the share of keypoints found and the best similarity."""
-    found = scores.pose_scores(dataset.truth, answers, options.pck_thresholds, tools.engine)
+    poses = scores.pose_scores(dataset.truth, answers, options.pck_thresholds, tools.engine)
     columns = {
-        "pck": found.pck_mean,
-        "pck_at_thresholds": found.pck,
-        "pck_missing_zero": found.pck_missing_zero,
-        "pck_documented": found.pck_documented,
-        "oks": found.oks,
-        "area": found.area,
+        "pck": poses.pck_mean,
+        "pck_at_thresholds": poses.pck,
+        "pck_missing_zero": poses.pck_missing_zero,
+        "pck_documented": poses.pck_documented,
+        "oks": poses.oks,
+        "area": poses.area,
     }
     yield person_rows(dataset.truth.people, columns)
 
@@ -73,20 +73,20 @@ def record_parts(
     dataset: Dataset[PartTruth], answers: Predictions[PartProbabilities], options: PartOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per annotated person and predicted part."""
-    found = scores.part_scores(dataset.truth, answers)
-    people, count = dataset.truth.people, len(found.parts)
+    parts = scores.part_scores(dataset.truth, answers)
+    people, count = dataset.truth.people, len(parts.parts)
     place = {part: index for index, part in enumerate(PARTS)}
     row = np.repeat(np.arange(len(people)), count)
-    part = np.tile([place.get(name, place[OTHER_PART]) for name in found.parts], len(people))
+    part = np.tile([place.get(name, place[OTHER_PART]) for name in parts.parts], len(people))
     columns = {
         "part": part,
-        "part_name": np.tile(np.array(found.parts), len(people)),
-        "present": found.visible.reshape(-1),
-        "probability": found.probability.reshape(-1),
-        "recall": found.recall(options.recall_thresholds).reshape(-1),
-        "accuracy": found.accuracy(options.accuracy_thresholds).reshape(-1),
-        "recall_legs": found.recall(options.recall_thresholds, corrected=True).reshape(-1),
-        "accuracy_legs": found.accuracy(options.accuracy_thresholds, corrected=True).reshape(-1),
+        "part_name": np.tile(np.array(parts.parts), len(people)),
+        "present": parts.visible.reshape(-1),
+        "probability": parts.probability.reshape(-1),
+        "recall": parts.recall(options.recall_thresholds).reshape(-1),
+        "accuracy": parts.accuracy(options.accuracy_thresholds).reshape(-1),
+        "recall_legs": parts.recall(options.recall_thresholds, corrected=True).reshape(-1),
+        "accuracy_legs": parts.accuracy(options.accuracy_thresholds, corrected=True).reshape(-1),
     }
     yield person_rows(people, columns, row)
 
@@ -96,14 +96,14 @@ def record_faces(
 ) -> Iterator[Records]:
     """One row per face, with its F1; not a number where its label map could not be read in time."""
     truth, start = dataset.truth, 0
-    for found in score_faces(truth, answers, tools.engine, ears_to_skin=options.ears_to_skin, warn=tools.warn):
+    for faces in score_faces(truth, answers, tools.engine, ears_to_skin=options.ears_to_skin, warn=tools.warn):
         columns = {
-            "f1": np.array([np.nan if one is None else one.mean for one in found]),
-            "f1_ears_ignored": np.array([np.nan if one is None else one.ears_ignored for one in found]),
-            "f1_of_label": np.array([label_scores(one) for one in found]).reshape(-1, len(vocabulary.FACE_LABELS)),
+            "f1": np.array([np.nan if one is None else one.mean for one in faces]),
+            "f1_ears_ignored": np.array([np.nan if one is None else one.ears_ignored for one in faces]),
+            "f1_of_label": np.array([label_scores(one) for one in faces]).reshape(-1, len(vocabulary.FACE_LABELS)),
         }
-        yield person_rows(truth.people, columns, np.arange(start, start + len(found)))
-        start += len(found)
+        yield person_rows(truth.people, columns, np.arange(start, start + len(faces)))
+        start += len(faces)
 
 
 def record_embeddings(
@@ -121,14 +121,14 @@ def embedding_table(answers: Sequence[Any]) -> tuple[Array, Array]:
     In single precision where that holds them exactly, else in double.
     """
     rows = np.array([row for row, vector in enumerate(answers) if vector is not None], dtype=np.int64)
-    found = [answers[row] for row in rows]
-    sizes = {len(vector) for vector in found if len(vector)}
+    vectors = [answers[row] for row in rows]
+    sizes = {len(vector) for vector in vectors if len(vector)}
     if not sizes:
         raise PredictionError("No eligible picture has an embedding.")
     if len(sizes) > 1:
         raise PredictionError(f"Embeddings of different lengths: {sorted(sizes)}. All must come from one model.")
     nothing = np.full(sizes.pop(), np.nan)
-    table = np.stack([vector if len(vector) else nothing for vector in found])
+    table = np.stack([vector if len(vector) else nothing for vector in vectors])
     single = table.astype(np.float32)
     return rows, single if np.array_equal(single.astype(np.float64), table, equal_nan=True) else table
 

@@ -39,8 +39,8 @@ class Redrawing:
 
     def rates(self, weights: Iterable[Array]) -> NDArray[np.float64]:
         """(draws, groups): the share of genuine pairs accepted; not a number where a draw has none."""
-        found = [self._rate(row) for many in weights for row in np.asarray(many, dtype=np.float64)]
-        return np.array(found).reshape(len(found), self.inside.shape[0])
+        rows = [self._rate(row) for many in weights for row in np.asarray(many, dtype=np.float64)]
+        return np.array(rows).reshape(len(rows), self.inside.shape[0])
 
     def _rate(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         threshold = self.threshold(weight)

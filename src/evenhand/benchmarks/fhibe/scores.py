@@ -48,8 +48,8 @@ def box_overlaps(truth: BoxTruth, answers: AnswersByImage[BoxDetections]) -> Flo
     """
     people = truth.people
     images = people.distinct_images()
-    found = [answers.get(image) for image in images]
-    boxes = [entry.boxes_xyxy if entry is not None else np.zeros((0, 4)) for entry in found]
+    entries = [answers.get(image) for image in images]
+    boxes = [entry.boxes_xyxy if entry is not None else np.zeros((0, 4)) for entry in entries]
     counts = np.array([len(entry) for entry in boxes])
     order = np.argsort(people.image_of_row, kind="stable")
     pairs = overlaps_by_image(
@@ -100,8 +100,8 @@ def mask_areas(
         (segments[start : start + IMAGES_PER_PART], sizes[start : start + IMAGES_PER_PART])
         for start in range(0, len(people), IMAGES_PER_PART)
     ]
-    found = list(finished((engine or Serial()).map(_areas, parts), "part of the rows"))
-    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+    areas = list(finished((engine or Serial()).map(_areas, parts), "part of the rows"))
+    return np.concatenate(areas) if areas else np.zeros(0, dtype=np.int64)
 
 
 def row_runs(segments: Sequence[Segment], height: int, width: int) -> Runs:
@@ -136,34 +136,34 @@ def pose_scores(
     oks = np.full(len(people), np.nan)
     for image, rows in _rows_of_images(people).items():
         answer = answers.get(image)
-        found = answer.keypoints if answer is not None else np.zeros((0, 0, 2))
-        if len(found) and found.shape[1] != len(truth.names):
+        predicted = answer.keypoints if answer is not None else np.zeros((0, 0, 2))
+        if len(predicted) and predicted.shape[1] != len(truth.names):
             raise PredictionError(
-                f"image {image}: poses of {found.shape[1]} keypoints, but {len(truth.names)} are evaluated: "
+                f"image {image}: poses of {predicted.shape[1]} keypoints, but {len(truth.names)} are evaluated: "
                 f"{', '.join(truth.names)}. Predict these in this order, or name yours with custom_keypoints."
             )
         for place, row in enumerate(rows):
             pose, scale = truth.poses[row], kp.diagonal(truth.face_xyxy[row])
-            oks[row] = best_similarity(pose, found, float(areas[row]), truth.sigmas)
+            oks[row] = best_similarity(pose, predicted, float(areas[row]), truth.sigmas)
             visible = pose[:, 2] == kp.VISIBLE
             if not visible.any():
                 continue
             pck[row] = missing_zero[row] = documented[row] = 0.0
-            if place < len(found):
-                near = kp.share_correct(kp.distances(pose, found[place]), visible, scale, levels)
-                nearest = kp.closest_distances(pose, found[place])
+            if place < len(predicted):
+                near = kp.share_correct(kp.distances(pose, predicted[place]), visible, scale, levels)
+                nearest = kp.closest_distances(pose, predicted[place])
                 closest = kp.share_correct(nearest, visible, scale, levels, strict=True)
                 assert near is not None
                 assert closest is not None
                 pck[row], missing_zero[row], documented[row] = near, near.mean(), closest.mean()
-        if len(found) == 1 and len(rows) == 2 and not np.isnan(pck[rows]).any():
+        if len(predicted) == 1 and len(rows) == 2 and not np.isnan(pck[rows]).any():
             pck[rows[1]] = pck[rows[0]]  # one prediction for two people: the second inherits the first's (Q7)
     return PoseScores(pck, missing_zero, documented, oks, areas)
 
 
-def best_similarity(pose: Array, found: Array, mask_area: float, sigmas: Array) -> float:
+def best_similarity(pose: Array, predicted: Array, mask_area: float, sigmas: Array) -> float:
     """The best similarity of a pose to any predicted one; NaN when nothing is labelled or predicted."""
-    values = [kp.similarity(pose, other, mask_area, sigmas) for other in found]
+    values = [kp.similarity(pose, other, mask_area, sigmas) for other in predicted]
     known = [value for value in values if value is not None]
     return max(known) if known else float("nan")
 
@@ -188,8 +188,8 @@ class PartScores:
 
     def accuracy(self, thresholds: Sequence[float], *, corrected: bool = False) -> Floats:
         """(rows, parts): ACC_DET's value."""
-        found = self.found(thresholds)
-        return np.where(self.corrected if corrected else self.visible, found, 1 - found)
+        shares = self.found(thresholds)
+        return np.where(self.corrected if corrected else self.visible, shares, 1 - shares)
 
 
 def part_scores(truth: PartTruth, answers: AnswersByImage[PartProbabilities]) -> PartScores:
@@ -238,10 +238,10 @@ def part_table(
 
 
 def _rows_of_images(people: People) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    rows_of: dict[str, list[int]] = {}
     for row, image in enumerate(people.images):
-        found.setdefault(image, []).append(row)
-    return found
+        rows_of.setdefault(image, []).append(row)
+    return rows_of
 
 
 def _mask_parts(
@@ -266,15 +266,15 @@ def _fitted(image: str, answer: PersonMasks | None, size: tuple[int, int]) -> tu
 
 
 def _score_masks(part: _MaskPart, workplace: Workplace) -> list[tuple[list[float], list[Runs], list[int]]]:
-    found = []
+    scored = []
     for rows, (height, width), predicted in zip(part.rows, part.sizes, part.predicted, strict=True):
         truth = [row_runs(segments, height, width) for segments in rows]
         best = overlap_matrix(predicted, truth).max(axis=0, initial=0.0)
-        found.append((best.tolist(), truth, [area(runs) for runs in truth]))
-    return found
+        scored.append((best.tolist(), truth, [area(runs) for runs in truth]))
+    return scored
 
 
 def _areas(part: tuple[Sequence[Sequence[Segment]], Array], workplace: Workplace) -> Array:
     segments, sizes = part
-    found = [area(row_runs(row, int(height), int(width))) for row, (height, width) in zip(segments, sizes, strict=True)]
-    return np.array(found, dtype=np.int64)
+    areas = [area(row_runs(row, int(height), int(width))) for row, (height, width) in zip(segments, sizes, strict=True)]
+    return np.array(areas, dtype=np.int64)

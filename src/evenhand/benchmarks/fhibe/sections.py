@@ -26,12 +26,12 @@ def published_disparities(
     from evenhand.benchmarks.fhibe.disparity import ScoredRows, disparity_table
 
     asked = [name for name in vocabulary.DEFAULT_ATTRIBUTES if name in rows.attributes]
-    found = {}
+    tables = {}
     for metric in metrics(options):
         scores = metric.row_scores(rows) if metric.name in names else None
         if scores is not None:
-            found[metric.name] = disparity_table(ScoredRows(metric.name, rows.attributes, scores), asked) or []
-    return {KEY: found} if found else {}
+            tables[metric.name] = disparity_table(ScoredRows(metric.name, rows.attributes, scores), asked) or []
+    return {KEY: tables} if tables else {}
 
 
 def published_section(results: Results) -> Section | None:

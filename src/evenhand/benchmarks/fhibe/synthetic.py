@@ -69,7 +69,7 @@ class FaceRow:
 def make_subjects(count: int, *names: object) -> tuple[Subject, ...]:
     """So many people, the same for the same names."""
     rng = stream("fhibe", "made up", "subjects", *names)
-    found = []
+    subjects = []
     for number in range(count):
         identity = f"subject{number:04d}"
         tone = int(rng.integers(6))
@@ -77,8 +77,8 @@ def make_subjects(count: int, *names: object) -> tuple[Subject, ...]:
         values["age"] = str(int(rng.choice(_AGES, p=_AGE_SHARES)))
         skin = vocabulary.VALUES["apparent_skin_color"][tone]
         values |= {"apparent_skin_color": skin, "natural_skin_color": skin}
-        found.append(Subject(identity, look_of((*names, number), tone=tone), values))
-    return tuple(found)
+        subjects.append(Subject(identity, look_of((*names, number), tone=tone), values))
+    return tuple(subjects)
 
 
 def write_bodies(

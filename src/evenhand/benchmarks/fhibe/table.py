@@ -84,15 +84,15 @@ class AnnotationTable:
 
     def whole(self, column: str) -> NDArray[np.int64]:
         """A column of whole numbers."""
-        found = []
+        numbers = []
         for number, cell in zip(self.numbers, self.texts(column), strict=True):
             try:
-                found.append(int(float(cell)) if cell is not None else None)
+                numbers.append(int(float(cell)) if cell is not None else None)
             except ValueError:
                 raise self.problem(column, int(number), f"{_short(cell)} is not a number") from None
-            if found[-1] is None:
+            if numbers[-1] is None:
                 raise self.problem(column, int(number), "nothing, but a whole number is needed")
-        return np.array(found, dtype=np.int64)
+        return np.array(numbers, dtype=np.int64)
 
     def boxes(self, column: str) -> NDArray[np.float64]:
         """(rows, 4): a column of boxes, left, top, width, height."""
@@ -113,23 +113,23 @@ class AnnotationTable:
     def segments(self) -> tuple[tuple[Segment, ...], ...]:
         """The polygons of every row."""
         self._need(_SHAPES)
-        found = []
+        rows = []
         columns = (self.frame[name].to_list() for name in (_CLASSES, _LENGTHS))
         for names, lengths, points in zip(*columns, self.frame[_OUTLINES], strict=True):
             flat = points.to_numpy().reshape(-1, 2) if points is not None else np.zeros((0, 2), dtype=np.int32)
             ends = np.cumsum(lengths or [])
             pieces = np.split(flat, ends[:-1]) if len(ends) else []
-            found.append(tuple(Segment(name, piece) for name, piece in zip(names or [], pieces, strict=True)))
-        return tuple(found)
+            rows.append(tuple(Segment(name, piece) for name, piece in zip(names or [], pieces, strict=True)))
+        return tuple(rows)
 
     def keypoints(self) -> tuple[Mapping[str, tuple[float, float, float]], ...]:
         """The annotated keypoints of every row by plain name: x, y, visibility."""
         self._need(_POINTS)
-        found = []
+        rows = []
         for names, values in zip(*(self.frame[name].to_list() for name in (_POINT_NAMES, _POINT_VALUES)), strict=True):
             triples = zip(*(iter(values or []),) * 3, strict=True)
-            found.append(dict(zip(names or [], triples, strict=True)))
-        return tuple(found)
+            rows.append(dict(zip(names or [], triples, strict=True)))
+        return tuple(rows)
 
     def take(self, index: Array) -> AnnotationTable:
         """The rows at these positions, in that order."""
@@ -215,11 +215,11 @@ def _kept(path: Path, fact: InputFact, cache: Path, wanted: Sequence[str]) -> An
     there = raw.columns if raw is not None else read_header(path).names
     frames = [plain.select([name for name in wanted if name in plain.columns])]
     for name in (name for name in _PARSED if name in wanted and name in there):
-        found = _read_kept(folder / f"{name}.parquet")
-        if found is None:
+        frame = _read_kept(folder / f"{name}.parquet")
+        if frame is None:
             raw = _read_csv(path) if raw is None else raw
-            found = _keep(pl.DataFrame(_PARSED[name](path, raw)), folder / f"{name}.parquet")
-        frames.append(found)
+            frame = _keep(pl.DataFrame(_PARSED[name](path, raw)), folder / f"{name}.parquet")
+        frames.append(frame)
     return pl.concat(frames, how="horizontal")
 
 
@@ -308,16 +308,16 @@ _PARSED: Mapping[str, Callable[[Path, Any], list[Any]]] = {
 
 def _literals(path: Path, frame: Any, column: str, read: Any) -> list[Any]:
     images = frame["filepath"].to_list() if "filepath" in frame.columns else [None] * frame.height
-    found = []
+    values = []
     for number, (cell, image) in enumerate(zip(frame[column].to_list(), images, strict=True)):
         try:
-            found.append(None if cell is None else read(cell))
+            values.append(None if cell is None else read(cell))
         except (cells.LiteralError, TypeError, KeyError, ValueError, OverflowError) as error:
             raise DataError(
                 f"{path}, row {number} ({image}), column {column!r}: {_short(cell)} can't be used: {error}. "
                 "Cells hold the text of a list or mapping; they are read as data and never run."
             ) from None
-    return found
+    return values
 
 
 def _short(value: object) -> str:

@@ -98,10 +98,10 @@ def load_for(
     task: str, load: Callable[..., Dataset[Any]], folder: Path, options: Any, cache: Path | None = None
 ) -> Dataset[Any]:
     """The data of a task; every sample says which task it is asked for, as a wrapped model must know."""
-    found = load(folder, options, cache)
+    dataset = load(folder, options, cache)
     asked = {"task": task, "custom_keypoints": getattr(options, "custom_keypoints", None)}
-    samples = tuple(Sample(one.id, one.media, {**one.given, **asked}) for one in found.samples)
-    return replace(found, samples=samples)
+    samples = tuple(Sample(one.id, one.media, {**one.given, **asked}) for one in dataset.samples)
+    return replace(dataset, samples=samples)
 
 
 def _task(name: str, summary: str, load: Any, codec_: Any, **more: Any) -> Task[Any, Any]:

@@ -324,11 +324,11 @@ def genuine_pairs(codes: Array) -> ImagePairs:
 
 def pair_scores(embeddings: Array, pairs: ImagePairs) -> NDArray[np.float32]:
     """Dot products of pairs, in single precision."""
-    found = np.empty(len(pairs.first), dtype=np.float32)
-    for start in range(0, len(found), _BLOCK):
+    scores = np.empty(len(pairs.first), dtype=np.float32)
+    for start in range(0, len(scores), _BLOCK):
         part = slice(start, start + _BLOCK)
-        found[part] = np.einsum("ij,ij->i", embeddings[pairs.first[part]], embeddings[pairs.second[part]])
-    return found
+        scores[part] = np.einsum("ij,ij->i", embeddings[pairs.first[part]], embeddings[pairs.second[part]])
+    return scores
 
 
 class HighImpostors(NamedTuple):

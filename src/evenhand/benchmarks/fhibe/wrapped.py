@@ -113,15 +113,15 @@ class WrapperModel:
         return predict_wrapped(self.wrapper, samples, name=self.name, cuda=self.cuda)
 
 
-def adapt_wrapper(found: Any, name: str, device: str) -> WrapperModel | None:
+def adapt_wrapper(wrapper: Any, name: str, device: str) -> WrapperModel | None:
     """An object with `data_preprocessor` and `__call__` as a model; None for any other.
 
     It need not derive from our `BaseModelWrapper`: what counts is what it has.
     """
-    if not callable(getattr(found, "data_preprocessor", None)) or not callable(found) or isinstance(found, type):
+    if not callable(getattr(wrapper, "data_preprocessor", None)) or not callable(wrapper) or isinstance(wrapper, type):
         return None
-    own = getattr(found, "name", None)
-    return WrapperModel(own if isinstance(own, str) and own else name, found, device.startswith("cuda"))
+    own = getattr(wrapper, "name", None)
+    return WrapperModel(own if isinstance(own, str) and own else name, wrapper, device.startswith("cuda"))
 
 
 def predict_wrapped(
@@ -166,7 +166,7 @@ class _TaskAdapter:
             },
             # Left, top, width, height here, corners for keypoints: the published tool does so (Q10).
             "body_parts_detection": {
-                "img_filepath_gt_bboxes": {path: extents(np.array(found)).tolist() for path, found in boxes.items()}
+                "img_filepath_gt_bboxes": {path: extents(np.array(listed)).tolist() for path, listed in boxes.items()}
                 if self.model.task == "body_parts_detection"
                 else {},
                 "gt_column_name": None,
@@ -215,23 +215,23 @@ class _TaskAdapter:
         return _READERS[self.model.task](self, sample, output)
 
     def boxes(self, sample: Sample, output: Mapping[str, Any] | None) -> BoxDetections:
-        found = _array(_listed(output, "bboxes", "detections")).reshape(-1, 4)
+        corners = _array(_listed(output, "bboxes", "detections")).reshape(-1, 4)
         scores = _array(_listed(output, "scores")).reshape(-1)
-        keep = _people(output, len(found))
-        return BoxDetections(found[keep], tuple(scores[keep].tolist() if len(scores) == len(found) else ()))
+        keep = _people(output, len(corners))
+        return BoxDetections(corners[keep], tuple(scores[keep].tolist() if len(scores) == len(corners) else ()))
 
     def face_boxes(self, sample: Sample, output: Mapping[str, Any] | None) -> BoxDetections:
-        found = _array(_listed(output, "detections", "bboxes")).reshape(-1, 4)
-        return BoxDetections(found, tuple(_array(_listed(output, "scores")).reshape(-1).tolist()))
+        corners = _array(_listed(output, "detections", "bboxes")).reshape(-1, 4)
+        return BoxDetections(corners, tuple(_array(_listed(output, "scores")).reshape(-1).tolist()))
 
     def masks(self, sample: Sample, output: Mapping[str, Any] | None) -> PersonMasks:
-        found = list(_listed(output, "masks", "detections"))
+        listed = list(_listed(output, "masks", "detections"))
         scores = _array(_listed(output, "scores")).reshape(-1)
-        keep = _people(output, len(found))
-        runs = tuple(_runs(mask) for mask, kept in zip(found, keep, strict=True) if kept)
+        keep = _people(output, len(listed))
+        runs = tuple(_runs(mask) for mask, kept in zip(listed, keep, strict=True) if kept)
         for mask in runs:
             self._of_picture(sample, (mask.height, mask.width), "mask")
-        return PersonMasks(runs, tuple(scores[keep].tolist() if len(scores) == len(found) else ()))
+        return PersonMasks(runs, tuple(scores[keep].tolist() if len(scores) == len(listed) else ()))
 
     def poses(self, sample: Sample, output: Mapping[str, Any] | None) -> Poses:
         names = checked_keypoints(self.model.custom_keypoints)
@@ -278,9 +278,9 @@ class _TaskAdapter:
         return vector
 
     def encoding(self, sample: Sample, output: Any) -> bytes:
-        found = _first(output, "encoding", "encodings") if isinstance(output, Mapping) else output
+        encoded = _first(output, "encoding", "encodings") if isinstance(output, Mapping) else output
         target = self._encoded(sample)
-        self.wrapper.save_encoding(found, str(target))
+        self.wrapper.save_encoding(encoded, str(target))
         return self._saved(sample, target, "save_encoding")
 
     def picture(self, sample: Sample, output: Any) -> bytes:
@@ -292,9 +292,9 @@ class _TaskAdapter:
         """Raises ModelError when a mask has another size than its picture (turned or not, as cameras tag them)."""
         size = picture_size(sample.media[0])
         if size is not None and shape not in (size, size[::-1]):
-            found = " × ".join(str(side) for side in shape)
+            sides = " × ".join(str(side) for side in shape)
             raise ModelError(
-                f"{self.model.name}: image {sample.id}: a {what} of {found} for a picture of {size[0]} × {size[1]} "
+                f"{self.model.name}: image {sample.id}: a {what} of {sides} for a picture of {size[0]} × {size[1]} "
                 "(height × width). Bring it back to the picture's size."
             )
 

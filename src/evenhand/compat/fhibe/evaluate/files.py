@@ -71,8 +71,8 @@ def write_pck(folder: Path, people: People, rows: Records, thresholds: Sequence[
     """Share of keypoints found per row and threshold."""
     means, shares = rows["pck"].tolist(), rows["pck_at_thresholds"].tolist()
     entries = {
-        str(row): {"mean_percentage_correct_keypoints": mean, "pcks@thresholds": found, **ids}
-        for row, (mean, found, ids) in enumerate(zip(means, shares, row_ids(people), strict=True))
+        str(row): {"mean_percentage_correct_keypoints": mean, "pcks@thresholds": at_thresholds, **ids}
+        for row, (mean, at_thresholds, ids) in enumerate(zip(means, shares, row_ids(people), strict=True))
     }
     write_json(folder / "pck_scores_threshold.json", {"thresholds": list(thresholds), "results": entries}, indent=4)
 

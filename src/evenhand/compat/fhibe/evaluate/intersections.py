@@ -37,10 +37,10 @@ def write_intersections(
     groups = 0
     with open_file(path, flush=False) as file:
         separator = "{\n    "
-        for found in subsets(people, asked, rows):
-            file.write(f"{separator}{json.dumps(found.key)}: ")
-            _write_subset(file, metric, found, found.means(scores), texts)
-            groups += len(found)
+        for subset in subsets(people, asked, rows):
+            file.write(f"{separator}{json.dumps(subset.key)}: ")
+            _write_subset(file, metric, subset, subset.means(scores), texts)
+            groups += len(subset)
             separator = ",\n    "
         for name, value in (extra or {}).items():
             shown = json.dumps(value, indent=4).replace("\n", "\n    ")
@@ -56,27 +56,29 @@ def nested(
     """The content of the published file as Python values, for small data."""
     rows = np.flatnonzero(~np.isnan(scores))
     return {
-        found.key: {
-            key: {"scores": scores[found.members(group)].tolist(), metric: float(mean), "Class_Size": int(size)}
-            for group, (key, mean, size) in enumerate(zip(found.keys(), found.means(scores), found.sizes, strict=True))
+        subset.key: {
+            key: {"scores": scores[subset.members(group)].tolist(), metric: float(mean), "Class_Size": int(size)}
+            for group, (key, mean, size) in enumerate(
+                zip(subset.keys(), subset.means(scores), subset.sizes, strict=True)
+            )
         }
-        for found in subsets(people, asked, rows, largest=largest)
+        for subset in subsets(people, asked, rows, largest=largest)
     }
 
 
 def nested_parts(scored: ScoredRows, asked: Sequence[str]) -> dict[str, Any]:
     """Attribute combination → group → part → scores, mean, size."""
-    found: dict[str, Any] = {}
+    content: dict[str, Any] = {}
     columns = list(scored.columns())
     for subset in subsets(scored.people, asked):
-        entry = found.setdefault(subset.key, {})
+        entry = content.setdefault(subset.key, {})
         for group, key in enumerate(subset.keys()):
             members = subset.members(group)
             entry[key] = {
                 str(part): _part_entry(scored.metric, scores[members][~np.isnan(scores[members])])
                 for part, scores in columns
             }
-    return found
+    return content
 
 
 class _Texts(NamedTuple):
@@ -100,16 +102,16 @@ def _entry(lines: str, metric: str, mean: str, size: int) -> str:
     )
 
 
-def _write_subset(file: IO[str], metric: str, found: Subset, means: Array, texts: _Texts) -> None:
+def _write_subset(file: IO[str], metric: str, subset: Subset, means: Array, texts: _Texts) -> None:
     """One combination, in the indented form of the published tool."""
-    if not len(found):
+    if not len(subset):
         file.write("{}")
         return
-    lines, alone = texts.lines[found.rows].tolist(), texts.alone[found.rows[found.starts]].tolist()
+    lines, alone = texts.lines[subset.rows].tolist(), texts.alone[subset.rows[subset.starts]].tolist()
     entries = [
         key + single if size == 1 else key + _entry(",".join(lines[start : start + size]), metric, repr(mean), size)
         for key, single, start, size, mean in zip(
-            found.quoted_keys(), alone, found.starts.tolist(), found.sizes.tolist(), means.tolist(), strict=True
+            subset.quoted_keys(), alone, subset.starts.tolist(), subset.sizes.tolist(), means.tolist(), strict=True
         )
     ]
     file.write("{\n        ")

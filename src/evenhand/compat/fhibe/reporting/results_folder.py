@@ -38,7 +38,7 @@ class StoredScores:
         if part is not None:
             entries = {key: entry[part] for key, entry in entries.items()}
         scores = {key: np.array(entry["scores"], dtype=np.float64) for key, entry in entries.items()}
-        return {key: found[~np.isnan(found)] for key, found in scores.items()}
+        return {key: values[~np.isnan(values)] for key, values in scores.items()}
 
     def entries(self, by: Sequence[str]) -> dict[str, Any]:
         """The raw entries of an attribute combination."""
@@ -47,8 +47,8 @@ class StoredScores:
             known = [attributes.parse_key(name) for name in self.content if name.startswith("[")]
             single = [names[0] for names in known if len(names) == 1]
             raise ArgumentKeyError(f"{key} was not evaluated. Evaluated attributes: {', '.join(single)}.")
-        found = self.content[key]
-        return dict(found if isinstance(found, dict) else parse(bytes(found)))
+        content = self.content[key]
+        return dict(content if isinstance(content, dict) else parse(bytes(content)))
 
 
 def stored_metrics(folder: Path) -> tuple[str, ...]:
@@ -110,9 +110,9 @@ def scored_rows(folder: Path) -> int | None:
     """How many rows a results folder is about, by its score files; None when it has none (verification)."""
     for name in ("gt_*_iou_scores.json", "oks_scores.json", "body_part_detections.json", "*_scores.json"):
         for path in sorted(folder.glob(name)):
-            found = parse(inputs.read(path, RunError).data)
-            if isinstance(found, list | dict):
-                return len(found)
+            content = parse(inputs.read(path, RunError).data)
+            if isinstance(content, list | dict):
+                return len(content)
     path = folder / "pck_scores_threshold.json"
     return len(parse(inputs.read(path, RunError).data)["results"]) if path.is_file() else None
 
@@ -122,6 +122,6 @@ def custom_keypoints(folder: Path) -> tuple[str, ...]:
     for metric in stored_metrics(folder):
         content = open_scores(folder, metric).content
         if "custom_keypoints" in content:
-            found = content["custom_keypoints"]
-            return tuple(found if isinstance(found, list) else parse(bytes(found)))
+            names = content["custom_keypoints"]
+            return tuple(names if isinstance(names, list) else parse(bytes(names)))
     return ()

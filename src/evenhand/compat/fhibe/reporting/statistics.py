@@ -110,13 +110,13 @@ class ReportSource:
             options |= {} if keypoints is None else {"custom_keypoints": keypoints}
             judge = self._from_picture_scores if self.task in PICTURE_TASKS else self._from_outputs
             try:
-                found = judge(asked, chosen, options)
+                judged = judge(asked, chosen, options)
             except EvenhandError as error:
                 problems |= dict.fromkeys(chosen, str(error))
                 continue
             wanted = {*chosen, *([UNBIASED] if "VAL" in chosen else [])}
-            estimates += [estimate for estimate in found[0] if estimate.metric in wanted]
-            contrasts += [contrast for contrast in found[1] if contrast.metric in wanted]
+            estimates += [estimate for estimate in judged[0] if estimate.metric in wanted]
+            contrasts += [contrast for contrast in judged[1] if contrast.metric in wanted]
         return ReportStatistics(tuple(estimates), tuple(contrasts), task.margin, problems)
 
     def thresholds(self, metric: str) -> tuple[float, ...]:
@@ -160,8 +160,8 @@ class ReportSource:
             )
         rows = person_rows(people, columns)
         settings = stats.Settings().for_task(task.name, task.margin, task.about.unit)
-        found = stats.analyse(tally(rows, task.metrics(chosen), tuple(asked)), tuple(asked), 1, settings)
-        return found.estimates, found.contrasts
+        analysis = stats.analyse(tally(rows, task.metrics(chosen), tuple(asked)), tuple(asked), 1, settings)
+        return analysis.estimates, analysis.contrasts
 
     def _subset(self, metric: str) -> tuple[tuple[str, ...] | None, int | None]:
         """Which keypoints and how many rows a metric was evaluated with."""
