@@ -157,13 +157,12 @@ def show_paper_tables(runs: Sequence[Run]) -> None:
     for run in runs:
         for make in registry.task(run.results.task).sections:
             section = make(run.results)
-            for block in section.blocks if section is not None else ():
-                if isinstance(block, Table) and block.form == "paper":
-                    for row in block.rows:
-                        values = zip(block.columns[1:], row[1:], block.better[1:], strict=True)
-                        methods.setdefault(str(row[0]), {}).update(
-                            {name: (value if isinstance(value, float) else None, way) for name, value, way in values}
-                        )
+            for block in section.blocks if section is not None and section.name == "paper" else ():
+                if isinstance(block, Table) and len(block.better) == len(block.rows):
+                    methods[block.columns[1]] = {
+                        str(name): (value if isinstance(value, float) else None, way)
+                        for (name, value), way in zip(block.rows, block.better, strict=True)
+                    }
     if not methods:
         return
     drawn = RichTable("metric", box=None, padding=(0, 2, 0, 0))

@@ -16,25 +16,22 @@ from evenhand.instruments.weight_files import UNVERIFIED
 
 
 def paper_table(results: Results) -> Section | None:
-    """One row of a table of methods × metrics: the values of everyone, as papers print them."""
-    columns, values, better = ["method"], [], [""]
+    """The values of everyone as papers print them: a line per metric, a column for the method."""
+    rows: list[tuple[Cell, ...]] = []
+    better: list[str] = []
     for estimate in results.estimates:
         name, output = estimate.metric, estimate.output
         if estimate.group != EVERYONE or name.endswith((STRICT, PUBLISHED)) or not _is_printed(name, output):
             continue
-        if estimate.number is None and name not in results.options.get("metrics", ()):
-            continue
         direction = entry_of(canonical(name)).direction
         mark = ", unverified weights" if _is_unverified(name, results) else ""
-        columns.append(f"{_printed(name, output)}{mark} {'↑' if direction is Direction.HIGHER else '↓'}")
+        arrow = "↑" if direction is Direction.HIGHER else "↓"
+        rows.append((f"{_printed(name, output)}{mark} {arrow}", estimate.number))
         better.append(direction.value)
-        values.append(estimate.number)
-    if len(columns) == 1:
+    if not rows:
         return None
-    table = Table(
-        "Methods and metrics", tuple(columns), ((results.model, *values),), form="paper", better=tuple(better)
-    )
-    return Section("Table", (table,), name="paper")
+    table = Table("Metrics", ("metric", results.model), tuple(rows), better=tuple(better))
+    return Section("Table", (table,), name=PAPER)
 
 
 def _is_unverified(name: str, results: Results) -> bool:
@@ -77,6 +74,10 @@ def _printed(name: str, output: str) -> str:
         "flicker": "Flicker",
     }.get(kind, kind.upper() if kind.replace("-", "").islower() else kind)
     return shown if not which or which == "pytorch-fid" else f"{shown} ({which})"
+
+
+PAPER = "paper"
+"""The name of the section that the command line prints for all methods side by side."""
 
 
 def how_it_was_measured(results: Results) -> Section | None:
