@@ -171,3 +171,12 @@ def test_the_two_stores_may_not_share_a_folder(place: Path, capsys: pytest.Captu
     assert command.main(line) == 2
     assert "is named twice" in capsys.readouterr().err
     assert not (place / "new").exists()
+
+
+def test_what_a_killed_start_left_half_written_is_removed(place: Path) -> None:
+    (place / "config.yaml").write_text((Path(extraction.__file__).parent / "baseline_config.yaml").read_text())
+    half = place / "results" / ".scores.0123abcd.partial.txt"
+    half.write_text("half")
+    assert command.main([*lines("scoring"), "--scoring.results", "results/scores.txt"]) == 0
+    assert not half.exists()
+    assert not list(place.rglob("*.partial*"))

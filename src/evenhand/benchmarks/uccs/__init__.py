@@ -1,7 +1,7 @@
 """The UCCS watchlist challenge: faces in surveillance pictures, found and named.
 
-Files: `data`, `detections`, `scores`, `stores`, `legacy` (reading), `matching`, `record`,
-`evaluation` (the protocol), `scoring`, `baseline` (making score files), `tasks` (the contents).
+Files: `data`, `load`, `detections`, `scores`, `stores` (reading), `matching`, `record` (the protocol), `scoring` (from
+embeddings to similarities), `tasks` (the contents). The challenge's own commands are in `evenhand.compat.uccs`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["benchmark"]
 
 def __getattr__(name: str) -> Any:
     if name == "benchmark":
-        from evenhand.benchmarks.uccs.tasks import benchmark as found
+        from evenhand.benchmarks.uccs.tasks import benchmark as family
 
-        return found
+        return family
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

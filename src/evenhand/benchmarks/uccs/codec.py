@@ -1,4 +1,4 @@
-"""The challenge's score files as predictions: read at the door, written by `predict`."""
+"""The challenge's score files as predictions: read by `evaluate`, written by `predict`."""
 
 from __future__ import annotations
 

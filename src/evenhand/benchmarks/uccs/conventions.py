@@ -1,4 +1,4 @@
-"""The same rows under every reading that is about, each with whose it is (`evenhand explain`)."""
+"""The same rows under every scoring convention in use, each with the code that it belongs to (`evenhand explain`)."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def _section(rows: Records, hits: Array, false: Array, counted: str, options: An
     by_list = "thresholds are scores of false alarms; faces are lowered by the list's length"
     by_faces = "exclusions that name nobody do not lower the number of faces"
     every = "scores of correct faces are thresholds too"
-    readings = (
+    conventions = (
         ("published", by_list, published, False, "the challenge's code; our headline"),
         ("every score", every, published, True, "the challenge's documentation"),
         ("faces that are there", by_faces, annotated, False, "nobody's; for comparison"),
     )
     table: list[tuple[Cell, ...]] = []
-    for name, words, faces, every_score, whose in readings:
-        found = read_at(curve(faces, every_score), targets)
-        total = sum_of(found)
-        values: tuple[Cell, ...] = tuple("-" if one.rate is None else one.rate for one in found)
-        table.append((name, *values, "-" if isinstance(total, Undefined) else total, faces, words, whose))
-    columns = ("reading", *(f"at {target:g}" for target in targets), "sum", "faces", "what it means", "whose it is")
+    for name, meaning, faces, every_score, owner in conventions:
+        points = read_at(curve(faces, every_score), targets)
+        total = sum_of(points)
+        values: tuple[Cell, ...] = tuple("-" if point.rate is None else point.rate for point in points)
+        table.append((name, *values, "-" if isinstance(total, Undefined) else total, faces, meaning, owner))
+    columns = ("convention", *(f"at {target:g}" for target in targets), "sum", "faces", "what it means", "belongs to")
     note = "Rates at so many false alarms per image, from the rows of this run."
-    return Section("Under every reading", (Text(note), Table("Readings", columns, tuple(table))), name="readings")
+    return Section("Conventions", (Text(note), Table("Conventions", columns, tuple(table))), name="conventions")
