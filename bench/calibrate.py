@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evenhand.core.metric import Kind
+from evenhand.core.metric import UNIT_SCALE, Kind
 from evenhand.core.results import Verdict
 from evenhand.core.streams import stream
 from evenhand.stats import contrasts, paired, permutation, ranks
@@ -30,6 +30,7 @@ from evenhand.stats.intervals import (
     bias_corrected,
     clopper_pearson,
     effective_size,
+    jackknife_interval,
     mean_interval,
     percentile,
     proportion_interval,
@@ -180,6 +181,56 @@ def intervals_of_clusters(scale: float) -> Iterator[Line]:
             continue
         plain = covered(mean_interval(table.means), 0.0)
         yield Line("interval", "cluster_t (not used here)", where, 0.95, plain, sets * 8, None)
+
+
+SKILLS = ((8, 2, 20), (5, 1, 20), (2, 0.5, 20), (0.5, 0.5, 10), (20, 1, 50), (2, 2, 10), (1, 9, 20))
+"""Beta distributions of subjects, and how close the rows of one subject are to its mean."""
+
+
+def skewed(
+    rng: np.random.Generator, sets: int, subjects: int, skill: tuple[float, float, float], kind: Kind
+) -> UnitTable:
+    """Tables as people have them: subjects with beta-distributed means and 1 to 15 rows of values from 0 to 1 each."""
+    first, second, close = skill
+    counts = rng.integers(1, 16, size=(sets, subjects))
+    own = rng.beta(first, second, (sets, subjects))
+    if kind is Kind.PROPORTION:
+        sums = rng.binomial(counts, own).astype(float)
+    else:
+        sums = np.zeros((sets, subjects))
+        for row in range(15):
+            value = rng.beta(np.maximum(own * close, 1e-9), np.maximum((1 - own) * close, 1e-9))
+            sums += np.where(row < counts, value, 0.0)
+    group, unit = np.repeat(np.arange(sets), subjects), np.arange(sets * subjects)
+    flat = sums.ravel(), counts.ravel().astype(float)
+    return UnitTable(group, unit, *flat, sets, sets * subjects, kind, False, UNIT_SCALE)
+
+
+def intervals_of_tables(scale: float) -> Iterator[Line]:
+    """Skewed subjects with unequal numbers of rows: proportions, means between 0 and 1, and differences of these."""
+    rng = stream("calibrate", "tables")
+    sets = int(1500 * scale)
+    for subjects in (12, 20, 30, 60):
+        where = f"{subjects} skewed subjects (beta) × 1–15 rows"
+        for kind in (Kind.PROPORTION, Kind.MEAN):
+            tables = [skewed(rng, sets, subjects, skill, kind) for skill in SKILLS]
+            truths = [first / (first + second) for first, second, _ in SKILLS]
+            both = list(zip(tables, truths, strict=True))
+            reached = np.mean([covered(table_limits(table, 0.95)[0], truth) for table, truth in both])
+            name = str(table_limits(tables[0], 0.95)[1][0])
+            yield Line("interval", name, where, 0.95, reached, sets * len(both), (LOWEST, HIGHEST))
+            if kind is Kind.MEAN:
+                for label, limits in (
+                    ("cluster_t_jackknife", lambda table: jackknife_interval(table.jackknife)),
+                    ("cluster_t", lambda table: mean_interval(table.means)),
+                ):
+                    reached = np.mean([covered(limits(table), truth) for table, truth in both])
+                    yield Line("interval", f"{label} (not used here)", where, 0.95, reached, sets * len(both), None)
+                hits = [covered(_neighbours(table)[0], 0.0) for table in tables]
+                must = (LOWEST, HIGHEST)
+                yield Line(
+                    "difference", "newcombe_means", where, 0.95, float(np.mean(hits)), sets // 2 * len(hits), must
+                )
 
 
 def intervals_of_draws(scale: float) -> Iterator[Line]:
@@ -614,6 +665,7 @@ def omnibus_and_gaps(scale: float) -> Iterator[Line]:
 PARTS: dict[str, Callable[[float], Iterator[Line]]] = {
     "proportions": intervals_of_proportions,
     "clusters": intervals_of_clusters,
+    "tables": intervals_of_tables,
     "draws": intervals_of_draws,
     "people": intervals_of_pairs_of_people,
     "sets": intervals_of_sets,

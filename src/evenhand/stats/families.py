@@ -21,7 +21,7 @@ from evenhand.stats.settings import Settings, margin_of
 from evenhand.stats.tables import Layout
 from evenhand.stats.verdicts import verdicts
 
-PAIRS_AT_ONCE = 500_000  # tested together, so that memory does not grow with the family
+PAIRS_AT_ONCE = 250_000  # tested together, so that memory does not grow with the family
 MOST_PAIRS = 20_000
 """Of a larger family all pairs are tested and adjusted, and so many with the smallest p-values are listed."""
 
