@@ -26,7 +26,7 @@ from evenhand.store.runs import Run, check_output
 if TYPE_CHECKING:
     from evenhand.benchmarks.table.entry import MetricLike
     from evenhand.stats.comparison import Comparison
-    from evenhand.stats.gate import Outcome
+    from evenhand.stats.gate import GateOutcome
     from evenhand.stats.settings import Settings
 
 PathLike = str | Path
@@ -207,7 +207,7 @@ def load(folder: PathLike, *, latest: bool = False) -> Run:
 
 def gate(
     run: Run | PathLike, requirements: PathLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
-) -> tuple[Outcome, ...]:
+) -> tuple[GateOutcome, ...]:
     """Whether a run meets requirements: a TOML file, or what stands in one (`{"require": [{"metric": …}]}`).
 
     `all(outcome.met for outcome in gate(run, "release.toml"))` is what a pipeline asks.

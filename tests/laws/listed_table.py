@@ -11,7 +11,7 @@ from evenhand.core.metric import POSITIVE, UNIT_SCALE, Direction
 from evenhand.core.records import Records
 from evenhand.metrics.custom import FunctionMetric, Selected
 from evenhand.metrics.labels import ClassRates, Confusion
-from evenhand.metrics.means import Mean, Rate, RootMeanSquare
+from evenhand.metrics.means import Mean, Rate, RootMeanSquareError
 from evenhand.metrics.scores import ScoreRates
 
 CLASSES = ("a", "b", "c")
@@ -44,7 +44,7 @@ LISTED = [
     Listed("absolute mean", Mean("mae", "error", scale=POSITIVE, absolute=True), rows, exact=False),
     Listed("weighted rate", Rate("rate", "same", weight="weight"), rows, exact=False),
     Listed("weighted confusion", Confusion("labels", CLASSES, weight="weight"), rows, exact=False),
-    Listed("root mean square", RootMeanSquare("rmse", "error", direction=Direction.LOWER), rows, exact=False),
+    Listed("root mean square", RootMeanSquareError("rmse", "error", direction=Direction.LOWER), rows, exact=False),
     Listed("class rates", RATES, rows),
     Listed("rates of one class", ClassRates("rates", CLASSES, positive="b"), rows),
     Listed("score rates", ScoreRates("rates", (0.1,), (0.9,), (0.5,)), rows),

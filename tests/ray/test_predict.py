@@ -16,8 +16,8 @@ from evenhand.core.errors import OptionError
 from evenhand.engines import parse
 from evenhand.models.batched import Batched
 from evenhand.run import predict
-from evenhand.run.asking import CHUNK_OF_A_CLUSTER
 from evenhand.run.inference import AT_ONCE
+from evenhand.run.prediction import CHUNK_OF_A_CLUSTER
 from evenhand.store.journal import asked_before, read_journal
 from evenhand.store.manifest import read_manifest
 

@@ -12,12 +12,12 @@ import pytest
 from evenhand import registry
 from evenhand.core.options import parse as parse_options
 from evenhand.engines import parse
-from evenhand.run.estimate import Cost, Rates, cost_of, measured_rates, probe
+from evenhand.run.estimate import Cost, MachineRates, cost_of, measured_rates, probe
 
 
 def test_seconds_grow_with_what_is_multiplied_and_shrink_with_the_machine():
     small, large = Cost(0, 10**12, 0, 0, 0.0), Cost(0, 10**13, 0, 0, 0.0)
-    slow, quick = Rates(1, 1e10, 1e8, 1e7), Rates(64, 64e10, 1e8, 1e7)
+    slow, quick = MachineRates(1, 1e10, 1e8, 1e7), MachineRates(64, 64e10, 1e8, 1e7)
     assert small.seconds(slow) == pytest.approx(100.5)
     assert large.seconds(slow) == pytest.approx(1000.5)
     assert large.seconds(quick) == pytest.approx(16.125)
@@ -35,8 +35,8 @@ def test_rates_are_kept_for_a_day_where_runs_are_kept(tmp_path: Path):
     (kept,) = (tmp_path / ".cache" / "probe").iterdir()
     assert measured_rates(engine, tmp_path) == first
     kept.write_text("[1, 2.0, 3.0, 4.0]")
-    assert measured_rates(engine, tmp_path) == Rates(1, 2.0, 3.0, 4.0)
-    assert measured_rates(engine, tmp_path, now=kept.stat().st_mtime + 100_000) != Rates(1, 2.0, 3.0, 4.0)
+    assert measured_rates(engine, tmp_path) == MachineRates(1, 2.0, 3.0, 4.0)
+    assert measured_rates(engine, tmp_path, now=kept.stat().st_mtime + 100_000) != MachineRates(1, 2.0, 3.0, 4.0)
 
 
 def test_a_damaged_cache_is_measured_again(tmp_path: Path):

@@ -18,7 +18,7 @@ from evenhand.metrics.verification import Separation, Verification
 from evenhand.stats import Settings, analyse
 from evenhand.stats.redraw import redraw
 from evenhand.stats.resample import Weights, weight_blocks
-from evenhand.stats.tables import Layout, layout
+from evenhand.stats.tables import TallyLayout, layout
 
 RATES = (0.0, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 EVERY_CONVENTION = Verification("1:1", RATES, tuple(Convention))
@@ -50,7 +50,7 @@ def slowly(metric: Metric[Any]) -> Metric[Any]:
     return made
 
 
-def weights_of(places: Layout, draws: int) -> Iterator[Weights]:
+def weights_of(places: TallyLayout, draws: int) -> Iterator[Weights]:
     return weight_blocks(places.units, draws, np.random.default_rng(1))
 
 

@@ -9,7 +9,7 @@ from evenhand.core.records import Attribute, Records
 from evenhand.core.results import Coverage, Results
 from evenhand.metrics.means import Rate
 from evenhand.stats import Settings, analyse
-from evenhand.stats.gate import Outcome, judge, read_requirements
+from evenhand.stats.gate import GateOutcome, judge, read_requirements
 
 
 def results(share_b: float = 0.6) -> Results:
@@ -23,7 +23,7 @@ def results(share_b: float = 0.6) -> Results:
     )  # fmt: skip
 
 
-def only(text: str, share_b: float = 0.6) -> Outcome:
+def only(text: str, share_b: float = 0.6) -> GateOutcome:
     return judge(results(share_b), read_requirements("[[require]]\n" + text))[0]
 
 

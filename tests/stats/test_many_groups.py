@@ -28,7 +28,7 @@ def made(rows: int = 400, units: int = 60, seed: int = 0) -> Records:
 
 
 @pytest.fixture
-def places() -> tuple[tables.Layout, tables.UnitTable]:
+def places() -> tuple[tables.TallyLayout, tables.UnitTable]:
     metric = Mean("m", "value")
     whole = tally(made(), [metric], ["several", "single"])
     found = tables.layout(whole.cells, groups_of(whole.cells, ["several", "single"], 2))
@@ -36,7 +36,7 @@ def places() -> tuple[tables.Layout, tables.UnitTable]:
 
 
 def test_a_table_of_some_groups_is_that_part_of_the_table_of_all(
-    places: tuple[tables.Layout, tables.UnitTable],
+    places: tuple[tables.TallyLayout, tables.UnitTable],
 ) -> None:
     layout, table = places
     chosen = np.array([1, 4, 9, 13])
@@ -76,7 +76,7 @@ def test_families_units_and_permutations_in_blocks_give_the_same(monkeypatch: py
 
 @pytest.mark.parametrize("sparse", [0, 10**9])
 def test_draws_of_a_table_are_the_same_multiplied_sparsely_or_not(
-    places: tuple[tables.Layout, tables.UnitTable], sparse: int, monkeypatch: pytest.MonkeyPatch
+    places: tuple[tables.TallyLayout, tables.UnitTable], sparse: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, table = places
     monkeypatch.setattr(tables, "_SPARSE", sparse)
@@ -85,7 +85,7 @@ def test_draws_of_a_table_are_the_same_multiplied_sparsely_or_not(
     np.testing.assert_allclose(table.drawn([weights[:4], weights[4:]]), wide, rtol=1e-12)
 
 
-def test_sums_by_unit_are_those_of_its_rows_in_each_group(places: tuple[tables.Layout, tables.UnitTable]) -> None:
+def test_sums_by_unit_are_those_of_its_rows_in_each_group(places: tuple[tables.TallyLayout, tables.UnitTable]) -> None:
     layout, table = places
     rows = made()
     assert list(zip(table.group, table.unit, strict=True)) == sorted(set(zip(table.group, table.unit, strict=True)))
@@ -99,7 +99,7 @@ def test_sums_by_unit_are_those_of_its_rows_in_each_group(places: tuple[tables.L
     assert not sums
 
 
-def test_groups_overlap_when_a_row_is_in_two_of_them(places: tuple[tables.Layout, tables.UnitTable]) -> None:
+def test_groups_overlap_when_a_row_is_in_two_of_them(places: tuple[tables.TallyLayout, tables.UnitTable]) -> None:
     layout, _ = places
     positions = {str(group): position for position, group in enumerate(layout.groups)}
     assert layout.overlap([positions["several=l0"], positions["several=l1"]])
@@ -113,7 +113,7 @@ def test_units_that_are_kept_for_all_draws_are_those_that_are_drawn_again(monkey
     assert analysis.analyse(whole, ["several", "single"], 2).summaries == kept.summaries
 
 
-def whole_of(kind: str, rows: int = 400) -> tuple[tables.Layout, Ratio]:
+def whole_of(kind: str, rows: int = 400) -> tuple[tables.TallyLayout, Ratio]:
     """A layout and an output: the mean of a number, or the share of rows above one half."""
     records = made(rows)
     columns = {**records.columns, "high": records["value"] > 0.5}

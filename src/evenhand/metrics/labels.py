@@ -33,14 +33,14 @@ UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, eq=False)
-class Counts(Linear):
+class ConfusionCounts(Linear):
     """How often each true class got each answer."""
 
     counts: Array  # (cells, classes, classes + 1); the last column is `unknown`
 
 
 @dataclass(frozen=True)
-class Confusion(Metric[Counts]):
+class Confusion(Metric[ConfusionCounts]):
     """Accuracy, macro-F1 over the declared classes, and the confusion matrix; `unknown` is a wrong answer.
 
     Macro averages run over all declared classes: one without rows enters with 0.
@@ -74,7 +74,7 @@ class Confusion(Metric[Counts]):
     def columns(self) -> tuple[str, ...]:
         return (self.truth, self.answer) if self.weight is None else (self.truth, self.answer, self.weight)
 
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Counts:
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> ConfusionCounts:
         classes = len(self.labels)
         truth, answer = rows[self.truth], rows[self.answer]
         if truth.size and (truth.min() < 0 or truth.max() >= classes):
@@ -93,9 +93,9 @@ class Confusion(Metric[Counts]):
             code = wide
         weights = None if self.weight is None else np.asarray(rows[self.weight], dtype=np.float64)
         counts = np.bincount(code, weights, minlength=size * classes * columns)
-        return Counts(counts.reshape(size, classes, columns))
+        return ConfusionCounts(counts.reshape(size, classes, columns))
 
-    def result(self, part: Counts, whole: Counts) -> Mapping[str, Column]:
+    def result(self, part: ConfusionCounts, whole: ConfusionCounts) -> Mapping[str, Column]:
         counts = np.asarray(part.counts, dtype=np.float64)
         right = np.diagonal(counts[:, :, :-1], axis1=1, axis2=2)  # (cells, classes)
         support = counts.sum(axis=2)
@@ -123,7 +123,7 @@ class Confusion(Metric[Counts]):
         found["confusion"] = _Grids(self.labels, np.asarray(part.counts), rows > 0, empty)
         return found
 
-    def ratios(self, state: Counts) -> Mapping[str, Ratio]:
+    def ratios(self, state: ConfusionCounts) -> Mapping[str, Ratio]:
         counts = np.asarray(state.counts, dtype=np.float64)
         right = np.diagonal(counts[:, :, :-1], axis1=1, axis2=2)
         rows, unknown = counts.sum(axis=(1, 2)), counts[:, :, -1].sum(axis=1)
@@ -142,7 +142,7 @@ class Confusion(Metric[Counts]):
     def keeps(self) -> Hashable:
         return Confusion, self.labels, self.truth, self.answer, self.weight
 
-    def tallied(self, state: Counts) -> Array | None:
+    def tallied(self, state: ConfusionCounts) -> Array | None:
         return np.asarray(state.counts.sum(axis=(1, 2))) if self.weight is None else None
 
     def row_scores(self, rows: Records) -> Array:
@@ -178,14 +178,14 @@ class ClassRates(Confusion):
     def _named(self, rate: str, label: str) -> str:
         return rate if self.positive is not None else f"{rate}:{label}"
 
-    def result(self, part: Counts, whole: Counts) -> Mapping[str, Column]:
+    def result(self, part: ConfusionCounts, whole: ConfusionCounts) -> Mapping[str, Column]:
         found: dict[str, Column] = {}
         for output, sums in self.ratios(part).items():
             reason = "the group has no rows that count here"
             found[output] = ratio(sums.top, sums.bottom, reason)
         return {output: found[output] for output in self.outputs}
 
-    def ratios(self, state: Counts) -> Mapping[str, Ratio]:
+    def ratios(self, state: ConfusionCounts) -> Mapping[str, Ratio]:
         counts = np.asarray(state.counts, dtype=np.float64)
         rows = counts.sum(axis=(1, 2))
         found = {}

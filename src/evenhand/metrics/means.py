@@ -193,7 +193,7 @@ class Rate(RatioMetric):
 
 
 @dataclass(frozen=True)
-class RootMeanSquare(Mean):
+class RootMeanSquareError(Mean):
     """The square root of the mean of the squares of a column, such as the root mean squared error."""
 
     output: str = "rms"

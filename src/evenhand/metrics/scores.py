@@ -24,7 +24,7 @@ from evenhand.core.records import Array, Records
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredRows(Collected):
+class ScoresOfRows(Collected):
     """Scores, what is true of them, and how much they count."""
 
     score: Array  # (rows,)
@@ -33,7 +33,7 @@ class ScoredRows(Collected):
 
 
 @dataclass(frozen=True)
-class ScoreRates(Metric[ScoredRows]):
+class ScoreRates(Metric[ScoresOfRows]):
     """True and false positive rates of every group at thresholds set on everyone; accepted is a score at or above.
 
     A threshold is named by what everyone together reaches there: `FPR=0.1` is the lowest threshold at which at most
@@ -70,26 +70,26 @@ class ScoreRates(Metric[ScoredRows]):
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name in (self.score, self.truth, self.weight) if name is not None)
 
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> ScoredRows:
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> ScoresOfRows:
         score = np.asarray(rows[self.score], dtype=np.float64)
         weight = np.ones(len(rows)) if self.weight is None else np.asarray(rows[self.weight], dtype=np.float64)
         codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
-        return ScoredRows(codes, size, None, score, np.asarray(rows[self.truth], dtype=np.bool_), weight)
+        return ScoresOfRows(codes, size, None, score, np.asarray(rows[self.truth], dtype=np.bool_), weight)
 
-    def result(self, part: ScoredRows, whole: ScoredRows) -> Mapping[str, Column]:
+    def result(self, part: ScoresOfRows, whole: ScoresOfRows) -> Mapping[str, Column]:
         found: dict[str, Column] = {}
         for output, sums in self._sums(part, self._thresholds(whole)).items():
             side = "positives" if output.startswith("TPR") else "negatives"
             found[output] = ratio(sums.top, sums.bottom, f"the group has no {side} with a score")
         return found
 
-    def ratios(self, state: ScoredRows) -> Mapping[str, Ratio]:
+    def ratios(self, state: ScoresOfRows) -> Mapping[str, Ratio]:
         return self._sums(state, self._thresholds(state)) if state.mixture is None else {}
 
-    def missing(self, state: ScoredRows) -> Array:
+    def missing(self, state: ScoresOfRows) -> Array:
         return _per_cell(state, np.isnan(state.score), np.ones(len(state.score))).astype(np.int64)
 
-    def points(self, part: ScoredRows, whole: ScoredRows) -> Mapping[str, Sequence[OperatingPoint | None]]:
+    def points(self, part: ScoresOfRows, whole: ScoresOfRows) -> Mapping[str, Sequence[OperatingPoint | None]]:
         found: dict[str, list[OperatingPoint | None]] = {}
         asked = (*self.fpr, *self.tpr, *self.thresholds)
         for point, threshold, rate in zip(self._points, self._thresholds(whole), asked, strict=True):
@@ -102,7 +102,7 @@ class ScoreRates(Metric[ScoredRows]):
             found |= {f"TPR@{point}": [at] * part.size, f"FPR@{point}": [at] * part.size}
         return found
 
-    def _sums(self, state: ScoredRows, thresholds: Sequence[float]) -> dict[str, Ratio]:
+    def _sums(self, state: ScoresOfRows, thresholds: Sequence[float]) -> dict[str, Ratio]:
         known = ~np.isnan(state.score)
         of = [_per_cell(state, known & side, state.weight) for side in (state.true, ~state.true)]
         found = {}
@@ -113,7 +113,7 @@ class ScoreRates(Metric[ScoredRows]):
                 found[f"{rate}@{point}"] = Ratio(top, bottom, Kind.PROPORTION)
         return found
 
-    def _thresholds(self, whole: ScoredRows) -> list[float]:
+    def _thresholds(self, whole: ScoresOfRows) -> list[float]:
         """The threshold of each point, from all rows; infinite where there is nobody to set it on."""
         found = []
         scores, share = _accepted_share(whole, ~whole.true)
@@ -128,7 +128,7 @@ class ScoreRates(Metric[ScoredRows]):
         return [*found, *self.thresholds]
 
 
-def _accepted_share(state: ScoredRows, side: Array) -> tuple[Array, Array]:
+def _accepted_share(state: ScoresOfRows, side: Array) -> tuple[Array, Array]:
     """The different scores of some rows from high to low, and the share of their weight that is at or above each."""
     rows = np.flatnonzero(side & ~np.isnan(state.score))
     rows = rows[np.argsort(-state.score[rows], kind="stable")]
@@ -137,7 +137,7 @@ def _accepted_share(state: ScoredRows, side: Array) -> tuple[Array, Array]:
     return scores[last], weight[last] / max(float(weight[-1]) if len(weight) else 0.0, np.finfo(float).tiny)
 
 
-def _per_cell(state: ScoredRows, rows: Array, weight: Array) -> Array:
+def _per_cell(state: ScoresOfRows, rows: Array, weight: Array) -> Array:
     """The weight of some rows in every cell."""
     basis = np.bincount(state.codes[rows], weight[rows], minlength=state.basis)
     if state.mixture is None:

@@ -4,8 +4,8 @@
 There is one path: what a model said is evaluated from the file it was written to.
 """
 
-from evenhand.run.asking import PredictOutcome, predict
 from evenhand.run.evaluation import evaluate
+from evenhand.run.prediction import PredictOutcome, predict
 from evenhand.run.providers import find_model
 
 __all__ = ["PredictOutcome", "evaluate", "find_model", "predict"]

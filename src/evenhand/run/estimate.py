@@ -31,7 +31,7 @@ _SPARSE = 8.0  # drawing is made of thin and sparse products, slower than square
 _START = 0.5  # seconds for imports, hashes and files
 
 
-class Rates(NamedTuple):
+class MachineRates(NamedTuple):
     """What was measured: all workers together, but for parsing and plain Python, which run here."""
 
     workers: int
@@ -50,7 +50,7 @@ class Cost:
     samples: int
     seconds_loading: float  # measured: the data were loaded to make the estimate
 
-    def seconds(self, rates: Rates) -> float:
+    def seconds(self, rates: MachineRates) -> float:
         """How long it takes, roughly."""
         return (
             _START
@@ -81,7 +81,7 @@ def cost_of(
     return Cost(read, recording, drawn * len(predictions), samples, seconds_loading)
 
 
-def measured_rates(engine: Engine, runs: Path | None = None, now: float | None = None) -> Rates:
+def measured_rates(engine: Engine, runs: Path | None = None, now: float | None = None) -> MachineRates:
     """The rates of this machine or cluster; from the cache when they were measured within a day."""
     now = time.time() if now is None else now
     kept = None
@@ -89,7 +89,7 @@ def measured_rates(engine: Engine, runs: Path | None = None, now: float | None =
         kept = runs / CACHE / "probe" / f"{fingerprint(engine.name, versions())[:16]}.json"
         if kept.is_file() and 0 <= now - kept.stat().st_mtime < KEPT_SECONDS:
             try:
-                return Rates(*json.loads(kept.read_bytes()))
+                return MachineRates(*json.loads(kept.read_bytes()))
             except (ValueError, TypeError):  # damaged: it is measured again
                 pass
     rates = probe(engine)
@@ -98,12 +98,12 @@ def measured_rates(engine: Engine, runs: Path | None = None, now: float | None =
     return rates
 
 
-def probe(engine: Engine) -> Rates:
+def probe(engine: Engine) -> MachineRates:
     """Measure products on all workers of an engine, parsing and plain Python here."""
     workers = engine.size() if isinstance(engine, SizedEngine) else 1
     list(finished(engine.map(_multiply, [0.0] * workers)))  # they are started, and libraries loaded
     products = sum(finished(engine.map(_multiply, [PROBE_SECONDS] * workers)))
-    return Rates(workers, products, _parse(PROBE_SECONDS), _step(PROBE_SECONDS))
+    return MachineRates(workers, products, _parse(PROBE_SECONDS), _step(PROBE_SECONDS))
 
 
 def _multiply(seconds: float, place: Workplace) -> float:

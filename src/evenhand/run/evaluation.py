@@ -26,7 +26,7 @@ from evenhand.files.writing import remove, write_file
 from evenhand.run.analysis import Tallied, in_metric_order, plain_estimates, tally_rows
 from evenhand.run.instruments import LazyInstruments
 from evenhand.run.places import folder_of, model_of, place_of
-from evenhand.run.recording import KEPT, Keeping, Recorder, kept_parts, share, stored_before, told
+from evenhand.run.recording import KEPT, CheckpointingEngine, Recorder, kept_parts, reporting_to, share, stored_before
 from evenhand.stats.settings import Settings
 from evenhand.store.manifest import (
     FILENAME,
@@ -118,13 +118,13 @@ def evaluate(
         chosen = task.resolve(dataset, answers, chosen)
     groups = _groups(task, dataset, by)
     tools = Tools(
-        engine=told(engine, _counted(progress)),
+        engine=reporting_to(engine, _counted(progress)),
         instruments=LazyInstruments(task.instruments(chosen), instruments or {}, device),
         cache=cache,
         device=device,
         progress=progress,
     )
-    job = _Job(
+    job = _EvaluationJob(
         task=task,
         data=data,
         predictions=predictions,
@@ -181,7 +181,7 @@ def _groups(task: Task[Any, Any], dataset: Dataset[Any], by: Sequence[str] | Non
     return tuple(dict.fromkeys(by))
 
 
-def _stored(job: _Job, manifest: Manifest, runs: Path, *, force: bool) -> Run:
+def _stored(job: _EvaluationJob, manifest: Manifest, runs: Path, *, force: bool) -> Run:
     """The run on disk: found by its fingerprint, or computed, written and published."""
     parent = folder_of(runs, job.task.name, job.model)
     final = place_of(parent, manifest.fingerprint)
@@ -218,7 +218,7 @@ def _siblings(parent: Path) -> list[Path]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Job:
+class _EvaluationJob:
     """All that an evaluation depends on, loaded."""
 
     task: Task[Any, Any]
@@ -314,7 +314,7 @@ class _Job:
             tools = replace(self.tools, warn=self._listen(said))
             keeping = None
             if folder is not None:
-                keeping = Keeping(self.tools.engine, folder / KEPT)
+                keeping = CheckpointingEngine(self.tools.engine, folder / KEPT)
                 tools = replace(tools, engine=keeping)
             recorder = Recorder(self.task.name, records, keeping, hold=hold, progress=self.tools.progress)
             parts = self.task.record(self.dataset, self.answers, self.options, tools)

@@ -22,7 +22,7 @@ _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Posted:
+class LoadedModel:
     """A model at its place of work."""
 
     model: Model[Any]
@@ -30,7 +30,7 @@ class Posted:
     name: str = field(default_factory=lambda: secrets.token_hex(4))
 
 
-class Stint(NamedTuple):
+class WorkerTime(NamedTuple):
     """What one worker has done so far: seconds of work, and seconds since it began."""
 
     worker: str
@@ -42,16 +42,16 @@ class Answered(NamedTuple):
     """The answers to a chunk of samples, in plain values."""
 
     answers: list[tuple[str, Any]]
-    stint: Stint
+    stint: WorkerTime
 
 
 @dataclass
-class Timesheet:
+class WorkerTimes:
     """How long all workers worked and waited."""
 
-    stints: dict[str, Stint] = field(default_factory=dict)
+    stints: dict[str, WorkerTime] = field(default_factory=dict)
 
-    def note(self, stint: Stint) -> None:
+    def note(self, stint: WorkerTime) -> None:
         """Take in what a worker says; the longest span counts, for chunks of one worker may come in any order."""
         known = self.stints.get(stint.worker)
         if known is None or stint.span > known.span:
@@ -60,8 +60,8 @@ class Timesheet:
     def seconds(self) -> dict[str, float]:
         """For the clock of the run; empty when nothing was measured.
 
-        >>> sheet = Timesheet()
-        >>> sheet.note(Stint("a", 9.0, 10.0))
+        >>> sheet = WorkerTimes()
+        >>> sheet.note(WorkerTime("a", 9.0, 10.0))
         >>> sheet.seconds(), round(utilisation(sheet.seconds()), 3)
         ({'model working': 9.0, 'model waiting': 1.0}, 0.9)
         """
@@ -76,10 +76,10 @@ def utilisation(seconds: Any) -> float | None:
     return None if busy is None or idle is None or busy + idle <= 0 else float(busy / (busy + idle))
 
 
-def post(make: Callable[[], Model[Any]]) -> Posted:
+def load_model(make: Callable[[], Model[Any]]) -> LoadedModel:
     """The model, loaded where it will work."""
     model = make()
-    return Posted(model, meter_of(model) or Meter())
+    return LoadedModel(model, meter_of(model) or Meter())
 
 
 def meter_of(model: Any) -> Meter | None:
@@ -91,7 +91,7 @@ def answer_chunk(
     codec: Codec[Any], plain: Callable[[Codec[Any], Any], Any], samples: Sequence[Sample], place: Workplace
 ) -> Answered:
     """The answers of the worker's model to some samples."""
-    posted: Posted = place.kept
+    posted: LoadedModel = place.kept
     if isinstance(posted.model, Batched):
         answers = list(posted.model.predict(iter(samples)))
     else:
@@ -99,7 +99,7 @@ def answer_chunk(
         with posted.meter.working():
             answers = list(posted.model.predict(iter(samples)))
     given = [(sample, plain(codec, answer)) for sample, answer in answers]
-    return Answered(given, Stint(posted.name, posted.meter.busy, posted.meter.span))
+    return Answered(given, WorkerTime(posted.name, posted.meter.busy, posted.meter.span))
 
 
 def read_ahead(paths: Iterable[Path]) -> None:

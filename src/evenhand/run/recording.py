@@ -28,7 +28,7 @@ _REQUIRED = ("item",)  # a row without a `unit` is its own unit
 _ROWS, _OTHER = ".parquet", ".outcome"
 
 
-class Keeping:
+class CheckpointingEngine:
     """An engine that keeps the outcomes of finished parts on disk, and does not compute them again.
 
     A part is known by its number in the call and by the number of the call; both are fixed by the
@@ -74,7 +74,7 @@ class Keeping:
                 if path is not None:
                     kept[number] = path
 
-        engine = told(self.engine, keep)
+        engine = reporting_to(self.engine, keep)
         coming = engine.map(fn, rest(), setup=setup, shared=shared, time_limit=time_limit)
         number = 0
         while True:
@@ -115,7 +115,7 @@ class Keeping:
         return have
 
 
-def told(engine: Engine, heard: Callable[[Done[Any] | Failed], None]) -> Engine:
+def reporting_to(engine: Engine, heard: Callable[[Done[Any] | Failed], None]) -> Engine:
     """The same engine; one that can tell of outcomes before their turn has come does so."""
     return engine.with_listener(heard) if isinstance(engine, ReportingEngine) else engine
 
@@ -133,7 +133,7 @@ class Recorder:
         self,
         task: str,
         folder: Path | None = None,
-        keeping: Keeping | None = None,
+        keeping: CheckpointingEngine | None = None,
         *,
         hold: bool,
         progress: Callable[[int, int | None, str], None] = no_progress,

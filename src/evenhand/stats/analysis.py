@@ -23,13 +23,13 @@ from evenhand.stats import summaries
 from evenhand.stats.checks import Floats, StatisticsError
 from evenhand.stats.evidence import Evidence, RatioEvidence
 from evenhand.stats.families import families_of
-from evenhand.stats.findings import Finding, findings_of
+from evenhand.stats.findings import OutputFinding, findings_of
 from evenhand.stats.intervals import effective_size
 from evenhand.stats.permutation import gap_reference
 from evenhand.stats.redraw import draws_of
 from evenhand.stats.sets import SetEvidence
 from evenhand.stats.settings import Settings
-from evenhand.stats.tables import Layout, layout
+from evenhand.stats.tables import TallyLayout, layout
 
 MANY_GROUPS = 20
 MANY_AT_ONCE = 2000  # groups, beyond which one output is judged at a time
@@ -87,18 +87,18 @@ def analyse(
     # Two at once would take twice the memory.
     large = len(listed) > MANY_AT_ONCE or any(isinstance(f.evidence, SetEvidence) for f in compared)
     with ThreadPoolExecutor(1 if large else _THREADS) as threads:
-        told = list(threads.map(lambda finding: _told(finding, places, chosen), compared))
-    contrasts = Contrasts(tuple(family for one in told for family in one.families))
+        comparisons = list(threads.map(lambda finding: _compared(finding, places, chosen), compared))
+    contrasts = Contrasts(tuple(family for one in comparisons for family in one.families))
     return Analysis(
         tuple(estimate for f in findings for estimate in f.estimates),
         contrasts,
-        tuple(test for one in told for test in one.omnibus),
-        tuple(summary for one in told for summary in one.summaries),
+        tuple(test for one in comparisons for test in one.omnibus),
+        tuple(summary for one in comparisons for summary in one.summaries),
         chosen.method((*_notes(contrasts, places), *_draw_notes(tally, places, chosen))),
     )
 
 
-class _Told(NamedTuple):
+class _OutputComparison(NamedTuple):
     """What the comparison of groups on one output says."""
 
     families: tuple[Family, ...]
@@ -106,8 +106,8 @@ class _Told(NamedTuple):
     summaries: tuple[Summary, ...]
 
 
-def _told(finding: Finding, places: Layout, settings: Settings) -> _Told:
-    found = _Told(
+def _compared(finding: OutputFinding, places: TallyLayout, settings: Settings) -> _OutputComparison:
+    found = _OutputComparison(
         tuple(families_of(finding, places, settings)),
         tuple(_omnibus(finding, places, settings)),
         tuple(_summaries(finding, places, settings)),
@@ -117,7 +117,7 @@ def _told(finding: Finding, places: Layout, settings: Settings) -> _Told:
     return found
 
 
-def _omnibus(finding: Finding, places: Layout, settings: Settings) -> Iterator[Omnibus]:
+def _omnibus(finding: OutputFinding, places: TallyLayout, settings: Settings) -> Iterator[Omnibus]:
     """One test per attribute or intersection: do its groups differ at all?"""
     evidence = finding.evidence
     assert evidence is not None
@@ -143,7 +143,7 @@ def _omnibus(finding: Finding, places: Layout, settings: Settings) -> Iterator[O
         )
 
 
-def _summaries(finding: Finding, places: Layout, settings: Settings) -> Iterator[Summary]:
+def _summaries(finding: OutputFinding, places: TallyLayout, settings: Settings) -> Iterator[Summary]:
     """Summary numbers of every attribute and intersection, each gap with its reference."""
     evidence = finding.evidence
     assert evidence is not None
@@ -188,7 +188,7 @@ def _reference(
     return Reference(found.permutations, found.mean, found.quantile95, found.p_value, found.excess)
 
 
-def _shrunken(evidence: Evidence, places: Layout, large: list[int], settings: Settings) -> dict[Group, float]:
+def _shrunken(evidence: Evidence, places: TallyLayout, large: list[int], settings: Settings) -> dict[Group, float]:
     """Partially pooled proportions, when asked for or when there are too many groups to rank raw."""
     if not (settings.shrink or len(large) > MANY_GROUPS) or not isinstance(evidence, RatioEvidence) or len(large) < 2:
         return {}
@@ -202,7 +202,7 @@ def _shrunken(evidence: Evidence, places: Layout, large: list[int], settings: Se
     return {places.groups[position]: float(value) for position, value in zip(large, pooled, strict=True)}
 
 
-def _notes(contrasts: Contrasts, places: Layout) -> tuple[str, ...]:
+def _notes(contrasts: Contrasts, places: TallyLayout) -> tuple[str, ...]:
     notes = [
         f"{family.name}: {family.size} pairs tested, the {len(family)} with the smallest p-values listed"
         for family in contrasts.families
@@ -220,7 +220,7 @@ def _notes(contrasts: Contrasts, places: Layout) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _draw_notes(tally: Tally, places: Layout, settings: Settings) -> Iterator[str]:
+def _draw_notes(tally: Tally, places: TallyLayout, settings: Settings) -> Iterator[str]:
     """Which metrics were drawn less often than asked, because every draw of them is costly."""
     for metric, state in zip(tally.metrics, tally.states, strict=True):
         count = draws_of(state, places, settings)

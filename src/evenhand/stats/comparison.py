@@ -29,7 +29,7 @@ from evenhand.stats.permutation import gap_reference
 from evenhand.stats.redraw import draws_of, redraw, redraw_dyadic, redraw_ratio
 from evenhand.stats.resample import Weights, subsample_weights, weight_blocks
 from evenhand.stats.settings import Settings, margin_of
-from evenhand.stats.tables import Layout, UnitTable, layout
+from evenhand.stats.tables import TallyLayout, UnitTable, layout
 from evenhand.stats.verdicts import verdicts
 
 
@@ -177,7 +177,7 @@ class _Side:
     output: str
     direction: Direction
     states: tuple[Any, Any]
-    places: tuple[Layout, Layout]
+    places: tuple[TallyLayout, TallyLayout]
     both: tuple[Sequence[Estimate], Sequence[Estimate]]
     settings: Settings
     names: tuple[str, str]

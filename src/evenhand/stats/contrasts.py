@@ -33,7 +33,7 @@ PRIOR_CLUSTERS = 30.0
 """How many clusters of its own a group needs before its own spread counts half."""
 
 
-class Difference(NamedTuple):
+class ContrastInterval(NamedTuple):
     """First minus second group, with its limits."""
 
     value: Floats
@@ -72,7 +72,9 @@ class ProportionTest(NamedTuple):
         return np.where(self.exact, "fisher", "score_z")
 
 
-def newcombe(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, confidence: float = 0.95) -> Difference:
+def newcombe(
+    k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, confidence: float = 0.95
+) -> ContrastInterval:
     """Differences of two independent proportions with Newcombe's hybrid score limits.
 
     >>> d = newcombe(10, 20, 15, 20)
@@ -85,13 +87,13 @@ def newcombe(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, conf
     )
 
 
-def difference_of_limits(first: ArrayLike, limits1: Interval, second: ArrayLike, limits2: Interval) -> Difference:
+def difference_of_limits(first: ArrayLike, limits1: Interval, second: ArrayLike, limits2: Interval) -> ContrastInterval:
     """Differences of two independent values from the limits of each (Newcombe's square-and-add)."""
     p, q = floats(first), floats(second)
     d = p - q
     low = d - np.hypot(p - limits1.low, limits2.high - q)
     high = d + np.hypot(limits1.high - p, q - limits2.low)
-    return Difference(d, low, high)
+    return ContrastInterval(d, low, high)
 
 
 def log_ratio(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, confidence: float = 0.95) -> RatioContrast:

@@ -26,7 +26,7 @@ FEWEST_EXPECTED_ERRORS = 30
 TARGETS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
 
-class Rates(NamedTuple):
+class ErrorRates(NamedTuple):
     """Comparisons and errors of every group at one threshold."""
 
     subjects: Integers  # (groups,); people with at least one comparison
@@ -110,11 +110,11 @@ def count_pairs(
     return pair_counts(unit_a, unit_b, np.where(np.isnan(s), -np.inf, s), thresholds, units)
 
 
-def rates(counts: PairCounts, membership: Booleans, threshold: int = 0) -> Rates:
+def rates(counts: PairCounts, membership: Booleans, threshold: int = 0) -> ErrorRates:
     """Counts of every group at one of the thresholds; `membership` is (units × groups)."""
     inside = membership.astype(np.float64)
     compared = counts.genuine + counts.impostor.sum(axis=0) + counts.impostor.sum(axis=1) > 0
-    return Rates(
+    return ErrorRates(
         (membership & compared[:, None]).sum(axis=0).astype(np.int64),
         np.diagonal(_between(counts.impostor, inside)).copy(),
         np.diagonal(_between(counts.impostor_errors[threshold], inside)).copy(),
@@ -152,7 +152,7 @@ def impostor_draws(counts: PairCounts, membership: Booleans, weights: Weights) -
 def rate_draws(
     counts: PairCounts, membership: Booleans, weights: Weights, threshold: int = 0, impostors: Floats | None = None
 ) -> RateDraws:
-    """Rates of every group when subjects are drawn again, the threshold fixed (draws × groups).
+    """ErrorRates of every group when subjects are drawn again, the threshold fixed (draws × groups).
 
     A genuine comparison weighs as its person, an impostor comparison as the product of its two.
     `impostors`, from `impostor_draws`, saves counting them again for every threshold.
@@ -176,7 +176,7 @@ class RateIntervals(NamedTuple):
     fnmr_is_limit: Booleans
 
 
-def rate_intervals(seen: Rates, draws: RateDraws, *, confidence: float = 0.95) -> RateIntervals:
+def rate_intervals(seen: ErrorRates, draws: RateDraws, *, confidence: float = 0.95) -> RateIntervals:
     """Percentile intervals of redrawn rates.
 
     Without a single error the draws show no spread; then the upper limit is what Wilson's interval gives for
@@ -197,7 +197,7 @@ def rate_intervals(seen: Rates, draws: RateDraws, *, confidence: float = 0.95) -
     return RateIntervals(found[0][0], found[1][0], found[0][1], found[1][1])
 
 
-def naive_intervals(seen: Rates, *, confidence: float = 0.95) -> tuple[Interval, Interval]:
+def naive_intervals(seen: ErrorRates, *, confidence: float = 0.95) -> tuple[Interval, Interval]:
     """Wilson intervals that count comparisons as independent, of FMR and FNMR: too narrow, label them "naive"."""
     return (
         wilson(seen.false_matches, seen.impostor_pairs, confidence=confidence),
@@ -238,7 +238,7 @@ def differentials(fmr: ArrayLike, fnmr: ArrayLike, *, alpha: float = 0.5) -> Dif
     )
 
 
-def smoothed(seen: Rates) -> SmoothedDifferentials:
+def smoothed(seen: ErrorRates) -> SmoothedDifferentials:
     """The ratio forms of smoothed rates (k + ½)/(n + 1)."""
     f = (seen.false_matches + 0.5) / (seen.impostor_pairs + 1)
     r = (seen.false_non_matches + 0.5) / (seen.genuine_pairs + 1)
@@ -255,7 +255,7 @@ class TradeOff:
     threshold: float
     realised_fmr: float
     overall_fnmr: float | Undefined
-    rates: Rates
+    rates: ErrorRates
     numbers: Differentials | Undefined  # "not estimable" when a group expects fewer than thirty false matches
 
 

@@ -29,7 +29,7 @@ from evenhand.stats.intervals import (
     scaled_percentile,
 )
 from evenhand.stats.pairing import (
-    Pairs,
+    GroupPairs,
     cluster_covariance,
     joined,
     joint_units,
@@ -50,7 +50,7 @@ from evenhand.stats.permutation import (
 )
 from evenhand.stats.ranks import OmnibusTest
 from evenhand.stats.resample import Weights
-from evenhand.stats.tables import Layout, UnitTable, unit_table
+from evenhand.stats.tables import TallyLayout, UnitTable, unit_table
 
 FEW_DRAWN_UNITS = 200
 """Below so many units redrawn limits are drawn apart, as t asks."""
@@ -99,7 +99,7 @@ class Evidence(ABC):
         """The interval of every group."""
 
     @abstractmethod
-    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> Pairs:
+    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> GroupPairs:
         """Differences of groups, first minus second."""
 
     def p_values(self, first: Integers, second: Integers) -> Floats | None:
@@ -122,7 +122,7 @@ class Evidence(ABC):
 class RatioEvidence(Evidence):
     """Evidence of a proportion or mean, from sums and counts by unit."""
 
-    places: Layout
+    places: TallyLayout
     ratio: Ratio
     weights: Callable[[], Iterator[Weights | Floats]]  # drawn anew from their stream, for what has no formula
     seed: tuple[str, ...] = ()  # permutations come from the stream of these names
@@ -152,7 +152,7 @@ class RatioEvidence(Evidence):
             methods = np.full(len(methods), "clopper_pearson")
         return Limits(interval, tuple(methods.tolist()), ((),) * len(methods))
 
-    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> Pairs:
+    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> GroupPairs:
         parts = []
         for part in self._parts(first):
             table, one, other, shared_rows = self._pairs_of(first[part], second[part])
@@ -284,7 +284,7 @@ class DrawnEvidence(Evidence):
     centre: Floats  # (groups,)
     draws: Floats  # (draws, groups)
     units: Integers  # (groups,)
-    places: Layout
+    places: TallyLayout
     name: str
     corrected: Interval | None = None  # BCa limits, when asked for
     scale: Scale = UNBOUNDED
@@ -326,12 +326,12 @@ class DrawnEvidence(Evidence):
         low, high = np.where(still, np.nan, low), np.where(still, np.nan, high)
         return Limits(Interval(low, high), tuple(methods.tolist()), tuple(notes))
 
-    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> Pairs:
+    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> GroupPairs:
         size = max(1, _DRAWN_AT_ONCE // max(len(self.draws), 1))
         parts = [self._pairs(first[part], second[part], confidence, alpha) for part in blocks(len(first), size)]
         return joined(parts) if parts else self._pairs(first, second, confidence, alpha)
 
-    def _pairs(self, first: Integers, second: Integers, confidence: float, alpha: float) -> Pairs:
+    def _pairs(self, first: Integers, second: Integers, confidence: float, alpha: float) -> GroupPairs:
         difference = self.centre[first] - self.centre[second]
         apart = self.draws[:, first] - self.draws[:, second]
         units = np.minimum(self.units[first], self.units[second]).astype(np.float64)
@@ -345,7 +345,7 @@ class DrawnEvidence(Evidence):
             low, high = np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high)
             span = self._scale.span
             found.append(Interval(np.maximum(low, -span), np.minimum(high, span)))
-        return Pairs(
+        return GroupPairs(
             difference,
             found[0],
             found[1],

@@ -14,11 +14,11 @@ from evenhand.core.metric import Direction
 from evenhand.core.results import Verdict
 from evenhand.stats.checks import Floats, Integers
 from evenhand.stats.evidence import Evidence
-from evenhand.stats.findings import Finding
+from evenhand.stats.findings import OutputFinding
 from evenhand.stats.multiplicity import Correction
-from evenhand.stats.pairing import Pairs
+from evenhand.stats.pairing import GroupPairs
 from evenhand.stats.settings import Settings, margin_of
-from evenhand.stats.tables import Layout
+from evenhand.stats.tables import TallyLayout
 from evenhand.stats.verdicts import verdicts
 
 PAIRS_AT_ONCE = 250_000  # tested together, so that memory does not grow with the family
@@ -26,7 +26,7 @@ MOST_PAIRS = 20_000
 """Of a larger family all pairs are tested and adjusted, and so many with the smallest p-values are listed."""
 
 
-def families_of(finding: Finding, places: Layout, settings: Settings) -> Iterator[Family]:
+def families_of(finding: OutputFinding, places: TallyLayout, settings: Settings) -> Iterator[Family]:
     """Every pair of eligible groups of the same attributes, adjusted over one order of intersections."""
     orders: dict[int, list[Integers]] = {}
     for names, positions in places.by_attributes.items():
@@ -79,7 +79,7 @@ def _smallest(evidence: Evidence, sets: list[Integers], settings: Settings) -> "
 
 
 class _Smallest(NamedTuple):
-    """Pairs with the smallest p-values: these, both groups, their place in the family, how many were tested."""
+    """GroupPairs with the smallest p-values: these, both groups, their place in the family, how many were tested."""
 
     p: Floats
     first: Integers
@@ -88,7 +88,9 @@ class _Smallest(NamedTuple):
     tested: int
 
 
-def _family(finding: Finding, places: Layout, sets: list[Integers], order: int, settings: Settings) -> Family:
+def _family(
+    finding: OutputFinding, places: TallyLayout, sets: list[Integers], order: int, settings: Settings
+) -> Family:
     """The pairs of one family, with adjusted p-values and verdicts."""
     evidence = finding.evidence
     assert evidence is not None
@@ -158,7 +160,7 @@ def _worse(direction: Direction, difference: Floats, first: Integers, second: In
     return np.where(told, np.where((difference < 0) == lower_is_worse, first, second), -1)
 
 
-def _notes(compared: Pairs, margin: float | None) -> list[tuple[str, ...]]:
+def _notes(compared: GroupPairs, margin: float | None) -> list[tuple[str, ...]]:
     """What is said beside each pair; pairs that share as much get the same text."""
     known: dict[tuple[int, int], tuple[str, ...]] = {}
     found = []

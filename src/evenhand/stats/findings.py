@@ -27,7 +27,7 @@ from evenhand.stats.redraw import draws_of, left_out, redraw, redraw_dyadic
 from evenhand.stats.resample import Weights, table_draws, weight_blocks
 from evenhand.stats.sets import set_evidence
 from evenhand.stats.settings import Settings
-from evenhand.stats.tables import DRAWS_AT_ONCE, Layout
+from evenhand.stats.tables import DRAWS_AT_ONCE, TallyLayout
 
 _MOST_KEPT = 8_000_000  # weights of units in draws, four bytes each
 FEW_EVENTS = 30
@@ -35,7 +35,7 @@ FEW_ROWS = 50
 
 
 @dataclass(frozen=True)
-class Finding:
+class OutputFinding:
     """One output of one metric: its direction, its estimates in the order of groups, its evidence."""
 
     metric: str
@@ -53,7 +53,7 @@ class Finding:
         return np.array(large, dtype=np.bool_) & there
 
 
-def findings_of(tally: Tally, places: Layout, settings: Settings) -> Iterator[list[Finding]]:
+def findings_of(tally: Tally, places: TallyLayout, settings: Settings) -> Iterator[list[OutputFinding]]:
     """The findings of each metric, output by output."""
     plain = estimates(tally, places.groups, Inside(places.keeps, places.has))
     size = len(places.groups)
@@ -66,7 +66,7 @@ def findings_of(tally: Tally, places: Layout, settings: Settings) -> Iterator[li
             at += size
         evidence = _evidence(metric, state, places, mine, drawn_units, settings)
         yield [
-            Finding(
+            OutputFinding(
                 metric.name,
                 output,
                 direction,
@@ -80,7 +80,7 @@ def findings_of(tally: Tally, places: Layout, settings: Settings) -> Iterator[li
 def _evidence(
     metric: AnyMetric,
     state: Any,
-    places: Layout,
+    places: TallyLayout,
     mine: Mapping[str, Sequence[Estimate]],
     drawn_units: "_DrawnUnits",
     settings: Settings,
@@ -133,7 +133,7 @@ def _evidence(
 class _DrawnUnits:
     """How often each unit comes in every draw: the same for all metrics, kept where that is little."""
 
-    def __init__(self, places: Layout, settings: Settings) -> None:
+    def __init__(self, places: TallyLayout, settings: Settings) -> None:
         self._places, self._settings = places, settings
         self._kept: dict[int, list[Weights]] = {}
         self._turned: list[Floats] = []
@@ -166,7 +166,7 @@ class _DrawnUnits:
         return iter(self._turned)
 
 
-def _strata(places: Layout) -> Integers:
+def _strata(places: TallyLayout) -> Integers:
     """The membership pattern of each unit; one whose rows differ goes by its first."""
     first = np.full(places.units, -1, dtype=np.int64)
     first[places.unit[::-1]] = places.pattern[::-1]

@@ -60,11 +60,11 @@ class Requirement:
     """One condition, read from a file; `check` says whether results meet it."""
 
     text: str
-    check: Callable[[Results, "CompareWith"], "Outcome"]
+    check: Callable[[Results, "CompareWith"], "GateOutcome"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GateOutcome:
     """Whether a requirement is met: what was asked, and what was found."""
 
     name: str
@@ -82,7 +82,7 @@ def no_reference(name: str, depth: int) -> Comparison:
 
 def judge(
     results: Results, requirements: Sequence[Requirement], compare_with: CompareWith = no_reference
-) -> tuple[Outcome, ...]:
+) -> tuple[GateOutcome, ...]:
     """Every requirement, in order, with whether it is met and what was found.
 
     `compare_with` compares the run with the one that a requirement names, on the same units.
@@ -134,7 +134,7 @@ def _value(where: str, entry: Mapping[str, Any]) -> Requirement:
     metric, output = str(entry["metric"]), entry.get("output")
     text = _text(entry, f"{end} of {_label(entry)} for {group} {limit.text}")
 
-    def check(results: Results, compare_with: CompareWith) -> Outcome:
+    def check(results: Results, compare_with: CompareWith) -> GateOutcome:
         estimate = results.get(metric, output, group)
         return _measured(text, estimate, end, limit)
 
@@ -146,13 +146,13 @@ def _worst(where: str, entry: Mapping[str, Any]) -> Requirement:
     limit, by, end = _limit(where, entry), _names(where, entry, "worst_of"), _end(where, entry)
     text = _text(entry, f"{end} of {_label(entry)} in the worst group by {' × '.join(by)} {limit.text}")
 
-    def check(results: Results, compare_with: CompareWith) -> Outcome:
+    def check(results: Results, compare_with: CompareWith) -> GateOutcome:
         summary = _summary(results, entry, by)
         if summary is None or summary.worst is None:
-            return Outcome(text, False, f"there is no worst group by {' × '.join(by)}: {_too_few(summary)}")
+            return GateOutcome(text, False, f"there is no worst group by {' × '.join(by)}: {_too_few(summary)}")
         estimate = results.get(summary.metric, summary.output, summary.worst)
         found = _measured(text, estimate, end, limit)
-        return Outcome(text, found.met, f"{summary.worst}: {found.message}{_left_out(summary)}")
+        return GateOutcome(text, found.met, f"{summary.worst}: {found.message}{_left_out(summary)}")
 
     return Requirement(text, check)
 
@@ -164,11 +164,11 @@ def _gap(where: str, entry: Mapping[str, Any]) -> Requirement:
     beyond = ", unless chance explains it" if chance else ""
     text = _text(entry, f"gap of {_label(entry)} by {' × '.join(by)} {limit.text}{beyond}")
 
-    def check(results: Results, compare_with: CompareWith) -> Outcome:
+    def check(results: Results, compare_with: CompareWith) -> GateOutcome:
         summary = _summary(results, entry, by)
         gap = None if summary is None else summary.values.get("max_gap")
         if summary is None or not isinstance(gap, float):
-            return Outcome(text, False, f"there is no gap by {' × '.join(by)}: {_too_few(summary)}")
+            return GateOutcome(text, False, f"there is no gap by {' × '.join(by)}: {_too_few(summary)}")
         reference = summary.reference
         met = limit.holds(gap)
         said = f"gap {gap:.4g} between {summary.worst} and {summary.best}"
@@ -177,7 +177,7 @@ def _gap(where: str, entry: Mapping[str, Any]) -> Requirement:
             met = met or (chance and reference.p >= alpha)
         elif chance:
             said += "; it has no permutation reference, so chance can't be ruled out or in"
-        return Outcome(text, met, said + _left_out(summary))
+        return GateOutcome(text, met, said + _left_out(summary))
 
     return Requirement(text, check)
 
@@ -191,20 +191,20 @@ def _not_worse(where: str, entry: Mapping[str, Any]) -> Requirement:
     how = "is shown to be no worse" if proven else "is not worse"
     text = _text(entry, f"{_label(entry)} {how} than {reference}{by_more}, overall and for every group")
 
-    def check(results: Results, compare_with: CompareWith) -> Outcome:
+    def check(results: Results, compare_with: CompareWith) -> GateOutcome:
         first = results.get(metric, output)
         direction = next(
             (Direction(fact.outputs[first.output]) for fact in results.metrics if fact.name == first.metric),
             Direction.NEITHER,
         )
         if direction is Direction.NEITHER:
-            return Outcome(text, False, f"{first.metric}.{first.output} has no better and no worse")
+            return GateOutcome(text, False, f"{first.metric}.{first.output} has no better and no worse")
         sign = 1.0 if direction is Direction.HIGHER else -1.0
         contrasts = compare_with(reference, depth).contrasts
         pairs = [c for c in contrasts if (c.metric, c.output) == (first.metric, first.output)]
         judged = [c for c in pairs if c.status is Status.OK and c.difference is not None and c.adjusted is not None]
         if not any(not c.group.terms for c in judged):
-            return Outcome(text, False, "the two runs could not be compared overall")
+            return GateOutcome(text, False, "the two runs could not be compared overall")
         worse = [c for c in judged if _is_worse(c, sign, margin, alpha, proven)]
         shown = "; ".join(
             f"{c.group}: {_shown(c.value_second)} instead of {_shown(c.value_first)} (p = {c.adjusted:.2g})"
@@ -214,8 +214,8 @@ def _not_worse(where: str, entry: Mapping[str, Any]) -> Requirement:
         small = len(pairs) - len(judged)
         left = f"; {small} groups too small to judge" if small else ""
         if not worse:
-            return Outcome(text, True, f"{len(judged)} comparisons, overall and by group, none worse{left}")
-        return Outcome(text, False, f"worse in {len(worse)} of {len(judged)} comparisons: {shown}{more}{left}")
+            return GateOutcome(text, True, f"{len(judged)} comparisons, overall and by group, none worse{left}")
+        return GateOutcome(text, False, f"worse in {len(worse)} of {len(judged)} comparisons: {shown}{more}{left}")
 
     return Requirement(text, check)
 
@@ -253,14 +253,14 @@ def _verdicts(where: str, entry: Mapping[str, Any]) -> Requirement:
             raise UnknownNameError("verdict", str(word), words)
     text = _text(entry, f"no pair of {_label(entry)} by {' × '.join(by)} is {' or '.join(refused)}")
 
-    def check(results: Results, compare_with: CompareWith) -> Outcome:
+    def check(results: Results, compare_with: CompareWith) -> GateOutcome:
         pairs = [c for c in _pairs(results, entry) if set(c.first.by) == set(by)]
         if not pairs:
-            return Outcome(text, False, f"no pair of groups by {' × '.join(by)} was compared")
+            return GateOutcome(text, False, f"no pair of groups by {' × '.join(by)} was compared")
         bad = [c for c in pairs if c.verdict is not None and c.verdict.value in refused]
         shown = "; ".join(f"{c.first} and {c.second}: {c.verdict.value if c.verdict else ''}" for c in bad[:5])
         more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
-        return Outcome(text, not bad, f"{len(bad)} of {len(pairs)} pairs{': ' + shown if bad else ''}{more}")
+        return GateOutcome(text, not bad, f"{len(bad)} of {len(pairs)} pairs{': ' + shown if bad else ''}{more}")
 
     return Requirement(text, check)
 
@@ -272,12 +272,12 @@ def _coverage(where: str, entry: Mapping[str, Any]) -> Requirement:
         raise UnknownNameError("part of the coverage", what, COVERAGE)
     text = _text(entry, f"share {what} {limit.text}")
 
-    def check(results: Results, compare_with: CompareWith) -> Outcome:
+    def check(results: Results, compare_with: CompareWith) -> GateOutcome:
         asked = results.coverage.asked
         if not asked:
-            return Outcome(text, False, "nothing was asked")
+            return GateOutcome(text, False, "nothing was asked")
         count = int(getattr(results.coverage, what))
-        return Outcome(text, limit.holds(count / asked), f"{count} of {asked} ({count / asked:.4g})")
+        return GateOutcome(text, limit.holds(count / asked), f"{count} of {asked} ({count / asked:.4g})")
 
     return Requirement(text, check)
 
@@ -291,7 +291,7 @@ def _count(where: str, entry: Mapping[str, Any]) -> Requirement:
     whom = str(group) if by is None else f"the smallest group by {' × '.join(by)}"
     text = _text(entry, f"{what} of {whom} {limit.text}")
 
-    def check(results: Results, compare_with: CompareWith) -> Outcome:
+    def check(results: Results, compare_with: CompareWith) -> GateOutcome:
         metric = str(entry.get("metric", results.estimates[0].metric if results.estimates else ""))
         if by is None:
             estimate = results.get(metric, entry.get("output"), group)
@@ -303,10 +303,10 @@ def _count(where: str, entry: Mapping[str, Any]) -> Requirement:
                 if set(e.group.by) == set(by) and not e.group.is_missing
             ]
             if not inside:
-                return Outcome(text, False, f"there are no groups by {' × '.join(by)}")
+                return GateOutcome(text, False, f"there are no groups by {' × '.join(by)}")
             estimate = min(inside, key=lambda e: getattr(e, what))
         count = int(getattr(estimate, what))
-        return Outcome(text, limit.holds(count), f"{estimate.group}: {count}")
+        return GateOutcome(text, limit.holds(count), f"{estimate.group}: {count}")
 
     return Requirement(text, check)
 
@@ -387,18 +387,20 @@ def _text(entry: Mapping[str, Any], asked: str) -> str:
     return f"{entry['name']} ({asked})" if "name" in entry else asked
 
 
-def _measured(text: str, estimate: Estimate, end: str, limit: _Limit) -> Outcome:
+def _measured(text: str, estimate: Estimate, end: str, limit: _Limit) -> GateOutcome:
     if isinstance(estimate.value, Undefined):
-        return Outcome(text, False, str(estimate.value))
+        return GateOutcome(text, False, str(estimate.value))
     number = estimate.number if end == "value" else getattr(estimate, end)
     if number is None:
-        return Outcome(text, False, f"there is no {end}" + ("" if end == "value" else ": the value has no interval"))
+        return GateOutcome(
+            text, False, f"there is no {end}" + ("" if end == "value" else ": the value has no interval")
+        )
     limits = (
         f" [{estimate.low:.4g}, {estimate.high:.4g}]" if estimate.low is not None and estimate.high is not None else ""
     )
     small = ", a small group" if estimate.status is Status.SMALL else ""
     value = f"{estimate.number:.4g}" if estimate.number is not None else str(estimate.value)
-    return Outcome(text, limit.holds(number), f"{value}{limits} from {estimate.rows} rows{small}")
+    return GateOutcome(text, limit.holds(number), f"{value}{limits} from {estimate.rows} rows{small}")
 
 
 def _summary(results: Results, entry: Mapping[str, Any], by: tuple[str, ...]) -> Summary | None:

@@ -122,7 +122,7 @@ def cluster_means(sums: ArrayLike, counts: ArrayLike, groups: ArrayLike | None =
     """Means of groups from the sums and counts of their clusters, with the variance between clusters.
 
     Each entry is one cluster within one group; `groups` says which group. A cluster that has
-    rows in several groups has an entry in each. Entries without rows are no clusters.
+    rows in several groups has an entry in each. UnitEntries without rows are no clusters.
     Counts may be sums of weights. (V = G/(G−1) · Σ(s − m·n)² / N².)
 
     >>> cluster_means([3, 1, 2], [4, 2, 2]).value

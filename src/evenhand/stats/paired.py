@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evenhand.stats.checks import Floats, StatisticsError, checked_codes, divide, floats, normal_quantile
-from evenhand.stats.contrasts import Difference
+from evenhand.stats.contrasts import ContrastInterval
 from evenhand.stats.intervals import ClusteredMean, DrawInterval, cluster_means, percentile
 from evenhand.stats.permutation import gap_of
 
@@ -102,7 +102,9 @@ def _fair_coin(heads: Floats, tosses: Floats) -> Floats:
     return floats(special.betainc(np.maximum(tosses - heads, 1.0), np.maximum(heads, 0.0) + 1.0, 0.5))
 
 
-def bonett_price(only_a: ArrayLike, only_b: ArrayLike, rows: ArrayLike, *, confidence: float = 0.95) -> Difference:
+def bonett_price(
+    only_a: ArrayLike, only_b: ArrayLike, rows: ArrayLike, *, confidence: float = 0.95
+) -> ContrastInterval:
     """The difference of two paired proportions with Bonett and Price's interval.
 
     >>> d = bonett_price(51, 27, 300)
@@ -115,7 +117,7 @@ def bonett_price(only_a: ArrayLike, only_b: ArrayLike, rows: ArrayLike, *, confi
     half = normal_quantile(confidence) * np.sqrt((p + q - centre**2) / (n + 2))
     some = n > 0
     limits = (np.where(some, np.clip(limit, -1, 1), np.nan) for limit in (centre - half, centre + half))
-    return Difference(divide(a - b, n), *limits)
+    return ContrastInterval(divide(a - b, n), *limits)
 
 
 def cluster_difference(

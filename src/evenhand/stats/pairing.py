@@ -34,7 +34,7 @@ Names = NDArray[np.str_]
 
 
 @dataclass(frozen=True)
-class Pairs:
+class GroupPairs:
     """Differences of pairs of groups: arrays with one entry for each pair."""
 
     difference: Floats
@@ -48,9 +48,9 @@ class Pairs:
     shared_rows: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     shared_units: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
-    def take(self, at: Integers) -> "Pairs":
+    def take(self, at: Integers) -> "GroupPairs":
         """Some of the pairs, in the order given."""
-        return Pairs(
+        return GroupPairs(
             self.difference[at], Interval(self.interval.low[at], self.interval.high[at]),
             Interval(self.narrow.low[at], self.narrow.high[at]), self.p_value[at], self.test[at],
             self.interval_name[at], self.detectable[at], {name: values[at] for name, values in self.effects.items()},
@@ -58,15 +58,15 @@ class Pairs:
         )  # fmt: skip
 
 
-def joined(parts: Sequence[Pairs]) -> Pairs:
+def joined(parts: Sequence[GroupPairs]) -> GroupPairs:
     """The pairs of all parts, one after the other; the effects of all parts have the same names."""
     if len(parts) == 1:
         return parts[0]
 
-    def every(column: Callable[[Pairs], NDArray[Any]]) -> NDArray[Any]:
+    def every(column: Callable[[GroupPairs], NDArray[Any]]) -> NDArray[Any]:
         return np.concatenate([column(part) for part in parts])
 
-    return Pairs(
+    return GroupPairs(
         every(lambda part: part.difference),
         Interval(every(lambda part: part.interval.low), every(lambda part: part.interval.high)),
         Interval(every(lambda part: part.narrow.low), every(lambda part: part.narrow.high)),
@@ -113,13 +113,13 @@ def _either(few: Booleans, wider: Interval, plain: Interval) -> Interval:
     return Interval(np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high))
 
 
-def table_pairs(table: UnitTable, first: Integers, second: Integers, confidence: float, alpha: float) -> Pairs:
+def table_pairs(table: UnitTable, first: Integers, second: Integers, confidence: float, alpha: float) -> GroupPairs:
     """Differences of groups by the formula that fits the table; groups that share units get the joint one."""
     shared = table.units_in_both(first, second)
     narrow = 1 - 2 * alpha
     make = _mean_pairs if table.kind is not Kind.PROPORTION else _proportion_pairs
     found = make(table, first, second, np.flatnonzero(shared == 0), confidence, narrow, alpha)
-    found = Pairs(
+    found = GroupPairs(
         found.difference, found.interval, found.narrow, found.p_value, found.test, found.interval_name,
         found.detectable, found.effects, np.zeros(len(first), dtype=np.int64), shared,
     )  # fmt: skip
@@ -198,7 +198,7 @@ def _proportion_pairs(
     confidence: float,
     narrow: float,
     alpha: float,
-) -> Pairs:
+) -> GroupPairs:
     k, n = _counts(table)
     p = table.means.value
     limits = [_from_limits(table, first, second, level) for level in (confidence, narrow)]
@@ -206,7 +206,7 @@ def _proportion_pairs(
     test[apart], tests[apart] = _proportion_tests(table, first[apart], second[apart])
     ratio = contrasts.log_ratio(k[first], n[first], k[second], n[second], confidence=confidence)
     pooled = divide(k[first] + k[second], n[first] + n[second])
-    return Pairs(
+    return GroupPairs(
         p[first] - p[second],
         limits[0],
         limits[1],
@@ -240,7 +240,7 @@ def _mean_pairs(
     confidence: float,
     narrow: float,
     alpha: float,
-) -> Pairs:
+) -> GroupPairs:
     """Differences of means; interval and test only of the pairs that are `apart`, sharing no unit."""
     means = table.means
     m, v, g = means.value, means.variance, means.clusters
@@ -267,7 +267,7 @@ def _mean_pairs(
 
     delta = ranks.cliffs_delta(u, n[first], n[second])
     ranked = ranks.cliffs_delta_interval(delta[apart], n[i], n[j], confidence=confidence)
-    return Pairs(
+    return GroupPairs(
         _apart(m, first, second),
         Interval(of_all(limits[0].low), of_all(limits[0].high)),
         Interval(of_all(limits[1].low), of_all(limits[1].high)),
@@ -293,7 +293,7 @@ def _joint_units(table: UnitTable, first: Integers, second: Integers, shared: In
 
 
 def _put_joint(
-    found: Pairs,
+    found: GroupPairs,
     at: Integers,
     table: UnitTable,
     first: Integers,
@@ -316,7 +316,7 @@ def _put_joint(
     found.interval_name[at] = "cluster_t"
 
 
-def put(found: Pairs, at: Integers, some: Pairs) -> None:
+def put(found: GroupPairs, at: Integers, some: GroupPairs) -> None:
     """Write some pairs over those at the given places."""
     found.difference[at] = some.difference
     for mine, theirs in ((found.interval, some.interval), (found.narrow, some.narrow)):

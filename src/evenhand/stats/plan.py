@@ -14,7 +14,7 @@ from evenhand.stats.checks import StatisticsError, normal_quantile
 from evenhand.stats.contrasts import detectable_difference
 
 
-class Plan(NamedTuple):
+class SubjectPlan(NamedTuple):
     """A size of group and the difference that it can show."""
 
     subjects: int  # of the group
@@ -47,7 +47,7 @@ def subjects_needed(
     power: float = 0.8,
     alpha: float = 0.05,
     balance: float | None = 1.0,
-) -> Plan:
+) -> SubjectPlan:
     """How many subjects a group needs so that a difference of `margin` is found with the given power.
 
     `rate` is the expected common rate. `balance` is how many subjects the other group has for each
@@ -82,7 +82,7 @@ def what_shows(
     power: float = 0.8,
     alpha: float = 0.05,
     balance: float | None = 1.0,
-) -> Plan:
+) -> SubjectPlan:
     """The difference that a group of so many subjects shows with the given power.
 
     >>> round(what_shows(100, 0.7, balance=None).detectable, 2)
@@ -96,7 +96,7 @@ def what_shows(
     others = None if balance is None else int(np.ceil(subjects * balance - 1e-9))
     other_effective = np.inf if others is None else others * images / effect
     detectable = float(detectable_difference(rate, effective, other_effective, power=power, alpha=alpha))
-    return Plan(subjects, int(np.ceil(subjects * images)), effective, effect, detectable, others)
+    return SubjectPlan(subjects, int(np.ceil(subjects * images)), effective, effect, detectable, others)
 
 
 def _check(rate: float, power: float, alpha: float) -> None:

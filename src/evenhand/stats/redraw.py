@@ -18,13 +18,13 @@ from evenhand.core.metric import Collected, Linear, Ratio
 from evenhand.stats.checks import Floats, divide
 from evenhand.stats.resample import Weights, dyadic_totals
 from evenhand.stats.settings import Settings
-from evenhand.stats.tables import Layout, UnitTable, as_sparse
+from evenhand.stats.tables import TallyLayout, UnitTable, as_sparse
 
 COSTLY_CELLS = 50_000
 """Beyond so many cells, metrics that are drawn again get fewer draws."""
 
 
-def draws_of(state: Any, places: Layout, settings: Settings) -> int:
+def draws_of(state: Any, places: TallyLayout, settings: Settings) -> int:
     """How often a metric is drawn again: a tenth where that is costly, but `costly_draws` at least.
 
     It is costly where rows are kept and thresholds found anew in every draw, and where there are many cells or groups.
@@ -53,7 +53,7 @@ class Draws:
 def redraw(
     metric: AnyMetric,
     state: Any,
-    places: Layout,
+    places: TallyLayout,
     weights: Iterator[Weights],
     wanted: frozenset[str],
     *,
@@ -126,7 +126,7 @@ def redraw_ratio(table: UnitTable, chosen: list[int], weights: Iterator[Weights]
     return np.concatenate(parts) if parts else np.zeros((0, len(chosen)))
 
 
-def redraw_dyadic(ratio: Ratio, places: Layout, weights: Iterator[Weights]) -> Floats:
+def redraw_dyadic(ratio: Ratio, places: TallyLayout, weights: Iterator[Weights]) -> Floats:
     """A ratio of sums over rows about two units, in every draw and group (draws × groups).
 
     A row about one unit twice (a genuine comparison) counts as often as the unit, any other as often as both.
@@ -160,7 +160,7 @@ def redraw_dyadic(ratio: Ratio, places: Layout, weights: Iterator[Weights]) -> F
     return np.concatenate(parts) if parts else np.zeros((0, len(tables)))
 
 
-def left_out(metric: AnyMetric, state: Any, places: Layout, wanted: frozenset[str]) -> Draws:
+def left_out(metric: AnyMetric, state: Any, places: TallyLayout, wanted: frozenset[str]) -> Draws:
     """The wanted outputs without one unit at a time (units × groups), for acceleration."""
     weights = (np.ones((len(chunk), places.units), dtype=np.float32) for chunk in _chunks(places.units))
 
@@ -181,7 +181,7 @@ class Kinds(NamedTuple):
     pick: Any  # (kinds, cells): 1 at the first cell of each
 
 
-def _kinds(state: Any, places: Layout) -> Kinds | None:
+def _kinds(state: Any, places: TallyLayout) -> Kinds | None:
     """The kinds of cells of a state of sums, when they are few; None when that would not pay."""
     if not isinstance(state, Linear) or places.cells < _FEW_CELLS:
         return None
@@ -229,7 +229,7 @@ def _chunks(units: int) -> list[NDArray[np.int64]]:
     return [np.arange(start, min(start + size, units)) for start in range(0, units, size)]
 
 
-def _on_cells(weights: Weights, places: Layout) -> Floats:
+def _on_cells(weights: Weights, places: TallyLayout) -> Floats:
     """(draws, cells): how often each cell counts."""
     drawn = weights[:, places.unit].astype(np.float64)
     if places.unit_b is not None:
@@ -246,5 +246,5 @@ def _by_pattern(cell_weights: Floats, order: NDArray[np.int64], starts: NDArray[
     return sparse.csr_array((cell_weights.ravel(), indices, indptr), shape=(draws * len(starts), cells))
 
 
-def _groups_per_cell(places: Layout) -> int:
+def _groups_per_cell(places: TallyLayout) -> int:
     return int(np.ceil(len(places.keeps.rows) / max(places.patterns, 1))) + 1

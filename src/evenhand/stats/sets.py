@@ -20,13 +20,13 @@ from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, t_
 from evenhand.stats.contrasts import detectable_by_error
 from evenhand.stats.evidence import Evidence, Limits, NullGaps, middle, spread
 from evenhand.stats.intervals import Interval, subsampled
-from evenhand.stats.pairing import Pairs, names
+from evenhand.stats.pairing import GroupPairs, names
 from evenhand.stats.permutation import gap_of
 from evenhand.stats.ranks import OmnibusTest
 from evenhand.stats.redraw import redraw
 from evenhand.stats.resample import subsample_weights
 from evenhand.stats.settings import Settings
-from evenhand.stats.tables import Layout
+from evenhand.stats.tables import TallyLayout
 
 METHOD = "subsample"
 EQUAL_SIZE_REPEATS = 5
@@ -38,7 +38,7 @@ class SetEvidence(Evidence):
 
     metric: AnyMetric
     state: Any
-    places: Layout
+    places: TallyLayout
     output: str
     centre: Floats  # (groups,)
     draws: Floats  # (draws, groups), each of half of all units
@@ -65,7 +65,7 @@ class SetEvidence(Evidence):
         inside = Interval(np.maximum(found.low, scale.low), np.minimum(found.high, scale.high))
         return Limits(inside, (METHOD,) * len(self.centre), (said,) * len(self.centre))
 
-    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> Pairs:
+    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> GroupPairs:
         apart = self.draws[:, first] - self.draws[:, second]
         scale = np.sqrt(divide(self.taken, self.places.units - self.taken))
         error = spread(apart) * scale
@@ -82,7 +82,7 @@ class SetEvidence(Evidence):
         for level in (confidence, 1 - 2 * alpha):
             half = t_quantile(level, degrees) * error
             limits.append(Interval(difference - half, difference + half))
-        return Pairs(
+        return GroupPairs(
             difference,
             limits[0],
             limits[1],
@@ -156,7 +156,7 @@ class SetEvidence(Evidence):
 def set_evidence(
     metric: AnyMetric,
     state: Any,
-    places: Layout,
+    places: TallyLayout,
     outputs: Sequence[str],
     mine: Mapping[str, Sequence[Estimate]],
     units: Integers,

@@ -28,7 +28,7 @@ _SPARSE = 20  # a table of which fewer than one in so many is there is multiplie
 
 
 @dataclass(frozen=True)
-class Layout:
+class TallyLayout:
     """The groups of a tally, and where its cells stand in units, patterns and groups."""
 
     groups: tuple[Group, ...]
@@ -138,11 +138,11 @@ class Layout:
         return self.entries_of(self.keeps)
 
     @cached_property
-    def unit_entries(self) -> "Entries":
+    def unit_entries(self) -> "UnitEntries":
         """The cells of every group, by unit."""
         return entries_by_unit(self, self.keeps)
 
-    def apart(self, first: Integers, second: Integers) -> "Entries":
+    def apart(self, first: Integers, second: Integers) -> "UnitEntries":
         """The cells of pairs of groups of the same attributes, each without the rows that are members of both.
 
         The pairs of a large family are asked for again, by other metrics and for those that are listed; the largest
@@ -164,7 +164,7 @@ class Layout:
         return found
 
     @cached_property
-    def _apart(self) -> dict[int, tuple[Integers, "Entries"]]:
+    def _apart(self) -> dict[int, tuple[Integers, "UnitEntries"]]:
         return {}
 
     @cached_property
@@ -194,7 +194,7 @@ def as_sparse(memberships: Memberships) -> sparse.csr_array:
     return sparse.csr_array((ones, memberships.rows, memberships.start), shape=memberships.shape)
 
 
-def layout(cells: Records, groups: Sequence[Group]) -> Layout:
+def layout(cells: Records, groups: Sequence[Group]) -> TallyLayout:
     """Where the cells of a tally stand; rows without a `unit` are units of their own."""
     pattern, patterns = distinct(cells, tuple(cells.attributes))
     keeps, has = inside(patterns, groups)
@@ -208,7 +208,7 @@ def layout(cells: Records, groups: Sequence[Group]) -> Layout:
         units = len(found)
     else:
         unit, units = np.arange(len(cells)), len(cells)
-    return Layout(
+    return TallyLayout(
         tuple(groups),
         np.asarray(unit, dtype=np.int64),
         None if unit_b is None else np.asarray(unit_b, dtype=np.int64),
@@ -350,33 +350,33 @@ def _rowwise(one: sparse.csr_array, other: sparse.csr_array) -> Floats:
 
 
 @dataclass(frozen=True)
-class Entries:
+class UnitEntries:
     """The cells of each group, by group and then by unit; the same for every output."""
 
     group: Integers  # (entries,)
     cell: Integers  # (entries,)
     groups: int
 
-    def of_pairs(self, chosen: Integers) -> "Entries":
+    def of_pairs(self, chosen: Integers) -> "UnitEntries":
         """The entries of some pairs, in ascending order; pair j is groups 2j and 2j + 1."""
         start = np.searchsorted(self.group, np.stack([2 * chosen, 2 * chosen + 2]))
         sizes = start[1] - start[0]
         at = np.repeat(start[0] - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
         group = 2 * np.repeat(np.arange(len(chosen)), sizes) + (self.group[at] & 1)
-        return Entries(group, self.cell[at], 2 * len(chosen))
+        return UnitEntries(group, self.cell[at], 2 * len(chosen))
 
 
-def entries_by_unit(places: Layout, kept: Memberships) -> Entries:
+def entries_by_unit(places: TallyLayout, kept: Memberships) -> UnitEntries:
     """The cells of each of some groups (groups × patterns)."""
     group, cell = places.entries_of(kept)
     by_unit, rank = places.cells_by_unit
     code = group * max(places.cells, 1) + rank[cell]
     code.sort()  # a quick sort of numbers, as all of them are different
     group, at = np.divmod(code, max(places.cells, 1))
-    return Entries(group, by_unit[at], len(kept))
+    return UnitEntries(group, by_unit[at], len(kept))
 
 
-def unit_table(places: Layout, ratio: Ratio, entries: Entries | None = None) -> UnitTable:
+def unit_table(places: TallyLayout, ratio: Ratio, entries: UnitEntries | None = None) -> UnitTable:
     """Sums and counts of an output by unit and group; `entries` replace those of the layout's groups."""
     found = places.unit_entries if entries is None else entries
     group, cell = found.group, found.cell
@@ -394,7 +394,7 @@ def unit_table(places: Layout, ratio: Ratio, entries: Entries | None = None) -> 
     return UnitTable(group, unit, top, bottom, found.groups, places.units, ratio.kind, alone, scale)
 
 
-def apart_entries(places: Layout, first: Integers, second: Integers) -> Entries:
+def apart_entries(places: TallyLayout, first: Integers, second: Integers) -> UnitEntries:
     """The cells of many pairs of groups, each without the rows that are members of both.
 
     Pair j is groups 2j and 2j + 1.

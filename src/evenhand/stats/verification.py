@@ -18,8 +18,8 @@ from evenhand.stats.checks import Booleans, Floats, Integers, floats
 from evenhand.stats.differentials import (
     TARGETS,
     Differentials,
+    ErrorRates,
     RateDraws,
-    Rates,
     SmoothedDifferentials,
     TradeOff,
     count_pairs,
@@ -130,7 +130,7 @@ def verification_sheet(
     )
     absent = (membership & _never_scored(a, b, score, len(people))[:, None]).sum(axis=0)
     overall = float(everyone.fnmr[0])
-    kept = Rates(
+    kept = ErrorRates(
         seen.subjects[large],
         seen.impostor_pairs[large],
         seen.false_matches[large],
@@ -176,8 +176,8 @@ def _membership(
 
 def _of_pairs(
     member: Booleans, a: Integers, b: Integers, score: Floats, threshold: float, people: int, weights: Weights
-) -> tuple[Rates, RateDraws]:
-    """Rates and draws of every level of an attribute of pairs (rows × levels)."""
+) -> tuple[ErrorRates, RateDraws]:
+    """ErrorRates and draws of every level of an attribute of pairs (rows × levels)."""
     everyone = np.ones((people, 1), dtype=np.bool_)
     seen, drawn = [], []
     for level in range(member.shape[1]):
@@ -186,7 +186,7 @@ def _of_pairs(
         seen.append(rates(counts, everyone))
         drawn.append(rate_draws(counts, everyone, weights))
     return (
-        Rates(
+        ErrorRates(
             np.concatenate([one.subjects for one in seen]),
             np.concatenate([one.impostor_pairs for one in seen]),
             np.concatenate([one.false_matches for one in seen]),
@@ -208,7 +208,7 @@ def _never_scored(a: Integers, b: Integers, score: Floats, people: int) -> Boole
 
 
 def _told(
-    levels: Sequence[str], seen: Rates, drawn: RateDraws, large: Booleans, absent: Sequence[int], confidence: float
+    levels: Sequence[str], seen: ErrorRates, drawn: RateDraws, large: Booleans, absent: Sequence[int], confidence: float
 ) -> tuple[GroupRates, ...]:
     """Every group with its counts, rates and intervals; an error rate of zero with its upper limit."""
     limits = rate_intervals(seen, drawn, confidence=confidence)

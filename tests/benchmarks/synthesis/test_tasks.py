@@ -27,8 +27,8 @@ from evenhand.core.records import Group
 from evenhand.core.results import Results, Verdict
 from evenhand.instruments.pixels import psnr, ssim
 from evenhand.metrics.distances import frechet_distance, kernel_distance
-from evenhand.run.asking import predict
 from evenhand.run.evaluation import evaluate
+from evenhand.run.prediction import predict
 
 QUICK: dict[str, Any] = {"draws": 50, "permutations": 20, "depth": 1}
 STRICT = {"reading": "strict", "on_missing": "skip"}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.metric import Column, Direction, Numbers, Ratio
-from evenhand.metrics.labels import Confusion, Counts
+from evenhand.metrics.labels import Confusion, ConfusionCounts
 
 _OVER_CLASSES: Final = ("macro_f1", "macro_f1_present_classes", "balanced_accuracy")
 _FIRST: Final = ("accuracy", "macro_f1", "unknown_rate", "balanced_accuracy")  # what a reader sees first
@@ -35,7 +35,7 @@ class LabelAgreement(Confusion):
         names = _BRIEF if self.brief else (*_FIRST, *(name for name in ways if name not in _FIRST))
         return {name: ways[name] for name in names}
 
-    def result(self, part: Counts, whole: Counts) -> Mapping[str, Column]:
+    def result(self, part: ConfusionCounts, whole: ConfusionCounts) -> Mapping[str, Column]:
         found = dict(super().result(part, whole))
         present = (np.asarray(part.counts).sum(axis=2) > 0).sum(axis=1)
         overall = (np.asarray(whole.counts).sum(axis=2) > 0).sum(axis=1)
@@ -47,7 +47,7 @@ class LabelAgreement(Confusion):
                 found[output] = Numbers(np.where(meaningless, np.nan, column.values), _Reasons(meaningless, column))
         return {name: found[name] for name in self.outputs}
 
-    def ratios(self, state: Counts) -> Mapping[str, Ratio]:
+    def ratios(self, state: ConfusionCounts) -> Mapping[str, Ratio]:
         found = super().ratios(state)
         return {name: found[name] for name in self.outputs if name in found}
 

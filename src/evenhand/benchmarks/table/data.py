@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from evenhand.benchmarks.table.frame import Coded, Table, read_table
+from evenhand.benchmarks.table.frame import Coded, UserTable, read_table
 from evenhand.benchmarks.table.options import (
     FunctionOptions,
     LabelOptions,
     NumberOptions,
-    PairOptions,
     ScoreOptions,
     TableOptions,
+    TablePairOptions,
     ValueOptions,
 )
 from evenhand.core.errors import DataError, InputError, OptionError, PredictionError, UnknownNameError
@@ -52,7 +52,7 @@ class RowSamples(Sequence[Sample]):
 class Truth:
     """The table that the truth is in, with the rows' names, units, weights and groups."""
 
-    table: Table
+    table: UserTable
     item: Array
     unit: Array | None
     unit_b: Array | None
@@ -64,7 +64,7 @@ class Truth:
 class TablePredictions:
     """The table that predictions are in, and where the row of each row of the truth stands in it; −1: nowhere."""
 
-    table: Table
+    table: UserTable
     place: Array | None  # None: it is the table of the truth, row by row
     coverage: Coverage = field(default_factory=Coverage)
     inputs: tuple[InputFact, ...] = ()
@@ -94,10 +94,10 @@ def load(data: Path, options: TableOptions) -> Dataset[Truth]:
     return dataset_of(table, options)
 
 
-def dataset_of(table: Table, options: TableOptions) -> Dataset[Truth]:
+def dataset_of(table: UserTable, options: TableOptions) -> Dataset[Truth]:
     """What the truth's table says of every row, checked."""
     warnings: list[str] = []
-    pairs = isinstance(options, PairOptions)
+    pairs = isinstance(options, TablePairOptions)
     item = _items(table, options)
     unit = unit_b = None
     if options.unit:
@@ -107,7 +107,7 @@ def dataset_of(table: Table, options: TableOptions) -> Dataset[Truth]:
                 f"{int(missing.sum()):,} of {table.rows:,} rows have no {options.unit!r}: each is taken as a "
                 "unit of its own"
             )
-    if isinstance(options, PairOptions):
+    if isinstance(options, TablePairOptions):
         if not options.unit or not options.unit_b:
             raise OptionError("Pairs need two units: name the columns of both people, unit=… and unit_b=….")
         unit_b, missing = table.identifiers(options.unit_b, "unit_b")
@@ -152,13 +152,13 @@ class TableCodec(Codec[None]):
         raise OptionError("A table is evaluated as it is: no model is asked for it. Write the predictions as a column.")
 
 
-def same_table(table: Table) -> TablePredictions:
+def same_table(table: UserTable) -> TablePredictions:
     """Predictions that stand beside the truth."""
     inputs = (table.fact,) if table.fact is not None else ()
     return TablePredictions(table, None, Coverage(table.rows, table.rows), inputs)
 
 
-def joined(table: Table, truth: Truth, options: TableOptions) -> TablePredictions:
+def joined(table: UserTable, truth: Truth, options: TableOptions) -> TablePredictions:
     """Predictions in a table of their own, put into the order of the truth by the key."""
     if not options.key:
         raise OptionError(
@@ -312,7 +312,9 @@ def _number_columns(
     return {"truth": true, "prediction": predicted, "error": error, **within, "_keep": ~np.isnan(true)}
 
 
-def _pair_columns(truth: Truth, predictions: TablePredictions, options: PairOptions, tools: Tools) -> dict[str, Any]:
+def _pair_columns(
+    truth: Truth, predictions: TablePredictions, options: TablePairOptions, tools: Tools
+) -> dict[str, Any]:
     same = truth.table.truths(options.truth, "truth")
     score = predictions.aligned(predictions.table.numbers(options.score, "score"), np.nan)
     one, other = truth.unit, truth.unit_b
@@ -351,7 +353,7 @@ READERS: Mapping[type[TableOptions], Any] = {
     LabelOptions: _label_columns,
     ScoreOptions: _score_columns,
     NumberOptions: _number_columns,
-    PairOptions: _pair_columns,
+    TablePairOptions: _pair_columns,
     ValueOptions: _value_columns,
     FunctionOptions: lambda truth, predictions, options, tools: {},
 }
@@ -361,7 +363,7 @@ def _present(**columns: Array | None) -> dict[str, Array]:
     return {name: column for name, column in columns.items() if column is not None}
 
 
-def _items(table: Table, options: TableOptions) -> Array:
+def _items(table: UserTable, options: TableOptions) -> Array:
     """What names the rows: the key, or their numbers from 1."""
     if not options.key:
         return np.arange(1, table.rows + 1)
@@ -382,14 +384,14 @@ def _refuse_repeated(keys: Array, where: str, name: str, problem: type[InputErro
         )
 
 
-def _attributes(table: Table, name: str, most: int) -> dict[str, Attribute]:
+def _attributes(table: UserTable, name: str, most: int) -> dict[str, Attribute]:
     coded = table.labels(name, "a column to group by", most)
     if not coded.levels:
         raise DataError(f"{table.where}: {name!r}, a column to group by, is empty in every row.")
     return {name: _of_codes(coded.codes, coded.levels)}
 
 
-def _pair_attributes(table: Table, name: str, most: int) -> dict[str, Attribute]:
+def _pair_attributes(table: UserTable, name: str, most: int) -> dict[str, Attribute]:
     """An attribute of pairs: the column of that name, or the group that both people are in, where they are in one.
 
     A pair of people of two groups belongs to neither; it counts for everyone. The group of each person stands beside.
@@ -416,7 +418,7 @@ def _sides(name: str) -> tuple[tuple[str, str], ...]:
     return tuple((f"{name}{a}", f"{name}{b}") for a, b in (("_a", "_b"), ("_1", "_2"), ("1", "2")))
 
 
-def _weights(table: Table, name: str) -> Array:
+def _weights(table: UserTable, name: str) -> Array:
     weight = table.numbers(name, "weight")
     for wrong, what in ((np.isnan(weight), "empty"), (weight < 0, "negative")):
         if wrong.any():
@@ -453,7 +455,7 @@ def _recoded(column: Coded, codes: Mapping[str, int], other: int) -> Array:
     return np.asarray(table[column.codes])
 
 
-def _refuse_scores(table: Table, options: LabelOptions, predicted: Coded) -> None:
+def _refuse_scores(table: UserTable, options: LabelOptions, predicted: Coded) -> None:
     """A prediction that holds many fractions is a score, not a label."""
     series = table.series(options.prediction, "prediction")
     if series.dtype.is_float() and len(predicted.levels) > max(20, 2 * len(options.labels)):

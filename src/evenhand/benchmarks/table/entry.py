@@ -19,7 +19,7 @@ from evenhand.benchmarks.table.data import (
     same_table,
     user_columns,
 )
-from evenhand.benchmarks.table.frame import Table, content_fact, from_frame
+from evenhand.benchmarks.table.frame import UserTable, content_fact, from_frame
 from evenhand.benchmarks.table.options import TableOptions
 from evenhand.benchmarks.table.tasks import TASKS
 from evenhand.core.errors import OptionError, UnknownNameError
@@ -96,7 +96,7 @@ def prepare(
     return PreparedTable(task, dataset, predictions, resolve(dataset, predictions, chosen), functions)
 
 
-def kind_of(table: Table, given: Mapping[str, Any]) -> str:
+def kind_of(table: UserTable, given: Mapping[str, Any]) -> str:
     """Which question the named columns ask."""
     if "value" in given:
         return "values"
@@ -164,7 +164,7 @@ def _record_more(
         yield Records({**{name: values[kept] for name, values in more.items()}, **rows.columns}, rows.attributes)
 
 
-def _plain_values(table: Table, name: str, role: str) -> Array:
+def _plain_values(table: UserTable, name: str, role: str) -> Array:
     """A column as the array that a function expects: numbers as numbers, everything else as text."""
     series = table.series(name, role)
     if series.dtype.is_numeric() and series.null_count() == 0:
@@ -175,7 +175,7 @@ def _plain_values(table: Table, name: str, role: str) -> Array:
     return np.array([*coded.levels, ""])[coded.codes]
 
 
-def _check_roles(table: Table, options: TableOptions) -> None:
+def _check_roles(table: UserTable, options: TableOptions) -> None:
     """Every column that was named is there, before anything is paid for."""
     for role in (*_ROLES, "unit_b"):
         name = getattr(options, role, "")
@@ -183,7 +183,7 @@ def _check_roles(table: Table, options: TableOptions) -> None:
             table.series(name, role)
 
 
-def _used(table: Table, options: TableOptions, further: Sequence[str]) -> dict[str, Any]:
+def _used(table: UserTable, options: TableOptions, further: Sequence[str]) -> dict[str, Any]:
     """The columns that the results rest on, as arrays that are the same whatever frame they came in."""
     names = [getattr(options, role, "") for role in (*_ROLES, "unit_b")]
     names += [*options.by, *getattr(options, "value", ()), *further]

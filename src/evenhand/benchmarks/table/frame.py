@@ -37,7 +37,7 @@ class Coded(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
+class UserTable:
     """Named columns of equal length, from wherever they come."""
 
     columns: Mapping[str, Any]  # Polars series, or what `narwhals` reads
@@ -140,7 +140,7 @@ class Table:
         return names, missing
 
 
-def from_frame(frame: Any) -> Table:
+def from_frame(frame: Any) -> UserTable:
     """The table in a pandas, Polars or Arrow frame, or in a mapping of names to arrays."""
     if isinstance(frame, Mapping):
         lengths = {str(name): len(column) for name, column in frame.items()}
@@ -162,7 +162,7 @@ def from_frame(frame: Any) -> Table:
     return _checked({str(name): native[name] for name in names}, len(native))
 
 
-def read_table(path: Path, problem: Problem = DataError) -> Table:
+def read_table(path: Path, problem: Problem = DataError) -> UserTable:
     """The table in a file: CSV, TSV (also compressed), JSON lines, Parquet or Arrow."""
     name = path.name.lower()
     plain = name.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")
@@ -180,7 +180,7 @@ def read_table(path: Path, problem: Problem = DataError) -> Table:
         columns = {column: frame[column] for column in frame.columns}
     if not len(frame):
         raise problem(f"{path} has no rows.")
-    return Table(columns, len(frame), str(path), fact, problem)
+    return UserTable(columns, len(frame), str(path), fact, problem)
 
 
 def content_fact(arrays: Mapping[str, Any]) -> InputFact:
@@ -195,10 +195,10 @@ def content_fact(arrays: Mapping[str, Any]) -> InputFact:
     return InputFact("table", size, digest.hexdigest())
 
 
-def _checked(columns: Mapping[str, Any], rows: int) -> Table:
+def _checked(columns: Mapping[str, Any], rows: int) -> UserTable:
     if not columns or not rows:
         raise OptionError(f"The table is empty: {rows} rows, {len(columns)} columns.")
-    return Table(columns, rows, "the table", problem=OptionError)
+    return UserTable(columns, rows, "the table", problem=OptionError)
 
 
 def _series(name: str, column: Any) -> pl.Series:

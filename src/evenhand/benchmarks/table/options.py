@@ -55,7 +55,7 @@ class NumberOptions(TableOptions):
 
 
 @dataclass(frozen=True)
-class PairOptions(TableOptions):
+class TablePairOptions(TableOptions):
     """Verification: pairs of people with a score."""
 
     truth: str = option("same", "the column that says whether both are the same person: 0 or 1, true or false")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evenhand.benchmarks.table.options import PairOptions
+from evenhand.benchmarks.table.options import TablePairOptions
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.records import Records
 from evenhand.core.results import Results
@@ -51,7 +51,7 @@ def fairness_differences(results: Results) -> Section | None:
     )
 
 
-def verification_extras(rows: Records, options: PairOptions) -> Mapping[str, Any]:
+def verification_extras(rows: Records, options: TablePairOptions) -> Mapping[str, Any]:
     """The verification sheet of every attribute, at the strictest rate that was asked for."""
     from evenhand.stats.verification import verification_sheet
 

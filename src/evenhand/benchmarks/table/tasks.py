@@ -11,9 +11,9 @@ from evenhand.benchmarks.table.options import (
     FunctionOptions,
     LabelOptions,
     NumberOptions,
-    PairOptions,
     ScoreOptions,
     TableOptions,
+    TablePairOptions,
     ValueOptions,
 )
 from evenhand.benchmarks.table.sections import fairness_differences, verification_extras, verification_section
@@ -22,7 +22,7 @@ from evenhand.core.metric import POSITIVE, UNIT_SCALE, Direction, Metric, Scale
 from evenhand.core.task import About, Benchmark, Task
 from evenhand.metrics.custom import Selected
 from evenhand.metrics.labels import ClassRates, Confusion
-from evenhand.metrics.means import Mean, Rate, RootMeanSquare
+from evenhand.metrics.means import Mean, Rate, RootMeanSquareError
 from evenhand.metrics.reliability import Reliability
 from evenhand.metrics.scores import ScoreRates
 from evenhand.metrics.verification import Separation, Verification
@@ -69,7 +69,7 @@ def _number_metrics(options: NumberOptions) -> Metrics:
     return _chosen(
         (
             Mean("mae", "error", lower, output="error", scale=POSITIVE, weight=weight, absolute=True),
-            RootMeanSquare("rmse", "error", output="error", weight=weight),
+            RootMeanSquareError("rmse", "error", output="error", weight=weight),
             Mean("bias", "error", Direction.NEITHER, output="error", weight=weight),
             *within,
         ),
@@ -77,7 +77,7 @@ def _number_metrics(options: NumberOptions) -> Metrics:
     )
 
 
-def _pair_metrics(options: PairOptions) -> Metrics:
+def _pair_metrics(options: TablePairOptions) -> Metrics:
     if options.weight:
         raise OptionError("Pairs have no sample weights: a pair counts as often as both its people.")
     return _chosen((Verification("verification", options.far), Separation("ranking")), options)
@@ -147,7 +147,7 @@ numbers = _task(
     headline=("mae", "error"),
 )  # fmt: skip
 pairs = _task(
-    "pairs", "Verification: pairs of people with a score.", PairOptions, _pair_metrics, "a pair of people",
+    "pairs", "Verification: pairs of people with a score.", TablePairOptions, _pair_metrics, "a pair of people",
     extras=verification_extras, sections=(verification_section,),
 )  # fmt: skip
 values = _task(

@@ -26,9 +26,9 @@ from evenhand.core.task import Adapt, Codec, Dataset, Model, Question, Sample, U
 from evenhand.files.inputs import damage_in_words
 from evenhand.files.writing import make_folder, storing, write_file
 from evenhand.models.python import ModelFile
-from evenhand.run.inference import AT_ONCE, Stint, Timesheet, answer_chunk, meter_of, post, utilisation
+from evenhand.run.inference import AT_ONCE, WorkerTime, WorkerTimes, answer_chunk, load_model, meter_of, utilisation
 from evenhand.run.places import folder_of
-from evenhand.run.recording import told
+from evenhand.run.recording import reporting_to
 from evenhand.store.caches import FOLDER as CACHE
 from evenhand.store.journal import SHARD_ANSWERS, Journal, UnwritableError, asked_before, copy_answers, read_journal
 from evenhand.store.manifest import (
@@ -110,7 +110,7 @@ def predict(
     ids = [sample.id for sample in dataset.samples]
     if repeated := [sample for sample, count in Counter(ids).items() if count > 1]:
         raise RunError(f"{question.name}: the data name the sample {repeated[0]!r} twice; ids must be unique.")
-    job = _Job(question, _understood(question, model), data, chosen, dataset, progress, warn)
+    job = _PredictionJob(question, _adapted(question, model), data, chosen, dataset, progress, warn)
     parent = folder_of(runs, question.name, job.name)
     place = _Place(parent, job.fingerprint)
     if resume and (finished := place.finished()) and not place.interrupted():
@@ -122,7 +122,7 @@ def predict(
         held = place.take(resume=resume)
     try:
         note_underway(held.folder, task=question.name, model=job.name, samples=len(ids))
-        staffed = _staffed(engine, workers, gpus_per_worker)
+        staffed = _with_workers(engine, workers, gpus_per_worker)
         asked_now, asked_again = job.ask(held.folder, staffed, ask_unanswered=ask_unanswered)
         job.assemble(held.folder, started)
         forget_underway(held.folder)
@@ -189,7 +189,7 @@ class _Place:
         return self.stem if number == 1 else f"{self.stem}-{number}"
 
 
-class _Job:
+class _PredictionJob:
     """One question to one model."""
 
     def __init__(
@@ -239,7 +239,7 @@ class _Job:
         # A model whose answers cost money has each of them put on disk before the next one is taken in.
         every = int(getattr(self.model, "journal_every", SHARD_ANSWERS))
         with closing(Journal(place, most_answers=every)) as journal:
-            desk = _Desk(self, journal, rest, len(done))
+            desk = _PredictionSession(self, journal, rest, len(done))
             if engine is None or engine.name == "serial":
                 desk.ask_here(self._loaded())
             else:
@@ -294,23 +294,23 @@ class _Job:
         write_file(path, dumps(self.facts), flush=False)
 
 
-class _Desk:
+class _PredictionSession:
     """Hands samples out and takes answers in, each sample once."""
 
-    def __init__(self, job: _Job, journal: Journal, rest: Sequence[Sample], done: int) -> None:
+    def __init__(self, job: _PredictionJob, journal: Journal, rest: Sequence[Sample], done: int) -> None:
         self.job, self.journal, self.rest, self.done = job, journal, rest, done
         self.known = frozenset(sample.id for sample in job.dataset.samples)
         self.in_flight: dict[str, None] = {}
         self.answered: set[str] = set()
-        self.timesheet = Timesheet()
+        self.timesheet = WorkerTimes()
 
-    def hand_out(self) -> Iterator[Sample]:
+    def samples_to_ask(self) -> Iterator[Sample]:
         for sample in self.rest:
             self.journal.ask(sample.id)
             self.in_flight[sample.id] = None
             yield sample
 
-    def take_in(self, sample: Any, answer: Any) -> None:
+    def store_answer(self, sample: Any, answer: Any) -> None:
         """Journal one answer; raises ModelError when it is to nothing that was asked, or a second one."""
         name = self.job.name
         if sample not in self.in_flight:
@@ -337,14 +337,14 @@ class _Desk:
         """One stream of samples through one model."""
         codec = self.job.question.codec
         try:
-            for sample, answer in model.predict(self.hand_out()):
-                self.take_in(sample, _plain(codec, answer))
+            for sample, answer in model.predict(self.samples_to_ask()):
+                self.store_answer(sample, _plain(codec, answer))
         except EvenhandError:
             raise
         except Exception as error:
             raise ModelError(self._stopped(f"{type(error).__name__}: {error}")) from error
         if (meter := meter_of(model)) is not None:
-            self.timesheet.note(Stint("here", meter.busy, meter.span))
+            self.timesheet.note(WorkerTime("here", meter.busy, meter.span))
 
     def ask_workers(self, engine: Engine, make: Factory) -> None:
         """Chunks of samples to several models; a chunk that fails leaves the others."""
@@ -352,7 +352,7 @@ class _Desk:
         chunks = [self.rest[part] for part in blocks(len(self.rest), size)]
 
         def parts() -> Iterator[Sequence[Sample]]:
-            handed = self.hand_out()
+            handed = self.samples_to_ask()
             for chunk in chunks:
                 yield [next(handed) for _ in chunk]
 
@@ -366,12 +366,12 @@ class _Desk:
                 failures.append(outcome)
                 return
             for sample, answer in outcome.value.answers:
-                self.take_in(sample, answer)
+                self.store_answer(sample, answer)
             self.journal.close_shard()
             self.timesheet.note(outcome.value.stint)
 
         work = partial(answer_chunk, self.job.question.codec, _plain)
-        for outcome in told(engine, hear).map(work, parts(), setup=partial(post, make)):
+        for outcome in reporting_to(engine, hear).map(work, parts(), setup=partial(load_model, make)):
             hear(outcome)
         if failures:
             raise ModelError(self._stopped(failures[0].cause, len(failures)))
@@ -388,7 +388,7 @@ class _Desk:
         )
 
 
-def _staffed(engine: Engine | None, workers: int, gpus: float) -> Engine | None:
+def _with_workers(engine: Engine | None, workers: int, gpus: float) -> Engine | None:
     """The engine with so many workers: threads where it was one after the other, actors on a cluster."""
     if isinstance(engine, ClusterEngine):
         return engine.with_workers(workers, gpus, AT_ONCE)
@@ -415,18 +415,18 @@ def _plain(codec: Codec[Any], answer: Any) -> Any:
     return plain
 
 
-def _understood(question: Question[Any, Any], model: Model[Any] | Factory) -> Model[Any] | Factory:
+def _adapted(question: Question[Any, Any], model: Model[Any] | Factory) -> Model[Any] | Factory:
     """The model, or what makes one; an object written to the family's published contract is adapted first."""
     if question.adapt is None:
         return model
     if isinstance(model, ModelFile):
         return replace(model, adapt=question.adapt)
     if isinstance(model, type):
-        return partial(_made_and_adapted, question.adapt, model)
+        return partial(_make_and_adapt, question.adapt, model)
     return question.adapt(model, _name_of(model), "cpu") or model
 
 
-def _made_and_adapted(adapt: Adapt, kind: Callable[[], Any]) -> Model[Any]:
+def _make_and_adapt(adapt: Adapt, kind: Callable[[], Any]) -> Model[Any]:
     found: Any = kind()
     return adapt(found, _name_of(found), "cpu") or found
 
