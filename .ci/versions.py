@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TORCH = "torch==2.13.0"  # the exact pin gets the CPU build
-EXTRAS = ("pixels", "figures", "http", "data", "serve", "pdf")
+EXTRAS = ("pixels", "http", "data", "serve", "pdf")
 TOOLS = ("pytest", "hypothesis", "pytest-xdist", "scikit-image", "hatchling", "editables")
 CARRIERS = (
     "lpips==0.1.4",

@@ -20,7 +20,6 @@ from evenhand.core.page import Table
 
 EXTRAS = {
     "pixels": ("cv2", "masks, pictures and films (OpenCV)"),
-    "figures": ("vl_convert", "figures of the drop-ins as SVG, PNG or PDF"),
     "torch": ("torch", "networks of instruments and baselines"),
     "models": ("onnxruntime", "detectors and embeddings that run out of the box"),
     "http": ("httpx", "chat endpoints as models"),

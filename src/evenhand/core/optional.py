@@ -39,4 +39,3 @@ class OptionalModule:
 
 
 cv2: Any = OptionalModule("cv2", "Filling polygons and reading or comparing pixels needs OpenCV", "pixels")
-vl_convert: Any = OptionalModule("vl_convert", "A figure as SVG, PNG or PDF needs vl-convert", "figures")
