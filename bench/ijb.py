@@ -266,16 +266,16 @@ def detection_data() -> dict[str, Any]:
 
 
 def detection_ours(data: dict[str, Any]) -> Any:
-    from evenhand.benchmarks.ijb.detection import AnnotatedFaces, Detections, match_detections, rows_of
+    from evenhand.benchmarks.ijb.detection import AnnotatedFaces, FaceDetections, match_detections, rows_of
     from evenhand.benchmarks.ijb.detection_metric import DetectionRates
-    from evenhand.benchmarks.ijb.options import DetectionOptions
+    from evenhand.benchmarks.ijb.options import FaceDetectionOptions
 
     none = np.zeros(len(data["box"]), np.bool_)
     names = tuple(f"img/{number}.jpg" for number in range(data["images"]))
     truth = AnnotatedFaces(names, data["box"], data["image"], none, np.zeros(data["images"], np.bool_))
     order = np.argsort(data["found_image"], kind="stable")
-    found = Detections(data["found_box"][order], data["found_image"][order], data["score"][order])
-    rows = rows_of(truth, found, match_detections(truth, found, DetectionOptions()))
+    found = FaceDetections(data["found_box"][order], data["found_image"][order], data["score"][order])
+    rows = rows_of(truth, found, match_detections(truth, found, FaceDetectionOptions()))
     metric = DetectionRates("detection")
     state = metric.measure(rows)
     return metric.result(state, state)["AP"][0]

@@ -16,7 +16,7 @@ from evenhand.metrics.operating_points import (
 )
 from evenhand.metrics.score_stream import (
     SUPPORTED,
-    Block,
+    ScoreBlock,
     blocks_of,
     first_pass,
     second_pass,
@@ -61,20 +61,20 @@ def test_shards_add_up_to_the_whole_stream() -> None:
     score, same = comparisons(3, 5000, 2)
     parts = [slice(0, 1000), slice(1000, 1001), slice(1001, 5000)]
     first = sum(
-        (first_pass([Block(score[p], same[p])]) for p in parts[1:]),
-        first_pass([Block(score[parts[0]], same[parts[0]])]),
+        (first_pass([ScoreBlock(score[p], same[p])]) for p in parts[1:]),
+        first_pass([ScoreBlock(score[parts[0]], same[parts[0]])]),
     )
     plan = first.plan(RATES)
-    second = [second_pass([Block(score[p], same[p])], plan) for p in parts]
+    second = [second_pass([ScoreBlock(score[p], same[p])], plan) for p in parts]
     assert_equal_to_sorting(score, same, SortedScores.of(first.genuine), (second[0] + second[1] + second[2]).impostor())
 
 
 def test_zero_and_minus_zero_are_one_score() -> None:
     score = np.array([0.0, -0.0, -0.0, 0.5], dtype=np.float32)
     same = np.array([True, False, False, False])
-    assert_equal_to_sorting(score, same, *streamed_scores(lambda: [Block(score, same)], RATES))
+    assert_equal_to_sorting(score, same, *streamed_scores(lambda: [ScoreBlock(score, same)], RATES))
 
 
 def test_a_score_that_is_not_a_number_is_refused() -> None:
     with pytest.raises(ValueError, match="block 0"):
-        first_pass([Block(np.array([np.nan], dtype=np.float32), np.array([False]))])
+        first_pass([ScoreBlock(np.array([np.nan], dtype=np.float32), np.array([False]))])

@@ -43,7 +43,7 @@ class FreeResponseCurve(NamedTuple):
         return self.negatives / self.images if self.images > 0 else np.zeros(0)
 
 
-class Reading(NamedTuple):
+class FrocPoint(NamedTuple):
     """A curve read at an operating point; all is None where it does not get that low.
 
     When there is no face at all, the rate alone is None.
@@ -70,7 +70,7 @@ def free_response(
     return curve_of(EventScores.of(positives), EventScores.of(negatives), faces, images, every_score)
 
 
-def read_at(curve: FreeResponseCurve, targets: Sequence[float] = COMPETITION_TARGETS) -> tuple[Reading, ...]:
+def read_at(curve: FreeResponseCurve, targets: Sequence[float] = COMPETITION_TARGETS) -> tuple[FrocPoint, ...]:
     """The curve at the lowest threshold whose false alarms per image do not exceed each target.
 
     >>> curve = free_response(np.array([0.9, 0.4]), np.array([0.5, 0.3]), faces=4, images=2)
@@ -82,11 +82,11 @@ def read_at(curve: FreeResponseCurve, targets: Sequence[float] = COMPETITION_TAR
     for target in targets:
         allowed = int(np.count_nonzero(per_image <= target))
         if not allowed:
-            found.append(Reading(target, None, None, None, None))
+            found.append(FrocPoint(target, None, None, None, None))
             continue
         place = len(per_image) - allowed  # false alarms fall as the threshold rises
         found.append(
-            Reading(
+            FrocPoint(
                 target,
                 None if isinstance(rate, Undefined) else float(rate[place]),
                 float(curve.thresholds[place]),
@@ -97,7 +97,7 @@ def read_at(curve: FreeResponseCurve, targets: Sequence[float] = COMPETITION_TAR
     return tuple(found)
 
 
-def sum_of(readings: Sequence[Reading]) -> float | Undefined:
+def sum_of(readings: Sequence[FrocPoint]) -> float | Undefined:
     """The sum of the rates that there are (the competition's ranking); a missing one adds nothing."""
     rates = [reading.rate for reading in readings if reading.rate is not None]
     return float(sum(rates)) if rates else Undefined("the curve gets as low as none of the targets")

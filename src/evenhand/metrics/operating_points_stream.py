@@ -24,7 +24,15 @@ from evenhand.metrics.operating_points import (
     nearest_between,
     rates_at,
 )
-from evenhand.metrics.score_stream import FirstPass, Plan, Stream, first_pass, from_keys, second_pass, streamed_scores
+from evenhand.metrics.score_stream import (
+    FirstPass,
+    PassPlan,
+    Stream,
+    first_pass,
+    from_keys,
+    second_pass,
+    streamed_scores,
+)
 
 SORTED_WHOLE = 1 << 24
 """Up to so many impostors are sorted all together: 64 MB."""
@@ -37,9 +45,9 @@ def streamed_rates(stream: Stream, rates: Sequence[float], convention: Conventio
 
     Where the curve is straight over many bins around a rate, the convention `nearest` reads the stream many times.
 
-    >>> from evenhand.metrics.score_stream import Block
+    >>> from evenhand.metrics.score_stream import ScoreBlock
     >>> scores, same = np.array([0.9, 0.4, 0.5, 0.1], dtype=np.float32), np.array([True, True, False, False])
-    >>> streamed_rates(lambda: [Block(scores, same)], [0.4], Convention.NEAREST)[0].fmr
+    >>> streamed_rates(lambda: [ScoreBlock(scores, same)], [0.4], Convention.NEAREST)[0].fmr
     0.5
     """
     if convention is not NEAREST[0]:
@@ -112,11 +120,11 @@ def _impostors(stream: Stream) -> NDArray[np.float32]:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.float32)
 
 
-def _plan(first: FirstPass, bins: NDArray[np.int64]) -> Plan:
+def _plan(first: FirstPass, bins: NDArray[np.int64]) -> PassPlan:
     """Look into these bins, and cut at their edges as well as at all genuine scores."""
     bounds = np.concatenate([bins, np.minimum(bins + 1, (1 << 16) - 1)]).astype(np.uint32)
     edges = from_keys(np.left_shift(bounds, np.uint32(16), dtype=np.uint32))
-    return Plan(bins, np.unique(np.concatenate([first.plan([]).cuts, edges[np.isfinite(edges)]])))
+    return PassPlan(bins, np.unique(np.concatenate([first.plan([]).cuts, edges[np.isfinite(edges)]])))
 
 
 def _exact_ranges(

@@ -27,14 +27,14 @@ SUPPORTED = (Convention.EXACT, Convention.AT_IMPOSTOR, Convention.LINEAR, Conven
 BINS = 1 << 16
 
 
-class Block(NamedTuple):
+class ScoreBlock(NamedTuple):
     """Some comparisons: single-precision scores, and whether both sides are the same person."""
 
     score: Array
     same: Array
 
 
-Stream = Callable[[], Iterable[Block]]  # may be read twice
+Stream = Callable[[], Iterable[ScoreBlock]]  # may be read twice
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class FirstPass:
         """How many impostors there are."""
         return int(self.impostors.sum())
 
-    def plan(self, rates: Sequence[float]) -> Plan:
+    def plan(self, rates: Sequence[float]) -> PassPlan:
         """Which bins the second pass has to look into, and where it has to cut."""
         from_top = np.cumsum(self.impostors[::-1])
         ranks = {allowed_accepts(self.total, rate) for rate in rates} if self.total else set()
@@ -62,10 +62,10 @@ class FirstPass:
         edges = from_keys(np.left_shift(bounds, np.uint32(16), dtype=np.uint32))
         # Failures to enrol stay apart from the lowest real score.
         edges = np.concatenate([edges[np.isfinite(edges)], np.array([-np.inf], dtype=np.float32)])
-        return Plan(wanted, np.unique(np.concatenate([self.genuine, edges])))
+        return PassPlan(wanted, np.unique(np.concatenate([self.genuine, edges])))
 
 
-class Plan(NamedTuple):
+class PassPlan(NamedTuple):
     """The bins whose lower half is counted, and the scores between which impostors are counted."""
 
     bins: NDArray[np.int64]
@@ -76,7 +76,7 @@ class Plan(NamedTuple):
 class SecondPass:
     """Impostors at and between the cuts, and by their lower half inside the wanted bins."""
 
-    plan: Plan
+    plan: PassPlan
     at: NDArray[np.int64]  # (cuts,): equal to the cut
     between: NDArray[np.int64]  # (cuts + 1,): below the first, between two, above the last
     lowest: NDArray[np.float32]  # (cuts + 1,): the smallest score there; +∞ where there is none
@@ -105,7 +105,7 @@ class SecondPass:
         return SortedScores.weighted(scores[order], weights[order])
 
 
-def first_pass(blocks: Iterable[Block]) -> FirstPass:
+def first_pass(blocks: Iterable[ScoreBlock]) -> FirstPass:
     """Count a stream, or a shard of it, for the first time."""
     counts = np.zeros(BINS, dtype=np.int64)
     genuine = [np.zeros(0, dtype=np.float32)]
@@ -116,7 +116,7 @@ def first_pass(blocks: Iterable[Block]) -> FirstPass:
     return FirstPass(counts, np.concatenate(genuine))
 
 
-def second_pass(blocks: Iterable[Block], plan: Plan) -> SecondPass:
+def second_pass(blocks: Iterable[ScoreBlock], plan: PassPlan) -> SecondPass:
     """Count the same stream, or shard, for the second time."""
     bins, cuts = plan
     at, between = np.zeros(len(cuts), np.int64), np.zeros(len(cuts) + 1, np.int64)
@@ -144,7 +144,7 @@ def streamed_scores(stream: Stream, rates: Sequence[float]) -> tuple[SortedScore
     Exact at the given rates for the conventions of `SUPPORTED`, and everywhere on the ROC.
 
     >>> scores, same = np.array([0.9, 0.4, 0.5, 0.1], dtype=np.float32), np.array([True, True, False, False])
-    >>> genuine, impostor = streamed_scores(lambda: [Block(scores, same)], [0.5])
+    >>> genuine, impostor = streamed_scores(lambda: [ScoreBlock(scores, same)], [0.5])
     >>> round(impostor.refused_at(0.5), 4), impostor.total
     (0.1, 2.0)
     """
@@ -153,15 +153,15 @@ def streamed_scores(stream: Stream, rates: Sequence[float]) -> tuple[SortedScore
     return SortedScores.of(first.genuine), second.impostor()
 
 
-def blocks_of(score: Array, same: Array, size: int = 1 << 22) -> Iterator[Block]:
+def blocks_of(score: Array, same: Array, size: int = 1 << 22) -> Iterator[ScoreBlock]:
     """Arrays, or files mapped as arrays, cut into blocks."""
     if len(score) != len(same):
         raise ValueError(f"{len(score)} scores and {len(same)} labels")
     for start in range(0, len(score), size):
-        yield Block(np.asarray(score[start : start + size]), np.asarray(same[start : start + size]))
+        yield ScoreBlock(np.asarray(score[start : start + size]), np.asarray(same[start : start + size]))
 
 
-def _checked(block: Block, number: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+def _checked(block: ScoreBlock, number: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     score = np.asarray(block.score, dtype=np.float32) + np.float32(0.0)  # −0 becomes 0: they are equal scores
     if np.isnan(score).any():
         raise ValueError(f"block {number} has a score that is not a number")

@@ -104,7 +104,7 @@ class GallerySearch:
     def beyond(self, thresholds: Sequence[Array], limit: int) -> list[SearchRates]:
         """At thresholds that were set elsewhere: one for all cells, or one per cell."""
 
-        def read(block: _Block, place: int) -> SearchRates:
+        def read(block: _CellBlock, place: int) -> SearchRates:
             fixed = thresholds[place]
             return block.beyond(fixed if len(fixed) == 1 else fixed[block.cells])
 
@@ -119,12 +119,14 @@ class GallerySearch:
             self.top, self.weights(one, self.strangers)[0], self.mate, mates * listed, float(mates.sum())
         )
 
-    def _read(self, limits: Sequence[int], count: int, read: Callable[[_Block, int], SearchRates]) -> list[SearchRates]:
+    def _read(
+        self, limits: Sequence[int], count: int, read: Callable[[_CellBlock, int], SearchRates]
+    ) -> list[SearchRates]:
         """Readings of all cells, so many at a time that memory stays bounded."""
         step = max(1, _CELLS_AT_ONCE // max(len(self.strangers), len(self.mates), 1))
         parts = []
         for start in range(0, max(self.state.size, 1), step):
-            block = _Block(self, np.arange(start, min(start + step, self.state.size)), limits)
+            block = _CellBlock(self, np.arange(start, min(start + step, self.state.size)), limits)
             parts.append([read(block, place) for place in range(count)])
         return [
             SearchRates(
@@ -145,7 +147,7 @@ class GallerySearch:
         return np.asarray(dense[:, codes], dtype=np.float64)
 
 
-class _Block:
+class _CellBlock:
     """The searches of some cells, weighted and summed from the top; read at any threshold."""
 
     def __init__(self, search: GallerySearch, cells: Array, limits: Sequence[int]) -> None:

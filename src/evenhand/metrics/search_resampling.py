@@ -40,12 +40,12 @@ class _Sorted:
         self.falling, self.unit = -score[order], unit[order]  # negated scores rise
         self.pattern, self.rank = pattern[order], rank[order]
 
-    def part(self, kept: Array) -> _Part:
+    def part(self, kept: Array) -> _GroupSearches:
         rows = np.flatnonzero(kept[self.pattern])
-        return _Part(self.falling[rows], self.unit[rows], self.rank[rows])
+        return _GroupSearches(self.falling[rows], self.unit[rows], self.rank[rows])
 
 
-class _Part(NamedTuple):
+class _GroupSearches(NamedTuple):
     """The searches of a group, from the highest score down."""
 
     falling: Array
@@ -90,8 +90,8 @@ class _Part(NamedTuple):
 class _Gallery(NamedTuple):
     """Non-mated and mated searches of one gallery: of everyone, and of each group."""
 
-    everyone: tuple[_Part, _Part]
-    groups: list[tuple[_Part, _Part]]
+    everyone: tuple[_GroupSearches, _GroupSearches]
+    groups: list[tuple[_GroupSearches, _GroupSearches]]
 
     def rates(self, weights: Floats, rates: Sequence[float], limits: Sequence[int]) -> Floats:
         """(rates, limits + 4, draws, groups): TPIR by limit, FPIR, FNIR, mated, non-mated."""

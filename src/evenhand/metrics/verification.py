@@ -44,7 +44,7 @@ from evenhand.metrics.operating_points import (
     where_errors_meet,
 )
 from evenhand.metrics.verification_draws import resampled_rates, resampled_separation
-from evenhand.metrics.verification_scores import Cells, Comparisons, FailurePolicy
+from evenhand.metrics.verification_scores import CellReader, Comparisons, FailurePolicy
 
 STANDARD_RATES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 RULE_OF_THIRTY = 30  # fewer false accepts than this make a rate erratic
@@ -140,7 +140,7 @@ class Verification(Metric[Comparisons]):
     def _shared_thresholds(self, whole: Comparisons) -> Array:
         """(cells of the whole, rates)."""
         top = max(self.far, default=0.0)
-        genuine, impostor = Cells(whole.genuine), Cells(whole.impostor)
+        genuine, impostor = CellReader(whole.genuine), CellReader(whole.impostor)
         found = np.full((whole.size, len(self.far)), np.nan)
         for cell in range(whole.size):
             sides = genuine.whole(cell), impostor.top(cell, top, np.inf)
@@ -151,7 +151,7 @@ class Verification(Metric[Comparisons]):
         if set(self.conventions) - {Convention.EXACT, Convention.AT_IMPOSTOR}:
             yield from part.sides()
             return
-        genuine, impostor = Cells(part.genuine), Cells(part.impostor)
+        genuine, impostor = CellReader(part.genuine), CellReader(part.impostor)
         top = max(self.far, default=0.0)
         floor = float(np.nanmin(shared)) if shared.size and not np.isnan(shared).all() else np.inf
         for cell in range(part.size):

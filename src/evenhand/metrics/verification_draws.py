@@ -33,14 +33,14 @@ _FEW_ERRORS = 0.03  # the equal error rate up to which nothing has to be looked 
 SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
-class Group(NamedTuple):
+class GroupRows(NamedTuple):
     """The comparisons of a group, positions among all sorted scores; None when it has all of them."""
 
     genuine: Array | None
     impostor: Array | None
 
 
-def groups_of(genuine: ScoredCells, impostor: ScoredCells, cells: Sampled) -> list[Group]:
+def groups_of(genuine: ScoredCells, impostor: ScoredCells, cells: Sampled) -> list[GroupRows]:
     """The comparisons of every group."""
     kinds = np.asarray(cells.pattern)
     kept = np.asarray(cells.kept, dtype=np.bool_)
@@ -49,9 +49,9 @@ def groups_of(genuine: ScoredCells, impostor: ScoredCells, cells: Sampled) -> li
     found = []
     for keeps in kept:
         if keeps[used].all():
-            found.append(Group(None, None))
+            found.append(GroupRows(None, None))
         else:
-            found.append(Group(*(np.flatnonzero(keeps[side]) for side in sides)))
+            found.append(GroupRows(*(np.flatnonzero(keeps[side]) for side in sides)))
     return found
 
 
@@ -77,7 +77,7 @@ def resampled_rates(
     groups = groups_of(genuine, impostor, cells)
     everyone = next((place for place, group in enumerate(groups) if group.impostor is None), len(groups))
     if everyone == len(groups):
-        groups = [*groups, Group(None, None)]
+        groups = [*groups, GroupRows(None, None)]
     top = max(rates, default=0.0)
     few = [GenuineScores(genuine, group.genuine, people) for group in groups]
     tails = [ImpostorTail(impostor, group.impostor, people, top) for group in groups]
@@ -184,14 +184,14 @@ def resampled_separation(
     return {name: np.concatenate(found) if found else empty for name, found in parts.items()}
 
 
-def _exceeded(own: GenuineScores, impostor: ScoredCells, group: Group) -> Floats:
+def _exceeded(own: GenuineScores, impostor: ScoredCells, group: GroupRows) -> Floats:
     """(genuine,): the share of the group's impostors that each genuine score exceeds, ties counted half."""
     scores = impostor.score if group.impostor is None else impostor.score[group.impostor]
     low, high = (np.searchsorted(scores, own.scores, side=side) for side in SIDES)
     return np.asarray((low + high) / (2.0 * max(len(scores), 1)))
 
 
-def _higher_genuine(own: GenuineScores, impostor: ScoredCells, group: Group, cells: int) -> Floats:
+def _higher_genuine(own: GenuineScores, impostor: ScoredCells, group: GroupRows, cells: int) -> Floats:
     """(cells,): over the impostors of each cell, how many genuine scores are higher, ties counted half."""
     scores = impostor.score if group.impostor is None else impostor.score[group.impostor]
     codes = impostor.codes if group.impostor is None else impostor.codes[group.impostor]

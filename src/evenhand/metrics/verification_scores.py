@@ -190,16 +190,16 @@ class Comparisons:
 
     def side(self, cell: int) -> tuple[SortedScores, SortedScores]:
         """Genuine and impostor scores of a cell."""
-        return Cells(self.genuine).whole(cell), Cells(self.impostor).whole(cell)
+        return CellReader(self.genuine).whole(cell), CellReader(self.impostor).whole(cell)
 
     def sides(self) -> Iterator[tuple[SortedScores, SortedScores]]:
         """Genuine and impostor scores of every cell."""
-        readers = [Cells(self.genuine), Cells(self.impostor)]
+        readers = [CellReader(self.genuine), CellReader(self.impostor)]
         for cell in range(self.size):
             yield readers[0].whole(cell), readers[1].whole(cell)
 
 
-class Cells:
+class CellReader:
     """Reads the sorted scores of one cell after the other."""
 
     def __init__(self, scores: Scores) -> None:

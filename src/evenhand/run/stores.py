@@ -25,7 +25,7 @@ from evenhand.metrics.score_groups import (
     points_by_group,
     wanted_bins,
 )
-from evenhand.search.all_pairs import Pairs, all_pairs
+from evenhand.search.all_pairs import ComparedRanges, all_pairs
 from evenhand.search.stores import EmbeddingStore
 
 
@@ -57,13 +57,13 @@ def points_of_all_pairs(
     return points_by_group(counted, looked, groups, rates)
 
 
-def _count(person: Array, group: Array, cells: int, pairs: Pairs) -> BinCounts:
+def _count(person: Array, group: Array, cells: int, pairs: ComparedRanges) -> BinCounts:
     return count(_blocks(pairs, person, group), cells)
 
 
-def _look(person: Array, group: Array, wanted: NDArray[np.bool_], pairs: Pairs) -> ExactScores:
+def _look(person: Array, group: Array, wanted: NDArray[np.bool_], pairs: ComparedRanges) -> ExactScores:
     return look(_blocks(pairs, person, group), wanted)
 
 
-def _blocks(pairs: Pairs, person: Array, group: Array) -> Any:
+def _blocks(pairs: ComparedRanges, person: Array, group: Array) -> Any:
     return pair_blocks(pairs.score, pairs.first, pairs.second, person, group)

@@ -23,7 +23,7 @@ _TILE = 2048
 A = TypeVar("A", bound=Addable)
 
 
-class Pairs(NamedTuple):
+class ComparedRanges(NamedTuple):
     """The comparisons of two ranges of templates, each pair once: scores, and the rows of the store on both sides."""
 
     score: NDArray[np.float32]  # −∞ where one side failed to enrol
@@ -31,7 +31,9 @@ class Pairs(NamedTuple):
     second: NDArray[np.int32]
 
 
-def all_pairs(store: EmbeddingStore, reduce: Callable[[Pairs], A], *, engine: Engine | None = None) -> A | None:
+def all_pairs(
+    store: EmbeddingStore, reduce: Callable[[ComparedRanges], A], *, engine: Engine | None = None
+) -> A | None:
     """The sum of `reduce` over all pairs of different rows of a store; None when there are none.
 
     `reduce` must be a function of a module, or a partial of one, where it is sent to other processes.
@@ -59,7 +61,7 @@ def _tiles(size: int) -> Iterator[tuple[int, int]]:
 
 
 def _reduce_tile(
-    store: EmbeddingStore, reduce: Callable[[Pairs], A], corner: tuple[int, int], place: Workplace
+    store: EmbeddingStore, reduce: Callable[[ComparedRanges], A], corner: tuple[int, int], place: Workplace
 ) -> A | None:
     (scale,) = place.shared
     first, second = corner
@@ -76,4 +78,4 @@ def _reduce_tile(
     else:
         row, column = np.divmod(np.arange(product.size, dtype=np.int32), np.int32(len(b)))
         score = product.ravel()
-    return reduce(Pairs(score, (row + first).astype(np.int32), (column + second).astype(np.int32)))
+    return reduce(ComparedRanges(score, (row + first).astype(np.int32), (column + second).astype(np.int32)))

@@ -45,7 +45,7 @@ class Searched(NamedTuple):
     owner_of_largest: NDArray[np.int64]  # the probe of each of these
 
 
-class _Block(NamedTuple):
+class _ProbeBlock(NamedTuple):
     """A block of probes, as a range of the sorted probes; and how many of the largest others are wanted."""
 
     start: int
@@ -91,7 +91,7 @@ def search(
     usable = np.flatnonzero(probes.enrolled)
     order = usable[np.argsort(first[usable], kind="stable")]
     shared = (_rows(probes.vectors, order), _rows(gallery.vectors, by_person), first[order], last[order])
-    blocks = [_Block(start, min(start + _PROBES, len(order)), largest) for start in range(0, len(order), _PROBES)]
+    blocks = [_ProbeBlock(start, min(start + _PROBES, len(order)), largest) for start in range(0, len(order), _PROBES)]
     found = list(finished(engine.map(_search_block, blocks, shared=shared), "block of probes"))
     return _assembled(found, order, np.isin(probe_subject, gallery_subject), largest)
 
@@ -131,7 +131,7 @@ def search_stores(
     usable = np.flatnonzero(probe_scale > 0)
     order = usable[np.argsort(where[usable], kind="stable")]
     shared = (order, first[order], last[order], by_person, probe_scale, gallery_scale)
-    blocks = [_Block(start, min(start + _PROBES, len(order)), largest) for start in range(0, len(order), _PROBES)]
+    blocks = [_ProbeBlock(start, min(start + _PROBES, len(order)), largest) for start in range(0, len(order), _PROBES)]
     outcomes = engine.map(partial(_search_block_on_disk, probes, gallery), blocks, shared=shared)
     found = list(finished(outcomes, "block of probes"))
     return _assembled(found, order, np.isin(probe_subject, gallery_subject), largest)
@@ -153,7 +153,9 @@ def _scale_rows(store: EmbeddingStore, start: int, place: Workplace) -> NDArray[
     return scale.astype(np.float32)
 
 
-def _search_block_on_disk(probes: EmbeddingStore, gallery: EmbeddingStore, block: _Block, place: Workplace) -> _Found:
+def _search_block_on_disk(
+    probes: EmbeddingStore, gallery: EmbeddingStore, block: _ProbeBlock, place: Workplace
+) -> _Found:
     order, first, last, by_person, probe_scale, gallery_scale = place.shared
     mine = order[block.start : block.stop]
     vectors = scaled(probes.take(mine), probe_scale[mine])
@@ -205,7 +207,7 @@ def search_scores(scores: Array, probe_subject: Array, gallery_subject: Array, *
     return Searched(mated, mate, above, tied, others.max(axis=1, initial=-np.inf), values, owner)
 
 
-def _search_block(block: _Block, place: Workplace) -> _Found:
+def _search_block(block: _ProbeBlock, place: Workplace) -> _Found:
     probes, gallery, first, last = place.shared
     own = _Own.of(first[block.start : block.stop], last[block.start : block.stop])
     vectors = probes[block.start : block.stop]
@@ -217,7 +219,7 @@ def _search_tiles(
     own: _Own,
     tile: Callable[[int], Array],
     size: int,
-    block: _Block,
+    block: _ProbeBlock,
     silence: Callable[[Array, int], None] | None = None,
 ) -> _Found:
     """A block of probes against all tiles of a gallery; `silence` takes failures to enrol out of a product."""

@@ -9,8 +9,8 @@ import pytest
 
 from evenhand.benchmarks.ijb.covariates import AGE_WITH_UNKNOWN, GENDER, read_codes
 from evenhand.benchmarks.ijb.files import read_matrix, read_pairs, read_table, scores_of
-from evenhand.benchmarks.ijb.layout import CLUSTERING, CLUSTERING_TRUTH, GALLERY, MATCHES, Layout
-from evenhand.benchmarks.ijb.templates import Faces, TemplateSet
+from evenhand.benchmarks.ijb.layout import CLUSTERING, CLUSTERING_TRUTH, GALLERY, MATCHES, ProtocolFiles
+from evenhand.benchmarks.ijb.templates import ProtocolFaces, TemplateSet
 from evenhand.core.errors import DataError
 
 
@@ -96,7 +96,7 @@ def test_files_are_found_in_the_folders_of_every_release(tmp_path: Path, protoco
     for name in ("x_clustering_32_hint_100.csv", "x_clustering_128_hint_1000.csv", "x_clustering_ground_truth.csv"):
         (inside / name).write_text("a\n")
     (inside / "x_detection_clustering_ground_truth.csv").write_text("a\n")
-    layout = Layout.of(tmp_path)
+    layout = ProtocolFiles.of(tmp_path)
     assert [entry["name"] for entry in layout.all(GALLERY)] == ["G1"]
     assert layout.one(MATCHES, "matches").name == "x_11_G1_G2_matches.csv"
     assert [entry["subjects"] for entry in layout.all(CLUSTERING)] == ["32", "128"]
@@ -105,9 +105,9 @@ def test_files_are_found_in_the_folders_of_every_release(tmp_path: Path, protoco
 
 def test_a_folder_without_protocol_says_what_was_expected(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no match list"):
-        Layout.of(tmp_path).one(MATCHES, "match list")
+        ProtocolFiles.of(tmp_path).one(MATCHES, "match list")
     with pytest.raises(DataError, match="not a folder"):
-        Layout.of(tmp_path / "nowhere")
+        ProtocolFiles.of(tmp_path / "nowhere")
 
 
 def test_ids_that_need_more_than_32_bits_are_read_as_they_are(tmp_path: Path) -> None:
@@ -118,7 +118,9 @@ def test_ids_that_need_more_than_32_bits_are_read_as_they_are(tmp_path: Path) ->
 
 def test_small_ids_are_looked_up_among_large_ones() -> None:
     known = np.array([3000000001, 3000000002])
-    faces = Faces(known, known, np.array(["a", "b"], dtype=object), known, known, *[np.zeros((2, 4))] * 2, known, known)
+    faces = ProtocolFaces(
+        known, known, np.array(["a", "b"], dtype=object), known, known, *[np.zeros((2, 4))] * 2, known, known
+    )
     templates = TemplateSet.of(faces, Path("files"))
     assert templates.positions(np.array([3000000002]), Path("pairs")).tolist() == [1]
     with pytest.raises(DataError, match="template 7"):

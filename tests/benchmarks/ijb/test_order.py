@@ -13,7 +13,7 @@ import pytest
 
 from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.convert import to_lists
-from evenhand.benchmarks.ijb.options import DetectionOptions, SearchOptions, VerificationOptions
+from evenhand.benchmarks.ijb.options import FaceDetectionOptions, SearchOptions, VerificationOptions
 from evenhand.cli.main import main
 from evenhand.core.errors import DataError, OptionError, PredictionError
 from evenhand.core.options import parse
@@ -185,7 +185,7 @@ def test_equal_copies_of_a_file_count_once_and_messages_name_files(folder: Path)
     shutil.copy(folder / "protocol" / "tiny_1N_probe_mixed.csv", folder / "meta")
     assert numbers("ijb/test4", folder, folder, flip="none")
     with pytest.raises(DataError, match=r"no file like ijbb_face_detection\.csv. It has tiny_11_A_B_matches\.csv"):
-        benchmark.find("ijb/test6").load(folder, DetectionOptions())
+        benchmark.find("ijb/test6").load(folder, FaceDetectionOptions())
     with pytest.raises(DataError, match=rf"Give the folder of one release: .*{folder.name}"):
         benchmark.find("ijb/test1").load(folder.parent, VerificationOptions())
 
@@ -198,7 +198,7 @@ def test_equal_copies_of_a_file_count_once_and_messages_name_files(folder: Path)
         (SearchOptions, {"fpir": "5"}),
         (SearchOptions, {"ranks": "0"}),
         (SearchOptions, {"list_length": "0"}),
-        (DetectionOptions, {"iou": "2"}),
+        (FaceDetectionOptions, {"iou": "2"}),
     ],
 )
 def test_options_out_of_range_are_refused(kind: Any, given: dict[str, str]) -> None:

@@ -12,8 +12,8 @@ import pytest
 from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.crops import aligned, similarity
 from evenhand.benchmarks.ijb.demo import IMPOSTORS, PEOPLE, PROBES
-from evenhand.benchmarks.ijb.faces import FaceCodec, VideoCodec
-from evenhand.benchmarks.ijb.options import FaceOptions, SearchOptions, VerificationOptions
+from evenhand.benchmarks.ijb.faces import EmbeddingCodec, VideoCodec
+from evenhand.benchmarks.ijb.options import FaceQuestionOptions, SearchOptions, VerificationOptions
 from evenhand.core.errors import PredictionError
 from evenhand.core.options import Options
 from evenhand.core.task import Sample
@@ -53,24 +53,24 @@ class Pixels:
 
 def test_faces_are_put_to_a_model_once_each_and_mirrored(folder: Path) -> None:
     question = benchmark.find("ijb/faces")
-    dataset = question.load(folder, FaceOptions())
+    dataset = question.load(folder, FaceQuestionOptions())
     assert len(dataset.samples) == 24
     assert dataset.samples[0].given["box"] == (10.0, 20.0, 30.0, 40.0)
     assert len(dataset.samples[0].given["landmarks"]) == 3
     assert "subject" not in str(dataset.samples[0].given).lower()
-    codec = FaceCodec()
+    codec = EmbeddingCodec()
     answers = [(name, codec.from_plain(codec.to_plain(answer))) for name, answer in Pixels().predict(dataset.samples)]
-    codec.write(folder / "out", answers, dataset, FaceOptions())
+    codec.write(folder / "out", answers, dataset, FaceQuestionOptions())
     results = evaluate(benchmark.find("ijb/test1"), folder / "out", folder, draws=0, permutations=0, by=()).results
     assert results.coverage.answered == 12
 
 
 def test_a_face_without_its_mirrored_picture_is_refused(folder: Path) -> None:
-    dataset = benchmark.find("ijb/faces").load(folder, FaceOptions())
+    dataset = benchmark.find("ijb/faces").load(folder, FaceQuestionOptions())
     with pytest.raises(PredictionError, match="mirror=false"):
-        FaceCodec().write(folder / "out", [("0", np.ones(3))], dataset, FaceOptions())
+        EmbeddingCodec().write(folder / "out", [("0", np.ones(3))], dataset, FaceQuestionOptions())
     with pytest.raises(PredictionError, match="finite"):
-        FaceCodec().to_plain(np.array([np.nan]))
+        EmbeddingCodec().to_plain(np.array([np.nan]))
 
 
 def test_videos_are_put_to_a_model_with_their_first_box(folder: Path, official: Any) -> None:

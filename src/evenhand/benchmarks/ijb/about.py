@@ -59,7 +59,7 @@ COVARIATES = About(
     conventions=(
         "Groups of comparisons: `gender` and the like (both = v, and v | w), `gender_match` (same, different), "
         "`yaw_difference` and `roll_difference` in bins. A comparison needs an annotation on both sides; age 0 "
-        "(«unknown») counts as missing.",
+        "('unknown') counts as missing.",
         RATES,
         *TAR,
         *POOLING,
@@ -94,7 +94,7 @@ DETECTION = About(
     rows="an image; a face found; a face missed; a false alarm",
     unit="image",
     conventions=(
-        "ignore: an image with a flagged row drops out (media, default), a flagged box is «don't care» (box), or flags "
+        "ignore: an image with a flagged row drops out (media, default), a flagged box is 'don't care' (box), or flags "
         "are ignored (none).",
         "match: a detection takes the best face still free (available) or wants the best of all (argmax).",
         "TPR at FPPI is exact: the best TPR with at most so many false positives per image, 0 when there is none.",
@@ -104,7 +104,7 @@ DETECTION = About(
 )
 _CLUSTERS = (
     "P = mean of n_tc/n_c, R = mean of n_tc/n_t over faces, F = 2PR/(P+R) of the two means. A failure to enrol has "
-    "precision 0 and recall 0 and stays in its subject's n_t. «without FTE» removes such faces first (-no_fte).",
+    "precision 0 and recall 0 and stays in its subject's n_t. 'without FTE' removes such faces first (-no_fte).",
     "Precision and recall are computed over the whole clustering; groups and draws select faces afterwards.",
 )
 CLUSTERING = About(
@@ -125,7 +125,7 @@ DETECTION_CLUSTERING = About(
     conventions=(
         "Detections are attached to faces of interest one to one, largest overlap first, from iou=0.5 on; everything "
         "else is background, which dilutes the precision of its cluster and is no event.",
-        "A face without a detection counts as a failure to enrol; «without assigned FTE» keeps it as a zero.",
+        "A face without a detection counts as a failure to enrol; 'without assigned FTE' keeps it as a zero.",
         *_CLUSTERS,
     ),
     licence=LICENCE,

@@ -21,10 +21,10 @@ from evenhand.benchmarks.ijb import layout as names
 from evenhand.benchmarks.ijb.detection import complete_boxes
 from evenhand.benchmarks.ijb.embeddings import FORMATS, open_array
 from evenhand.benchmarks.ijb.files import read_table
-from evenhand.benchmarks.ijb.layout import Layout
+from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.options import PoolingOptions
-from evenhand.benchmarks.ijb.submission import Embedded, Parts, read_embedded
-from evenhand.benchmarks.ijb.templates import BOX, Faces, TemplateSet, faces_of
+from evenhand.benchmarks.ijb.submission import FaceEmbeddings, Parts, read_embedded
+from evenhand.benchmarks.ijb.templates import BOX, ProtocolFaces, TemplateSet, faces_of
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.files.writing import open_file
 from evenhand.metrics.clustering import FAILED_TO_ENROL
@@ -109,7 +109,7 @@ def cluster_submission(
     submission: Path, data: Path, output: Path, *, subjects: int | None = None, threshold: float | None = None
 ) -> Clustering:
     """Cluster the faces of test 7 by their embeddings and write the cluster file."""
-    layout = Layout.of(data)
+    layout = ProtocolFiles.of(data)
     lists = {int(entry["subjects"]): entry for entry in layout.all(names.CLUSTERING)}
     if not lists or (subjects is not None and subjects not in lists):
         raise DataError(f"{data} has no clustering of {subjects or 'any'} subjects; there are {sorted(lists)}.")
@@ -136,7 +136,7 @@ def cluster_detections(submission: Path, data: Path, output: Path, *, threshold:
     detection; a row of zeros is a failure to enrol. The hint of test 8 is far above the number of people, so a
     threshold that was found on other data serves better.
     """
-    lists = Layout.of(data).all(names.DETECTION_CLUSTERING)
+    lists = ProtocolFiles.of(data).all(names.DETECTION_CLUSTERING)
     if not lists:
         raise DataError(
             f"{data} has no list of media of test 8: no file like `ijbb_detection_clustering_hint_100000.csv`."
@@ -170,7 +170,7 @@ def _write(output: Path, header: tuple[str, ...], rows: Iterable[tuple[Any, ...]
         writer.writerows(rows)
 
 
-def _without_subjects(content: Embedded, data: Path, faces: Faces) -> Embedded:
+def _without_subjects(content: FaceEmbeddings, data: Path, faces: ProtocolFaces) -> FaceEmbeddings:
     """The index of faces by file and box: the input of test 7 names no subjects.
 
     Files that show one face of interest are told by their name; where several are shown, the
@@ -178,7 +178,7 @@ def _without_subjects(content: Embedded, data: Path, faces: Faces) -> Embedded:
     """
     assert content.index is not None
     index = content.index
-    path = Layout.of(data).optional(names.METADATA, "metadata file")
+    path = ProtocolFiles.of(data).optional(names.METADATA, "metadata file")
     rows = np.full(len(faces), -1, dtype=np.int64)
     by_name: dict[str, list[int]] = {}
     for place, name in enumerate(index.filename.tolist()):
@@ -204,7 +204,7 @@ def _without_subjects(content: Embedded, data: Path, faces: Faces) -> Embedded:
     return replace(content, index=None, rows=rows, row_names=None, video=None, scores=None)
 
 
-def _metadata_faces(path: Path) -> Faces:
+def _metadata_faces(path: Path) -> ProtocolFaces:
     """The annotated faces of the metadata file; rows of non-face media are left out."""
     table = read_table(path)
     subject = table.whole("SUBJECT_ID", missing=-1)
@@ -212,7 +212,7 @@ def _metadata_faces(path: Path) -> Faces:
     kept = subject >= 0
     count = int(kept.sum())
     number = np.arange(count)
-    return Faces(
+    return ProtocolFaces(
         number,
         subject[kept],
         table.text("FILENAME")[kept],

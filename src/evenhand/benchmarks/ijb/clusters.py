@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from evenhand.benchmarks.ijb import layout as names
 from evenhand.benchmarks.ijb.data import metadata_fact, subject_attributes
 from evenhand.benchmarks.ijb.detection import complete_boxes
-from evenhand.benchmarks.ijb.files import Table, read_table, refuse_duplicates
-from evenhand.benchmarks.ijb.layout import Layout
+from evenhand.benchmarks.ijb.files import ProtocolTable, read_table, refuse_duplicates
+from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.options import ClusteringOptions, DetectionClusteringOptions
 from evenhand.benchmarks.ijb.submission import Submitted
-from evenhand.benchmarks.ijb.templates import BOX, Faces, TemplateSamples
+from evenhand.benchmarks.ijb.templates import BOX, ProtocolFaces, TemplateSamples
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Attribute, Records
 from evenhand.core.results import Coverage
@@ -94,7 +94,7 @@ class Associated(NamedTuple):
     background: NDArray[np.int64]  # detections that are attached to none
 
 
-def read_cluster_truth(path: Path) -> tuple[Table, NDArray[np.int64], NDArray[np.int64], NDArray[np.object_]]:
+def read_cluster_truth(path: Path) -> tuple[ProtocolTable, NDArray[np.int64], NDArray[np.int64], NDArray[np.object_]]:
     """Template, subject and file of a ground truth of test 7."""
     table = read_table(path)
     table.require("TEMPLATE_ID", "SUBJECT_ID", "FILENAME")
@@ -109,7 +109,7 @@ def load_clustering(folder: Path, options: ClusteringOptions) -> Dataset[Cluster
     Without a file of ground truth, subjects are found in the metadata file by the faces' file and box.
     """
     folder = Path(folder)
-    layout = Layout.of(folder)
+    layout = ProtocolFiles.of(folder)
     lists = {int(entry["subjects"]): entry for entry in layout.all(names.CLUSTERING)}
     if options.subjects is not None and lists and options.subjects not in lists:
         raise DataError(f"{folder} has no clustering of {options.subjects} subjects; there are {sorted(lists)}.")
@@ -149,7 +149,7 @@ def load_clustering(folder: Path, options: ClusteringOptions) -> Dataset[Cluster
 
 
 def _truth_from_metadata(
-    tables: Mapping[int, Table], path: Path
+    tables: Mapping[int, ProtocolTable], path: Path
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.object_]]:
     """Template, subject and file of all listed faces, found by file and box, or by a file that shows one person."""
     metadata = read_table(path)
@@ -294,7 +294,7 @@ def record_clusters(
 def load_detection_clustering(folder: Path, options: DetectionClusteringOptions) -> Dataset[FacesOfInterest]:
     """Test 8: the faces of interest, and the list of files where it is there."""
     folder = Path(folder)
-    layout = Layout.of(folder)
+    layout = ProtocolFiles.of(folder)
     plain = folder / "ground_truth.csv"
     path = (
         plain
@@ -469,7 +469,7 @@ def _cluster_rows(
     )
 
 
-def checked_clusters(table: Table) -> NDArray[np.int64]:
+def checked_clusters(table: ProtocolTable) -> NDArray[np.int64]:
     """(rows,): cluster numbers, −1 or more."""
     cluster = table.whole("CLUSTER_INDEX")
     wrong = np.flatnonzero(cluster < FAILED_TO_ENROL)
@@ -482,13 +482,13 @@ def checked_clusters(table: Table) -> NDArray[np.int64]:
 
 
 def _subject_levels(
-    layout: Layout, subject: NDArray[np.int64]
+    layout: ProtocolFiles, subject: NDArray[np.int64]
 ) -> tuple[dict[str, tuple[str, ...]], dict[int, dict[str, int]], tuple[InputFact, ...]]:
     """The attributes of subjects from the metadata: levels by attribute, and codes by subject."""
     people = np.unique(subject)
     none = np.zeros(0, dtype=np.int64)
     names_ = none.astype(object)
-    empty = Faces(none, none, names_, none, none, np.zeros((0, 4)), np.zeros((0, 6)), np.zeros(0), names_)
+    empty = ProtocolFaces(none, none, names_, none, none, np.zeros((0, 4)), np.zeros((0, 6)), np.zeros(0), names_)
     found = subject_attributes(layout, empty, people)
     codes: dict[int, dict[str, int]] = {int(one): {} for one in people}
     for name, attribute in found.items():

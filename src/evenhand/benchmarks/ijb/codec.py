@@ -15,7 +15,7 @@ from evenhand.benchmarks.ijb.embeddings import read_array
 from evenhand.benchmarks.ijb.files import read_matrix, read_table, scores_of
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions, VerificationOptions
 from evenhand.benchmarks.ijb.papers import VARIANTS, variant_facts
-from evenhand.benchmarks.ijb.submission import Embedded, Entries, Parts, Submitted, placed, read_embedded
+from evenhand.benchmarks.ijb.submission import FaceEmbeddings, Parts, Submitted, TemplateEntries, placed, read_embedded
 from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
@@ -25,10 +25,10 @@ from evenhand.search.enrol import Membership, Templates
 
 
 @dataclass(frozen=True)
-class Pooled:
+class PooledTemplates:
     """The templates of test 1 or 2, with the embeddings that they were pooled from."""
 
-    source: Embedded
+    source: FaceEmbeddings
     members: Membership
     templates: Templates
 
@@ -41,14 +41,14 @@ class Matrices:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class CandidateLists:
     """The best entries of every probe in every gallery: positions of probe and template, and scores."""
 
     lists: Mapping[str, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]]
 
 
-PairContent = Pooled | NDArray[np.float64]  # templates, or one score per comparison
-SearchContent = Embedded | Matrices | Candidates
+PairContent = PooledTemplates | NDArray[np.float64]  # templates, or one score per comparison
+SearchContent = FaceEmbeddings | Matrices | CandidateLists
 
 
 class PairCodec(Codec[Any]):
@@ -69,12 +69,12 @@ class PairCodec(Codec[Any]):
             return self._read_scores(parts, truth)
         templates = truth.templates
 
-        def pooled(content: Embedded) -> tuple[Pooled, Coverage, tuple[InputFact, ...], tuple[str, ...]]:
+        def pooled(content: FaceEmbeddings) -> tuple[PooledTemplates, Coverage, tuple[InputFact, ...], tuple[str, ...]]:
             content, warnings = content.halved(options)
             content, facts = placed(content, templates.faces, truth.lists, weighs=options.detector == "on")
             members = content.membership(templates)
             warnings += content.warnings([(templates, members)], options)
-            made = Pooled(content, members, content.enrol(templates, options, members))
+            made = PooledTemplates(content, members, content.enrol(templates, options, members))
             return made, coverage_of(templates, members), () if truth.listed is not None else facts, warnings
 
         (content, coverage, more, warnings), facts = read_embedded(parts, pooled)
@@ -137,11 +137,13 @@ class SearchCodec(Codec[Any]):
         probes = truth.galleries[0].probes.templates
         assert probes is not None
 
-        def matched(content: Embedded) -> tuple[Embedded, Coverage, tuple[InputFact, ...], tuple[str, ...]]:
+        def matched(content: FaceEmbeddings) -> tuple[FaceEmbeddings, Coverage, tuple[InputFact, ...], tuple[str, ...]]:
             content, warnings = content.halved(options)
             content, facts = placed(content, faces, lambda: lists_in(truth.folder), weighs=options.detector == "on")
             if content.rows is not None:  # in the order of the files: which template each belongs to is known by its id
-                content = replace(content, rows=None, entries=Entries(faces.template, faces.medium, content.rows))
+                content = replace(
+                    content, rows=None, entries=TemplateEntries(faces.template, faces.medium, content.rows)
+                )
             members = probe_membership(probes, content)
             known = [(probes, members)] if content.video is None else []
             warnings += content.warnings(
@@ -159,7 +161,7 @@ class SearchCodec(Codec[Any]):
         raise PredictionError("Templates are not asked of a model; `evenhand predict ijb/faces` asks for embeddings.")
 
 
-def probe_membership(probes: TemplateSet, content: Embedded) -> Membership:
+def probe_membership(probes: TemplateSet, content: FaceEmbeddings) -> Membership:
     """The faces of probes; those of a video probe are what the submission's tracker found, one medium each."""
     is_video = bool((probes.faces.video != "").any())
     if content.video is None or not is_video:
@@ -231,7 +233,7 @@ def _read_candidates(parts: Parts, truth: SearchTruth, options: SearchOptions) -
         empty += len(gallery.probes) - len(np.unique(probe))
     asked = sum(len(gallery.probes) for gallery in truth.galleries)
     coverage = Coverage(asked=asked, answered=asked - empty, empty=empty, reasons={"probe without candidates": empty})
-    return Submitted(Candidates(found), coverage, tuple(facts))
+    return Submitted(CandidateLists(found), coverage, tuple(facts))
 
 
 def _refuse_short(path: Path, gallery: Gallery, probe: NDArray[np.int64], options: SearchOptions) -> None:

@@ -1,8 +1,8 @@
 """The same numbers under every convention, each with the public code it belongs to.
 
-The answer to «why is my number not the paper's?»: most published values of TAR at FAR are read
+The answer to 'why is my number not the paper's?': most published values of TAR at FAR are read
 at the nearest point of a thinned curve, whose false accept rate can lie above the one that is
-named; and «TPIR at FPIR» has at least three readings.
+named; and "TPIR at FPIR" has at least three readings.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ def conventions_section(results: Results) -> Section | None:
         "The same result under every convention",
         ("quantity", "convention", "value", "realised", "false", ""),
         rows,
-        "Everyone. «realised» is the false accept or false positive rate that was really reached, «false» how many "
-        f"there were; «few» marks values behind which are fewer than {RULE_OF_THIRTY}. A number without the name of "
+        "Everyone. 'realised' is the false accept or false positive rate that was really reached, 'false' how many "
+        f"there were; 'few' marks values behind which are fewer than {RULE_OF_THIRTY}. A number without the name of "
         "its convention can't be compared.",
     )
     sources = dict.fromkeys((entry["convention"], entry["source"]) for entry in listed)

@@ -9,7 +9,7 @@ import numpy as np
 from evenhand.benchmarks.ijb import layout as names
 from evenhand.benchmarks.ijb.data import load_verification
 from evenhand.benchmarks.ijb.files import read_table
-from evenhand.benchmarks.ijb.layout import Layout
+from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.lists import write_lists, write_official
 from evenhand.benchmarks.ijb.options import VerificationOptions
 from evenhand.benchmarks.ijb.submission import FaceIndex
@@ -40,7 +40,7 @@ def to_lists(data: Path, output: Path, *, faces: Path | None = None) -> tuple[Pa
             raise DataError(f"{faces} has no line for {name} ({int((rows < 0).sum())} faces without a score).")
         scores, number = table.numbers("FACE_SCORE")[rows], numbers[rows]
     ids = truth.templates.ids
-    prefix = Layout.of(data).one(names.MATCHES, "match list of test 1").name.partition("_")[0]
+    prefix = ProtocolFiles.of(data).one(names.MATCHES, "match list of test 1").name.partition("_")[0]
     pairs = (ids[truth.first], ids[truth.second], truth.same)
     return write_lists(output, prefix, truth.templates, pairs, scores, number)
 
@@ -50,5 +50,5 @@ def to_official(data: Path, output: Path) -> tuple[Path, ...]:
     truth = load_verification(data, VerificationOptions(layout="lists")).truth
     assert truth.templates is not None
     ids = truth.templates.ids
-    prefix = Layout.of(data).one(names.PAIR_LIST, "list of pairs").name.partition("_")[0]
+    prefix = ProtocolFiles.of(data).one(names.PAIR_LIST, "list of pairs").name.partition("_")[0]
     return write_official(output, prefix, truth.templates, (ids[truth.first], ids[truth.second]))

@@ -1,7 +1,7 @@
 """The annotated attributes of faces, with their words.
 
 Numbers in the files stand for words (IJB-B README, 4.3). Crowd workers annotated them in
-layman's terms. A number outside its enumeration is an error; a missing one is «not annotated».
+layman's terms. A number outside its enumeration is an error; a missing one is 'not annotated'.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb.files import Table
+from evenhand.benchmarks.ijb.files import ProtocolTable
 from evenhand.core.records import Array, Attribute, blocks
 from evenhand.search.lookup import AT_ONCE
 
@@ -77,7 +77,7 @@ ALL_COLUMNS = tuple(AGE_WITH_UNKNOWN if entry is AGE else entry for entry in (*E
 OF_SUBJECTS = (GENDER, SKIN_TONE)  # constant for a person
 
 
-def read_codes(table: Table, covariate: Enumeration) -> NDArray[np.int64] | None:
+def read_codes(table: ProtocolTable, covariate: Enumeration) -> NDArray[np.int64] | None:
     """(rows,): the index of each row's level, `NOT_ANNOTATED` where missing; None without the column."""
     if covariate.column not in table:
         return None
@@ -101,12 +101,12 @@ def read_codes(table: Table, covariate: Enumeration) -> NDArray[np.int64] | None
 
 
 def without_unknown_age(codes: Array) -> NDArray[np.int64]:
-    """Codes of `AGE` from those of the files: the annotators' «unknown» counts as missing."""
+    """Codes of `AGE` from those of the files: the annotators' 'unknown' counts as missing."""
     return np.where(codes > 0, codes - 1, NOT_ANNOTATED)
 
 
 def attribute_of(codes: Array, levels: Sequence[str]) -> Attribute:
-    """One level per row; `NOT_ANNOTATED` becomes «applies, but not annotated»."""
+    """One level per row; `NOT_ANNOTATED` becomes "applies, but not annotated"."""
     return Attribute.coded(np.where(codes == NOT_ANNOTATED, len(levels), codes), levels)
 
 

@@ -29,10 +29,10 @@ from evenhand.benchmarks.ijb.covariates import (
     without_unknown_age,
 )
 from evenhand.benchmarks.ijb.files import read_pairs, read_table, refuse_duplicates
-from evenhand.benchmarks.ijb.layout import Layout
+from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.lists import FaceList, read_face_list, read_pair_list, templates_of
 from evenhand.benchmarks.ijb.options import CovariateOptions, SearchOptions, VerificationOptions
-from evenhand.benchmarks.ijb.templates import Faces, TemplateSamples, TemplateSet, join_faces, read_faces
+from evenhand.benchmarks.ijb.templates import ProtocolFaces, TemplateSamples, TemplateSet, join_faces, read_faces
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array, Attribute
 from evenhand.core.task import Dataset, InputFact
@@ -97,7 +97,7 @@ class SearchTruth:
 
 def load_verification(folder: Path, options: VerificationOptions) -> Dataset[PairTruth]:
     """Test 1: the match list and its templates, from official CSVs, list files or labelled scores."""
-    layout = Layout.of(folder)
+    layout = ProtocolFiles.of(folder)
     if layout.all(names.SPLIT_PAIRS):
         return _load_splits(layout, options)
     has_lists = bool(layout.all(names.PAIR_LIST))
@@ -115,7 +115,7 @@ def load_verification(folder: Path, options: VerificationOptions) -> Dataset[Pai
 
 def load_covariates(folder: Path, options: CovariateOptions) -> Dataset[PairTruth]:
     """Test 2: single faces with their covariates, compared as listed."""
-    layout = Layout.of(folder)
+    layout = ProtocolFiles.of(folder)
     path = layout.one(names.COVARIATE_MATCHES, "match list of test 2")
     source = layout.one(names.COVARIATE_TEMPLATES, "template file of test 2")
     templates, facts = _templates(layout, [source])
@@ -144,7 +144,7 @@ def load_covariates(folder: Path, options: CovariateOptions) -> Dataset[PairTrut
 
 def load_search(kind: str, folder: Path, options: SearchOptions) -> Dataset[SearchTruth]:
     """Tests 3 (`image`), 4 (`mixed`) and 5 (`video`): galleries and probes."""
-    layout = Layout.of(folder)
+    layout = ProtocolFiles.of(folder)
     if layout.all(names.SPLIT_GALLERY):
         galleries, inputs = _split_galleries(layout, options)
         version = "IJBA"
@@ -177,7 +177,7 @@ def load_search(kind: str, folder: Path, options: SearchOptions) -> Dataset[Sear
     )
 
 
-def subject_codes(layout: Layout, faces: Faces, covariate: Enumeration) -> dict[int, int]:
+def subject_codes(layout: ProtocolFiles, faces: ProtocolFaces, covariate: Enumeration) -> dict[int, int]:
     """The level of each subject: from the templates' own rows, or from the metadata file."""
     if covariate.column in faces.codes:
         return _first_by_subject(faces.subject, faces.codes[covariate.column])
@@ -191,14 +191,14 @@ def subject_codes(layout: Layout, faces: Faces, covariate: Enumeration) -> dict[
     return _first_by_subject(table.whole("SUBJECT_ID", missing=-1), codes)
 
 
-def metadata_fact(layout: Layout) -> tuple[InputFact, ...]:
+def metadata_fact(layout: ProtocolFiles) -> tuple[InputFact, ...]:
     """The metadata file, when it is there and read for attributes."""
     path = layout.optional(names.METADATA, "metadata file")
     return () if path is None else (read_table(path).fact,)
 
 
-def subject_attributes(layout: Layout, faces: Faces, subject: Array) -> dict[str, Attribute]:
-    """Gender and skin tone of rows about one subject; «not annotated» where nothing is known."""
+def subject_attributes(layout: ProtocolFiles, faces: ProtocolFaces, subject: Array) -> dict[str, Attribute]:
+    """Gender and skin tone of rows about one subject; "not annotated" where nothing is known."""
     found = {}
     for covariate in OF_SUBJECTS:
         known = subject_codes(layout, faces, covariate)
@@ -208,7 +208,7 @@ def subject_attributes(layout: Layout, faces: Faces, subject: Array) -> dict[str
 
 
 def _pair_attributes(
-    layout: Layout, annotated: TemplateSet | None, templates: TemplateSet, first: Array, second: Array
+    layout: ProtocolFiles, annotated: TemplateSet | None, templates: TemplateSet, first: Array, second: Array
 ) -> dict[str, Attribute]:
     """Gender and skin tone of both sides of comparisons; "not annotated" where nothing is known."""
     subjects, subject = np.unique(templates.subject, return_inverse=True)
@@ -229,7 +229,7 @@ def _first_by_subject(subject: Array, codes: Array) -> dict[int, int]:
     return dict(zip(subject[annotated].tolist(), codes[annotated].tolist(), strict=True))
 
 
-def _template_files(layout: Layout) -> list[Path]:
+def _template_files(layout: ProtocolFiles) -> list[Path]:
     """The files whose templates test 1 compares: the galleries and the mixed probes, or a file of their own."""
     own = layout.all(names.PAIR_TEMPLATES)
     if own:
@@ -240,7 +240,7 @@ def _template_files(layout: Layout) -> list[Path]:
     return [*found, layout.one(names.PROBES["mixed"], "file of mixed probes")]
 
 
-def _templates(layout: Layout, paths: Sequence[Path]) -> tuple[TemplateSet, tuple[InputFact, ...]]:
+def _templates(layout: ProtocolFiles, paths: Sequence[Path]) -> tuple[TemplateSet, tuple[InputFact, ...]]:
     read = [read_faces(path) for path in paths]
     for (faces, _), path in zip(read, paths, strict=True):
         if not len(faces):
@@ -249,7 +249,7 @@ def _templates(layout: Layout, paths: Sequence[Path]) -> tuple[TemplateSet, tupl
 
 
 def _pairs_dataset(
-    layout: Layout,
+    layout: ProtocolFiles,
     path: Path,
     templates: TemplateSet,
     first_ids: Array,
@@ -286,12 +286,12 @@ def _pairs_dataset(
 
 def lists_in(folder: Path) -> FaceList | None:
     """The list files of a data folder, when they are there."""
-    layout = Layout.of(folder)
+    layout = ProtocolFiles.of(folder)
     path = layout.optional(names.FACE_LIST, "list of faces")
     return None if path is None else read_face_list(path, layout.optional(names.LANDMARK_LIST, "list of landmarks"))
 
 
-def _load_lists(layout: Layout) -> Dataset[PairTruth]:
+def _load_lists(layout: ProtocolFiles) -> Dataset[PairTruth]:
     """Test 1 from list files; subjects and covariates come from galleries and probes where these are beside them."""
     faces_path = layout.one(names.FACE_LIST, "list of faces")
     pairs_path = layout.one(names.PAIR_LIST, "list of pairs")
@@ -330,7 +330,7 @@ def _load_labelled(path: Path) -> Dataset[PairTruth]:
     )
 
 
-def _load_splits(layout: Layout, options: VerificationOptions) -> Dataset[PairTruth]:
+def _load_splits(layout: ProtocolFiles, options: VerificationOptions) -> Dataset[PairTruth]:
     """IJB-A: comparisons of the asked splits, each with its own templates."""
     there = {int(entry["name"]): entry.path for entry in layout.all(names.SPLIT_PAIRS)}
     metadata = {int(entry["name"]): entry.path for entry in layout.all(names.SPLIT_TEMPLATES)}
@@ -405,7 +405,7 @@ def _covariate_attributes(
     return found
 
 
-def _official_galleries(layout: Layout, kind: str) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
+def _official_galleries(layout: ProtocolFiles, kind: str) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
     path = layout.one(names.PROBES[kind], f"file of {kind} probes")
     probes, facts = _templates(layout, [path])
     attributes = subject_attributes(layout, probes.faces, probes.subject)
@@ -419,7 +419,9 @@ def _official_galleries(layout: Layout, kind: str) -> tuple[tuple[Gallery, ...],
     return tuple(galleries), (*facts, *metadata_fact(layout))
 
 
-def _split_galleries(layout: Layout, options: SearchOptions) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
+def _split_galleries(
+    layout: ProtocolFiles, options: SearchOptions
+) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
     there = {int(entry["name"]): entry.path for entry in layout.all(names.SPLIT_GALLERY)}
     probes_of = {int(entry["name"]): entry.path for entry in layout.all(names.SPLIT_PROBES)}
     galleries, facts = [], []
@@ -435,7 +437,7 @@ def _split_galleries(layout: Layout, options: SearchOptions) -> tuple[tuple[Gall
     return tuple(galleries), tuple(facts)
 
 
-def _plain_galleries(layout: Layout) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
+def _plain_galleries(layout: ProtocolFiles) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
     """Subjects of the columns and rows of score matrices: `gallery_NAME.csv` and `probes.csv`."""
     path = layout.one(names.PLAIN_PROBES, "list of probes")
     table = read_table(path)
@@ -456,7 +458,7 @@ def _plain_galleries(layout: Layout) -> tuple[tuple[Gallery, ...], tuple[InputFa
     return tuple(galleries), tuple(facts)
 
 
-def _refuse_mixed(layout: Layout, galleries: Sequence[Gallery]) -> None:
+def _refuse_mixed(layout: ProtocolFiles, galleries: Sequence[Gallery]) -> None:
     """Galleries are disjoint in subjects: a probe is mated in exactly one of them."""
     seen: dict[int, str] = {}
     for gallery in galleries:

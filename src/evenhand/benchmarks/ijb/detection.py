@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb import layout as names
-from evenhand.benchmarks.ijb.files import Table, read_table
-from evenhand.benchmarks.ijb.layout import Layout
-from evenhand.benchmarks.ijb.options import DetectionOptions
+from evenhand.benchmarks.ijb.files import ProtocolTable, read_table
+from evenhand.benchmarks.ijb.layout import ProtocolFiles
+from evenhand.benchmarks.ijb.options import FaceDetectionOptions
 from evenhand.benchmarks.ijb.submission import Submitted
 from evenhand.benchmarks.ijb.templates import BOX
 from evenhand.core.errors import DataError, PredictionError
@@ -51,7 +51,7 @@ class AnnotatedFaces:
 
 
 @dataclass(frozen=True)
-class Detections:
+class FaceDetections:
     """Detections sorted by image, in file order within one."""
 
     boxes_xywh: NDArray[np.float64]
@@ -64,7 +64,7 @@ class Matched(NamedTuple):
 
     images: NDArray[np.bool_]  # (images,): which count
     faces: NDArray[np.bool_]  # (faces,): which count
-    counted: NDArray[np.bool_]  # (detections,): neither on a dropped image nor on «don't care»
+    counted: NDArray[np.bool_]  # (detections,): neither on a dropped image nor on "don't care"
     face_of: NDArray[np.int64]  # (detections,): the face that was hit, −1 for none
     detection_of: NDArray[np.int64]  # (faces,)
 
@@ -86,10 +86,10 @@ def read_annotated(path: Path) -> tuple[AnnotatedFaces, Any]:
     return AnnotatedFaces(tuple(images), boxes[order], image[order], flag[order] == 1, flagged_images), table.fact
 
 
-def load_detection(folder: Path, options: DetectionOptions) -> Dataset[AnnotatedFaces]:
+def load_detection(folder: Path, options: FaceDetectionOptions) -> Dataset[AnnotatedFaces]:
     """Test 6: the images and their annotated faces."""
     folder = Path(folder)
-    layout = Layout.of(folder)
+    layout = ProtocolFiles.of(folder)
     plain = folder / "face_detection.csv"
     path = plain if plain.is_file() else layout.one(names.DETECTION, "ground truth of face detection")
     truth, fact = read_annotated(path)
@@ -112,13 +112,13 @@ def load_detection(folder: Path, options: DetectionOptions) -> Dataset[Annotated
     )
 
 
-class DetectionCodec(Codec[Any]):
+class FaceDetectionCodec(Codec[Any]):
     """`FILENAME, FACE_X, FACE_Y, FACE_WIDTH, FACE_HEIGHT, CONFIDENCE`, one line per detection."""
 
     filename = "detections.csv"
     example = "FILENAME,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT,CONFIDENCE\nimg/1.jpg,62,189,89,98,0.997\n"
 
-    def read(self, path: Path, dataset: Dataset[AnnotatedFaces], options: Any) -> Submitted[Detections]:
+    def read(self, path: Path, dataset: Dataset[AnnotatedFaces], options: Any) -> Submitted[FaceDetections]:
         path = Path(path)
         path = path / self.filename if path.is_dir() else path
         table = read_table(path, PredictionError)
@@ -132,7 +132,7 @@ class DetectionCodec(Codec[Any]):
         order = np.argsort(image, kind="stable")
         answered = len(np.unique(image))
         return Submitted(
-            Detections(boxes[order], image[order], score[order]),
+            FaceDetections(boxes[order], image[order], score[order]),
             Coverage(asked=len(places), answered=len(places), empty=len(places) - answered),
             (table.fact,),
             facts={"detections": len(score)},
@@ -147,7 +147,7 @@ class DetectionCodec(Codec[Any]):
                 writer.writerows((name, *(float(value) for value in detection)) for detection in found)
 
 
-def match_detections(truth: AnnotatedFaces, found: Detections, options: DetectionOptions) -> Matched:
+def match_detections(truth: AnnotatedFaces, found: FaceDetections, options: FaceDetectionOptions) -> Matched:
     """Which detection hits which face, by decreasing confidence (file order on ties).
 
     A flagged image drops out (`ignore=media`); or a flagged box is no face, and detections that
@@ -184,16 +184,16 @@ def match_detections(truth: AnnotatedFaces, found: Detections, options: Detectio
 
 
 def record_detections(
-    dataset: Dataset[AnnotatedFaces], predictions: Predictions[Any], options: DetectionOptions, tools: Tools
+    dataset: Dataset[AnnotatedFaces], predictions: Predictions[Any], options: FaceDetectionOptions, tools: Tools
 ) -> Iterator[Records]:
     """Rows: every image that counts, every face found or missed, every false alarm."""
     truth = dataset.truth
     assert isinstance(predictions, Submitted)
-    found: Detections = predictions.content
+    found: FaceDetections = predictions.content
     yield rows_of(truth, found, match_detections(truth, found, options))
 
 
-def rows_of(truth: AnnotatedFaces, found: Detections, matched: Matched) -> Records:
+def rows_of(truth: AnnotatedFaces, found: FaceDetections, matched: Matched) -> Records:
     """The rows of matched detections."""
     images = np.flatnonzero(matched.images)
     hits = np.flatnonzero(matched.faces & (matched.detection_of >= 0))
@@ -221,7 +221,7 @@ def rows_of(truth: AnnotatedFaces, found: Detections, matched: Matched) -> Recor
     )
 
 
-def complete_boxes(table: Table) -> NDArray[np.float64]:
+def complete_boxes(table: ProtocolTable) -> NDArray[np.float64]:
     """(rows, 4): boxes without a missing number and with a size."""
     boxes = _boxes(table)
     wrong = np.flatnonzero(np.isnan(boxes).any(axis=1) | (boxes[:, 2:] <= 0).any(axis=1))
@@ -232,18 +232,18 @@ def complete_boxes(table: Table) -> NDArray[np.float64]:
     return boxes
 
 
-def _boxes(table: Table) -> NDArray[np.float64]:
+def _boxes(table: ProtocolTable) -> NDArray[np.float64]:
     return np.column_stack([table.numbers(name) for name in BOX])
 
 
-def _images(table: Table) -> tuple[Sequence[str], NDArray[np.int64]]:
+def _images(table: ProtocolTable) -> tuple[Sequence[str], NDArray[np.int64]]:
     """Distinct file names in the order of the file, and the number of each row's."""
     places: dict[str, int] = {}
     image = [places.setdefault(name, len(places)) for name in table.text("FILENAME").tolist()]
     return list(places), np.array(image, dtype=np.int64)
 
 
-def _known_images(table: Table, places: Mapping[str, int]) -> NDArray[np.int64]:
+def _known_images(table: ProtocolTable, places: Mapping[str, int]) -> NDArray[np.int64]:
     image = np.array([places.get(name, -1) for name in table.text("FILENAME").tolist()], dtype=np.int64)
     unknown = np.flatnonzero(image < 0)
     if len(unknown):
@@ -256,7 +256,7 @@ def _unknown(problem: Problem, where: str, name: str, count: int) -> Exception:
     return problem(f"{where}: {name!r} is no image of the protocol ({count} such lines).")
 
 
-def _overlaps(truth: AnnotatedFaces, faces: Array, found: Detections, detections: Array, at_least: float) -> Any:
+def _overlaps(truth: AnnotatedFaces, faces: Array, found: FaceDetections, detections: Array, at_least: float) -> Any:
     images = len(truth.images)
     return overlaps_by_image(
         corners(truth.boxes_xywh[faces]),

@@ -1,6 +1,6 @@
 """How unevenly errors fall on groups of comparisons within one cohort.
 
-Over the groups «both = v» at a threshold that was set on all comparisons: the largest rate
+Over the groups "both = v" at a threshold that was set on all comparisons: the largest rate
 over the smallest, and over the geometric mean, for false matches and for false non-matches
 (NIST practice). A rate of zero leaves the ratios undefined.
 """
@@ -28,7 +28,7 @@ class Differential(NamedTuple):
 
 
 def differential(results: Results, attribute: str, output: str, metric: str = "verification") -> Differential:
-    """The spread of an error rate over the groups «both = v» of an attribute."""
+    """The spread of an error rate over the groups "both = v" of an attribute."""
     rates = []
     for estimate in cohorts(results, attribute, output, metric):
         if estimate.number is not None:
@@ -44,7 +44,7 @@ def differential(results: Results, attribute: str, output: str, metric: str = "v
 
 
 def cohorts(results: Results, attribute: str, output: str, metric: str = "verification") -> list[Estimate]:
-    """The estimates of the groups «both = v», in declared order."""
+    """The estimates of the groups "both = v", in declared order."""
     levels = [level for level in results.levels.get(attribute, ()) if level.startswith("both ")]
     found = {estimate.group: estimate for estimate in results.of(metric, output)}
     groups = [Group(((attribute, level),)) for level in levels]

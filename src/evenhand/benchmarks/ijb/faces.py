@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb import layout as names
-from evenhand.benchmarks.ijb.layout import Layout
+from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.lists import read_face_list
-from evenhand.benchmarks.ijb.options import FaceOptions
+from evenhand.benchmarks.ijb.options import FaceQuestionOptions
 from evenhand.benchmarks.ijb.submission import Parts, Submitted, read_embedded
-from evenhand.benchmarks.ijb.templates import Faces, join_faces, read_faces
+from evenhand.benchmarks.ijb.templates import ProtocolFaces, join_faces, read_faces
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.task import Codec, Dataset, Sample
 from evenhand.files.writing import make_folder, open_file
@@ -36,7 +36,7 @@ class FaceAnswer:
 class AskedFaces:
     """The faces that a model is asked about, and their detector scores where list files have them."""
 
-    faces: Faces
+    faces: ProtocolFaces
     scores: NDArray[np.float64] | None = None
     is_listed: bool = False  # names are those of list files, which name no subjects
 
@@ -47,13 +47,13 @@ class AskedFaces:
 LOOSE_CROPS = "loose_crop"
 
 
-def load_faces(folder: Path, options: FaceOptions) -> Dataset[AskedFaces]:
+def load_faces(folder: Path, options: FaceQuestionOptions) -> Dataset[AskedFaces]:
     """Every distinct face of the asked tests, as a sample with its box and landmarks.
 
     The community's release has loose crops, named in list files with five landmarks each, which serve tests 1 and 4.
     """
     folder = Path(folder)
-    layout = Layout.of(folder)
+    layout = ProtocolFiles.of(folder)
     has_crops = (folder / LOOSE_CROPS).is_dir() and bool(layout.all(names.FACE_LIST))
     if options.crops == "loose" or (options.crops == "auto" and has_crops):
         return _load_crops(folder, layout, options)
@@ -75,7 +75,7 @@ def load_faces(folder: Path, options: FaceOptions) -> Dataset[AskedFaces]:
     )
 
 
-def _load_crops(folder: Path, layout: Layout, options: FaceOptions) -> Dataset[AskedFaces]:
+def _load_crops(folder: Path, layout: ProtocolFiles, options: FaceQuestionOptions) -> Dataset[AskedFaces]:
     path = layout.one(names.FACE_LIST, "list of faces")
     listed = read_face_list(path, layout.one(names.LANDMARK_LIST, "list of landmarks"))
     assert listed.landmarks is not None
@@ -83,7 +83,7 @@ def _load_crops(folder: Path, layout: Layout, options: FaceOptions) -> Dataset[A
     rows = np.sort(first)  # an image that is in several templates is asked once
     count = len(rows)
     nothing, nobody = np.full(count, np.nan), np.full(count, -1, dtype=np.int64)
-    faces = Faces(
+    faces = ProtocolFaces(
         listed.template[rows],
         nobody,
         listed.name[rows],
@@ -105,7 +105,7 @@ def _load_crops(folder: Path, layout: Layout, options: FaceOptions) -> Dataset[A
 
 
 def _samples(
-    folder: Path, filenames: NDArray[np.object_], given: Sequence[Mapping[str, Any]], options: FaceOptions
+    folder: Path, filenames: NDArray[np.object_], given: Sequence[Mapping[str, Any]], options: FaceQuestionOptions
 ) -> list[Sample]:
     """One sample per face, and one for its mirror image where that is asked for."""
     samples = []
@@ -117,10 +117,10 @@ def _samples(
     return samples
 
 
-def load_videos(folder: Path, options: Any) -> Dataset[Faces]:
+def load_videos(folder: Path, options: Any) -> Dataset[ProtocolFaces]:
     """Every video probe of test 5: the video, and frame and box of the first occurrence."""
     folder = Path(folder)
-    path = Layout.of(folder).one(names.PROBES["video"], "file of video probes")
+    path = ProtocolFiles.of(folder).one(names.PROBES["video"], "file of video probes")
     faces, fact = read_faces(path)
     samples = [
         Sample(
@@ -138,13 +138,13 @@ def load_videos(folder: Path, options: Any) -> Dataset[Faces]:
     return Dataset(version=version, samples=samples, truth=faces, inputs=(fact,), facts={"videos": len(faces)})
 
 
-class FaceCodec(Codec[FaceAnswer]):
+class EmbeddingCodec(Codec[FaceAnswer]):
     """A folder with embeddings.npy, faces.csv and, with mirrored faces, embeddings_flip.npy."""
 
     filename = "submission"
     example = "embeddings.npy (faces, dimensions), embeddings_flip.npy, faces.csv"
 
-    def read(self, path: Path, dataset: Dataset[AskedFaces], options: FaceOptions) -> Submitted[Any]:
+    def read(self, path: Path, dataset: Dataset[AskedFaces], options: FaceQuestionOptions) -> Submitted[Any]:
         content, facts = read_embedded(Parts.of(path), lambda content: content)
         return Submitted(content, inputs=facts)
 
@@ -247,7 +247,7 @@ class VideoCodec(Codec[NDArray[np.float32]]):
         return vectors
 
 
-def _files(layout: Layout, tests: set[int]) -> list[Path]:
+def _files(layout: ProtocolFiles, tests: set[int]) -> list[Path]:
     galleries = [entry.path for entry in layout.all(names.GALLERY)]
     wanted = {
         1: [*galleries, *(entry.path for entry in layout.all(names.PROBES["mixed"]))],
@@ -263,14 +263,14 @@ def _files(layout: Layout, tests: set[int]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _distinct(faces: Faces) -> Faces:
+def _distinct(faces: ProtocolFaces) -> ProtocolFaces:
     """Each face once, in the order in which it is first met."""
     keys = zip(faces.filename.tolist(), faces.subject.tolist(), faces.sighting.tolist(), strict=True)
     first: dict[tuple[Any, ...], int] = {}
     for row, key in enumerate(keys):
         first.setdefault(key, row)
     rows = np.array(list(first.values()), dtype=np.int64)
-    return Faces(
+    return ProtocolFaces(
         faces.template[rows],
         faces.subject[rows],
         faces.filename[rows],

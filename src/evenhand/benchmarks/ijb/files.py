@@ -35,7 +35,7 @@ SYNONYMS: Mapping[str, str] = {
 MISSING_WORDS = ("", "nan", "na")
 
 
-class Cells(Mapping[str, Any]):
+class TextColumns(Mapping[str, Any]):
     """Columns of text (polars Series) by name; the blanks around cells are taken away when a column is asked for."""
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
@@ -59,11 +59,11 @@ class Cells(Mapping[str, Any]):
 
 
 @dataclass(frozen=True)
-class Table:
+class ProtocolTable:
     """The cells of a file as text, by column name, and the line of every row."""
 
     path: Path
-    columns: Cells
+    columns: TextColumns
     rows: int
     fact: InputFact
     problem: Problem
@@ -143,7 +143,7 @@ class Table:
             raise self.problem(f"{where}: {found[:60]!r} found, but {expected} was expected.{more}")
 
 
-def read_table(path: Path, problem: Problem = DataError) -> Table:
+def read_table(path: Path, problem: Problem = DataError) -> ProtocolTable:
     """A comma-separated file with a header."""
     table = delimited.read_table(path, problem=problem)
     columns: dict[str, Any] = {}
@@ -152,7 +152,7 @@ def read_table(path: Path, problem: Problem = DataError) -> Table:
         if known in columns:
             raise problem(f"{path}, line 1: the column {known} is there twice. Keep one.")
         columns[known] = table.frame[name]
-    return Table(Path(path), Cells(columns), len(table), table.fact, problem, table.lines)
+    return ProtocolTable(Path(path), TextColumns(columns), len(table), table.fact, problem, table.lines)
 
 
 def read_pairs(path: Path, problem: Problem = DataError) -> tuple[Array, Array, InputFact]:
@@ -231,7 +231,7 @@ def read_matrix(path: Path, problem: Problem = DataError) -> tuple[NDArray[np.fl
     return np.array(rows, dtype=np.float64), source.fact
 
 
-def scores_of(table: Table, name: str = "SCORE") -> NDArray[np.float64]:
+def scores_of(table: ProtocolTable, name: str = "SCORE") -> NDArray[np.float64]:
     """(rows,): similarity scores; an empty cell is −∞, a failure to enrol. Not a number is an error."""
     import polars as pl
 

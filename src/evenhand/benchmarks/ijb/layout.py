@@ -76,14 +76,14 @@ class NamedFile:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ProtocolFiles:
     """The protocol files below a data folder."""
 
     folder: Path
     files: tuple[Path, ...]
 
     @classmethod
-    def of(cls, folder: Path) -> Layout:
+    def of(cls, folder: Path) -> ProtocolFiles:
         """Look into the protocol folders, or into the folder itself when it has none."""
         folder = Path(folder)
         if not folder.is_dir():

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb.files import read_whole_numbers
-from evenhand.benchmarks.ijb.templates import LANDMARKS, Faces, TemplateSet, template_places
+from evenhand.benchmarks.ijb.templates import LANDMARKS, ProtocolFaces, TemplateSet, template_places
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
@@ -124,7 +124,7 @@ def templates_of(listed: FaceList, pairs: PairList, where: Path, known: Template
         )
     rows = len(listed)
     landmarks = np.full((rows, 6), np.nan) if listed.landmarks is None else listed.landmarks[:, :6]
-    faces = Faces(
+    faces = ProtocolFaces(
         listed.template,
         person[position.reshape(-1)].astype(np.int64),
         listed.name,

@@ -109,7 +109,7 @@ class SearchOptions(PoolingOptions):
 
 
 @dataclass(frozen=True)
-class DetectionOptions(Options):
+class FaceDetectionOptions(Options):
     """Test 6."""
 
     ignore: Literal["media", "box", "none"] = option(
@@ -146,7 +146,7 @@ class DetectionClusteringOptions(Options):
 
 
 @dataclass(frozen=True)
-class FaceOptions(Options):
+class FaceQuestionOptions(Options):
     """Which faces are put to a model."""
 
     tests: tuple[int, ...] = option((1, 2, 3, 4, 5, 7), "faces of these tests")

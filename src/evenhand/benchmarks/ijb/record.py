@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb.codec import Candidates, Matrices, Pooled, SearchContent, probe_membership
+from evenhand.benchmarks.ijb.codec import CandidateLists, Matrices, PooledTemplates, SearchContent, probe_membership
 from evenhand.benchmarks.ijb.data import Gallery, PairTruth, Probes, SearchTruth
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
-from evenhand.benchmarks.ijb.submission import Embedded, Submitted
+from evenhand.benchmarks.ijb.submission import FaceEmbeddings, Submitted
 from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
@@ -39,7 +39,7 @@ def record_pairs(
     truth = dataset.truth
     assert isinstance(predictions, Submitted)
     content = predictions.content
-    if isinstance(content, Pooled):
+    if isinstance(content, PooledTemplates):
         templates = content.templates
         if templates.failures or templates.skipped:
             tools.warn(
@@ -114,7 +114,7 @@ def record_searches(
     subjects = np.unique(np.concatenate([gallery.probes.subject for gallery in truth.galleries]))
     for number, gallery in enumerate(truth.galleries):
         found = _search(gallery, content, options, tools, known)
-        listed = isinstance(content, Candidates)
+        listed = isinstance(content, CandidateLists)
         yield _rows(dataset, gallery, number, found, subjects, options, tools, listed=listed)
     if options.legacy:
         yield _merged(dataset, content, options, tools, known, subjects)
@@ -126,7 +126,7 @@ def _search(
     probes = gallery.probes
     if isinstance(content, Matrices):
         return search_scores(content.scores[gallery.name], probes.subject, gallery.subject)
-    if isinstance(content, Candidates):
+    if isinstance(content, CandidateLists):
         return search_candidates(gallery, *content.lists[gallery.name])
     assert gallery.templates is not None
     enrolled_probes = _enrol_probes(probes, content, options, tools, known)
@@ -153,7 +153,7 @@ def search_candidates(
 
 
 def _enrol_probes(
-    probes: Probes, content: Embedded, options: SearchOptions, tools: Tools, known: dict[int, Templates]
+    probes: Probes, content: FaceEmbeddings, options: SearchOptions, tools: Tools, known: dict[int, Templates]
 ) -> Templates:
     assert probes.templates is not None
     key = id(probes.templates)
@@ -252,7 +252,9 @@ def _merged(
     """
     truth = dataset.truth
     probes = truth.galleries[0].probes
-    if any(gallery.probes is not probes for gallery in truth.galleries) or not isinstance(content, Embedded | Matrices):
+    if any(gallery.probes is not probes for gallery in truth.galleries) or not isinstance(
+        content, FaceEmbeddings | Matrices
+    ):
         raise PredictionError("The merged gallery needs one set of probes, and embeddings or score matrices.")
     wanted = max(math.ceil(rate * len(probes)) for rate in LEGACY_RATES)
     people = np.concatenate([gallery.subject for gallery in truth.galleries])

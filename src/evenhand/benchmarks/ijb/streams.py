@@ -14,7 +14,7 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array, blocks
 from evenhand.metrics.operating_points import Convention, area_under_roc, equal_error_rate, rates_at
 from evenhand.metrics.operating_points_stream import streamed_rates
-from evenhand.metrics.score_stream import Block, streamed_scores
+from evenhand.metrics.score_stream import ScoreBlock, streamed_scores
 
 _AT_ONCE = 1 << 21  # comparisons that are held
 
@@ -28,7 +28,7 @@ def report_stream(
     """
     opened = [_Shard.of(scores, labels) for scores, labels in shards]
 
-    def stream() -> Iterator[Block]:
+    def stream() -> Iterator[ScoreBlock]:
         for shard in opened:
             yield from shard.blocks()
 
@@ -73,7 +73,7 @@ class _Shard:
         is_mapped = Path(scores).suffix == Path(labels).suffix == ".npy"
         return cls(Path(scores), Path(labels), None if is_mapped else (score, label))
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[ScoreBlock]:
         """The comparisons, so many at a time; raises at the first that can't be counted."""
         length = len(self._both()[0])
         for part in blocks(length, _AT_ONCE):
@@ -85,7 +85,7 @@ class _Shard:
                     f"{self.scores}, entry {part.start + int(wrong[0])}: a score that is no number, or a label but "
                     "0 or 1."
                 )
-            yield Block(score, label == 1)
+            yield ScoreBlock(score, label == 1)
 
     def _both(self) -> tuple[Array, Array]:
         if self.held is not None:

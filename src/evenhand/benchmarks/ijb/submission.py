@@ -29,7 +29,7 @@ from evenhand.benchmarks.ijb.embeddings import ENTRIES, FORMATS, axes_of, open_a
 from evenhand.benchmarks.ijb.files import read_table, refuse_duplicates
 from evenhand.benchmarks.ijb.lists import FaceList
 from evenhand.benchmarks.ijb.options import PoolingOptions
-from evenhand.benchmarks.ijb.templates import Faces, TemplateSet, template_places
+from evenhand.benchmarks.ijb.templates import ProtocolFaces, TemplateSet, template_places
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
@@ -161,7 +161,7 @@ class Parts:
         return cls(folder, single, tables)
 
 
-class Entries(NamedTuple):
+class TemplateEntries(NamedTuple):
     """Which row of the embeddings is part of which template, by the template's id: what list files say."""
 
     template: NDArray[np.int64]
@@ -170,7 +170,7 @@ class Entries(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Embedded:
+class FaceEmbeddings:
     """Embeddings of faces, and which row belongs to which face: by an index, by list files, or by their order."""
 
     vectors: Array  # (faces, dimensions)
@@ -183,7 +183,7 @@ class Embedded:
     where: Path
     video_vectors: Array | None = None  # of the frames of video probes, when they are not among the faces
     video_flipped: Array | None = None
-    entries: Entries | None = None
+    entries: TemplateEntries | None = None
 
     def membership(self, templates: TemplateSet, *, some: bool = True) -> Membership:
         """Which rows of the embeddings make up which template; raises when no template has any, unless not `some`."""
@@ -224,7 +224,7 @@ class Embedded:
             )
         return found
 
-    def halved(self, options: PoolingOptions) -> tuple[Embedded, tuple[str, ...]]:
+    def halved(self, options: PoolingOptions) -> tuple[FaceEmbeddings, tuple[str, ...]]:
         """Rows that hold a pass and its mirrored pass side by side, taken apart where the options ask for it."""
         width = self.vectors.shape[1]
         if self.flipped is not None or options.halves == "keep":
@@ -242,7 +242,7 @@ class Embedded:
         half = width // 2
         return replace(self, vectors=self.vectors[:, :half], flipped=self.vectors[:, half:]), (note,)
 
-    def _nothing_matches(self, faces: Faces) -> str:
+    def _nothing_matches(self, faces: ProtocolFaces) -> str:
         if self.entries is not None:
             return (
                 f"None of the {len(faces):,} faces of the protocol belongs to a template of the list files. "
@@ -267,7 +267,7 @@ class FaceIndex:
     path: Path
 
     @classmethod
-    def of_faces(cls, faces: Faces, path: Path) -> FaceIndex:
+    def of_faces(cls, faces: ProtocolFaces, path: Path) -> FaceIndex:
         """The faces of a protocol, in their order."""
         return cls(np.arange(len(faces)), faces.filename, faces.subject, faces.sighting, path)
 
@@ -284,7 +284,7 @@ class FaceIndex:
         rows = dict(zip(self.filename.tolist(), self.row.tolist(), strict=True))
         return np.array([rows.get(name, -1) for name in names.tolist()], dtype=np.int64)
 
-    def find(self, faces: Faces) -> NDArray[np.int64]:
+    def find(self, faces: ProtocolFaces) -> NDArray[np.int64]:
         """(faces,): the row of each face of a protocol, −1 where there is none.
 
         A face is told by its file and what else both sides know of it: subject, sighting.
@@ -313,8 +313,8 @@ class FaceIndex:
 
 
 def placed(
-    content: Embedded, faces: Faces, lists: Callable[[], FaceList | None], *, weighs: bool
-) -> tuple[Embedded, tuple[InputFact, ...]]:
+    content: FaceEmbeddings, faces: ProtocolFaces, lists: Callable[[], FaceList | None], *, weighs: bool
+) -> tuple[FaceEmbeddings, tuple[InputFact, ...]]:
     """The embeddings with what says whose they are, and the list files that were read for it.
 
     An index of faces is matched by name, with the protocol's files or with the list files. Without an index, rows
@@ -328,7 +328,7 @@ def placed(
     listed = lists()
     if index is not None and listed is not None and ((rows := index.named(listed.name)) >= 0).any():
         if not is_known:
-            content = replace(content, index=None, entries=Entries(listed.template, listed.medium, rows))
+            content = replace(content, index=None, entries=TemplateEntries(listed.template, listed.medium, rows))
         return _with_scores(replace(content, rows=None), listed, rows), listed.inputs
     if index is not None and (is_known or content.rows is None):
         return replace(content, rows=None), ()
@@ -338,7 +338,7 @@ def placed(
         if any(name in by_name for name in listed.name.tolist()):
             rows = np.array([by_name.get(name, -1) for name in listed.name.tolist()], dtype=np.int64)
     if listed is not None and len(rows) == len(listed):
-        content = replace(content, index=None, rows=None, entries=Entries(listed.template, listed.medium, rows))
+        content = replace(content, index=None, rows=None, entries=TemplateEntries(listed.template, listed.medium, rows))
         return _with_scores(content, listed, rows), listed.inputs
     if len(rows) != len(faces):
         expected = f"{len(faces):,} faces" + ("" if listed is None else f" and the list files {len(listed):,} lines")
@@ -350,7 +350,7 @@ def placed(
     return replace(content, index=None, rows=rows), ()
 
 
-def _with_scores(content: Embedded, listed: FaceList, rows: NDArray[np.int64]) -> Embedded:
+def _with_scores(content: FaceEmbeddings, listed: FaceList, rows: NDArray[np.int64]) -> FaceEmbeddings:
     """The detector scores of list files, where the submission has none of its own."""
     if content.scores is not None or listed.score is None:
         return content
@@ -359,7 +359,7 @@ def _with_scores(content: Embedded, listed: FaceList, rows: NDArray[np.int64]) -
     return replace(content, scores=scores)
 
 
-def read_embedded(parts: Parts, meanwhile: Callable[[Embedded], M]) -> tuple[M, tuple[InputFact, ...]]:
+def read_embedded(parts: Parts, meanwhile: Callable[[FaceEmbeddings], M]) -> tuple[M, tuple[InputFact, ...]]:
     """What `meanwhile` makes of the embeddings of a submission, and the files that were read.
 
     The large files are hashed on a thread beside the work.
@@ -404,7 +404,7 @@ def read_embedded(parts: Parts, meanwhile: Callable[[Embedded], M]) -> tuple[M, 
             frames = len(vectors) if video_vectors is None else len(video_vectors)
             video = (table.whole("TEMPLATE_ID"), _row_numbers(table.whole("FACE_INDEX"), frames, path))
             facts.append(table.fact)
-        content = Embedded(
+        content = FaceEmbeddings(
             vectors, flipped, index, rows, row_names, video, scores, source, video_vectors, video_flipped
         )
         made = meanwhile(content)

@@ -33,10 +33,10 @@ from evenhand.benchmarks.ijb.conventions import (
 )
 from evenhand.benchmarks.ijb.cost import pair_cost, search_cost
 from evenhand.benchmarks.ijb.data import SearchTruth, load_covariates, load_search, load_verification
-from evenhand.benchmarks.ijb.detection import DetectionCodec, load_detection, record_detections
+from evenhand.benchmarks.ijb.detection import FaceDetectionCodec, load_detection, record_detections
 from evenhand.benchmarks.ijb.detection_metric import DetectionRates
 from evenhand.benchmarks.ijb.differentials import differentials_section
-from evenhand.benchmarks.ijb.faces import FaceCodec, VideoCodec, load_faces, load_videos
+from evenhand.benchmarks.ijb.faces import EmbeddingCodec, VideoCodec, load_faces, load_videos
 from evenhand.benchmarks.ijb.figures import confidence_curve, confidence_section, histogram_section
 from evenhand.benchmarks.ijb.legacy import ListStyleSearch, MergedGallerySearch
 from evenhand.benchmarks.ijb.names import NAMES
@@ -44,8 +44,8 @@ from evenhand.benchmarks.ijb.options import (
     ClusteringOptions,
     CovariateOptions,
     DetectionClusteringOptions,
-    DetectionOptions,
-    FaceOptions,
+    FaceDetectionOptions,
+    FaceQuestionOptions,
     SearchOptions,
     VerificationOptions,
 )
@@ -100,7 +100,7 @@ def search_metrics(options: SearchOptions) -> Metrics:
     return found
 
 
-def detection_metrics(options: DetectionOptions) -> Metrics:
+def detection_metrics(options: FaceDetectionOptions) -> Metrics:
     """TPR at false positives per image, AP, and counts."""
     sorts = (
         ("images", "kind", int(Event.IMAGE)),
@@ -226,8 +226,8 @@ TASKS: tuple[Task[Any, Any], ...] = (
         aliases=("ijb/detection",),
         summary="Find all faces in images, and none in images without.",
         load=load_detection,
-        codec=DetectionCodec(),
-        options=DetectionOptions,
+        codec=FaceDetectionCodec(),
+        options=FaceDetectionOptions,
         about=DETECTION,
         record=record_detections,
         metrics=detection_metrics,
@@ -278,8 +278,8 @@ QUESTIONS: tuple[Question[Any, Any], ...] = (
         name="ijb/faces",
         summary="Embed every face of the protocols; the answers serve tests 1 to 5 and 7.",
         load=load_faces,
-        codec=FaceCodec(),
-        options=FaceOptions,
+        codec=EmbeddingCodec(),
+        options=FaceQuestionOptions,
         about=FACES,
         serves="ijb/test1",
     ),

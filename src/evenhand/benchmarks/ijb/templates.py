@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb.covariates import ALL_COLUMNS, read_codes
-from evenhand.benchmarks.ijb.files import Table, read_table
+from evenhand.benchmarks.ijb.files import ProtocolTable, read_table
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array, blocks
 from evenhand.core.task import InputFact, Sample
@@ -27,7 +27,7 @@ ANGLES = ("YAW", "ROLL")
 
 
 @dataclass(frozen=True)
-class Faces:
+class ProtocolFaces:
     """Faces as a protocol file lists them: one row per face of a template."""
 
     template: NDArray[np.int64]  # id
@@ -54,14 +54,14 @@ class Faces:
         return tuple(sorted(name for name, who in people.items() if len(who) > 1))
 
 
-def read_faces(path: Path) -> tuple[Faces, InputFact]:
+def read_faces(path: Path) -> tuple[ProtocolFaces, InputFact]:
     """The faces of a template file of any release."""
     table = read_table(path)
     table.require("TEMPLATE_ID", "SUBJECT_ID", "FILENAME")
     return faces_of(table), table.fact
 
 
-def faces_of(table: Table) -> Faces:
+def faces_of(table: ProtocolTable) -> ProtocolFaces:
     """The faces in a table."""
     rows = table.rows
     nothing = np.full(rows, np.nan)
@@ -73,7 +73,7 @@ def faces_of(table: Table) -> Faces:
         found = read_codes(table, covariate)
         if found is not None:
             codes[covariate.column] = found
-    return Faces(
+    return ProtocolFaces(
         table.whole("TEMPLATE_ID") if "TEMPLATE_ID" in table else np.arange(rows),
         table.whole("SUBJECT_ID") if "SUBJECT_ID" in table else np.full(rows, -1, np.int64),
         table.text("FILENAME"),
@@ -88,7 +88,7 @@ def faces_of(table: Table) -> Faces:
     )
 
 
-def join_faces(parts: Sequence[Faces]) -> Faces:
+def join_faces(parts: Sequence[ProtocolFaces]) -> ProtocolFaces:
     """The faces of several files, one after the other; covariates that all of them have."""
     if len(parts) == 1:
         return parts[0]
@@ -98,7 +98,7 @@ def join_faces(parts: Sequence[Faces]) -> Faces:
     def joined(name: str) -> Array:
         return np.concatenate([getattr(part, name) for part in parts])
 
-    return Faces(
+    return ProtocolFaces(
         joined("template"),
         joined("subject"),
         joined("filename"),
@@ -117,13 +117,13 @@ def join_faces(parts: Sequence[Faces]) -> Faces:
 class TemplateSet:
     """The templates of one or several files, in the order in which they first occur."""
 
-    faces: Faces
+    faces: ProtocolFaces
     ids: NDArray[np.int64]  # (templates,)
     subject: NDArray[np.int64]  # (templates,)
     of_face: NDArray[np.int64]  # (faces,): the template's position
 
     @classmethod
-    def of(cls, faces: Faces, where: Path) -> TemplateSet:
+    def of(cls, faces: ProtocolFaces, where: Path) -> TemplateSet:
         """Group the faces by template; raises when a template shows two people."""
         values, first, inverse = np.unique(faces.template, return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")

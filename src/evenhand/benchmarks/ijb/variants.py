@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.benchmarks.ijb.codec import Pooled, probe_membership
+from evenhand.benchmarks.ijb.codec import PooledTemplates, probe_membership
 from evenhand.benchmarks.ijb.conventions import (
     FACT,
     SOURCES,
@@ -24,7 +24,7 @@ from evenhand.benchmarks.ijb.conventions import (
 )
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
 from evenhand.benchmarks.ijb.record import record_searches
-from evenhand.benchmarks.ijb.submission import Embedded, Submitted
+from evenhand.benchmarks.ijb.submission import FaceEmbeddings, Submitted
 from evenhand.core.errors import InputError, OptionError
 from evenhand.core.metric import Numbers, canonical_output
 from evenhand.core.options import parse
@@ -137,7 +137,7 @@ def explain_target(run: Any, target: Target) -> Section:
 def _of_comparisons(dataset: Dataset[Any], content: Any, options: Any) -> Iterator[Variant]:
     """TAR at FAR under every pooling, policy and convention; of scores alone, under policies and conventions."""
     truth = dataset.truth
-    if not isinstance(content, Pooled):
+    if not isinstance(content, PooledTemplates):
         yield from _tars(np.asarray(content), truth.same, "scores as given", "", options.far)
         return
     source = content.source
@@ -168,7 +168,7 @@ def _tars(scores: Array, same: Array, switches: str, source: str, far: Sequence[
 
 def _of_searches(dataset: Dataset[Any], content: Any, options: SearchOptions) -> Iterator[Variant]:
     """Identification rates under every pooling, tie rule, combination of galleries and policy."""
-    if not isinstance(content, Embedded):
+    if not isinstance(content, FaceEmbeddings):
         yield from _search_variants(dataset, content, options, "scores as given", "")
         return
     truth = dataset.truth
@@ -198,7 +198,7 @@ def _search_variants(
     known: Mapping[int, Templates] | None = None,
 ) -> Iterator[Variant]:
     can_merge = len({id(gallery.probes) for gallery in dataset.truth.galleries}) == 1
-    is_listed = not isinstance(content, Embedded) and hasattr(content, "lists")
+    is_listed = not isinstance(content, FaceEmbeddings) and hasattr(content, "lists")
     tables: dict[str, list[tuple[str, str, float, str]]] = {}
     for policy in ("penalise", "exclude"):
         chosen = replace(options, fte=policy, legacy=can_merge and not is_listed)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.pairs.data import MIRRORED, PairSet
-from evenhand.benchmarks.pairs.options import PairOptions
+from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
@@ -71,7 +71,7 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
         "or scores.npy, or a table with a column of scores, in the order of the pairs\n"
     )
 
-    def read(self, path: Path, dataset: Dataset[PairSet], options: PairOptions) -> PairDistances:
+    def read(self, path: Path, dataset: Dataset[PairSet], options: PairSetOptions) -> PairDistances:
         truth, given = dataset.truth, _read(Path(path), options)
         if given.vectors is None:
             return _of_scores(given, truth, options)
@@ -128,7 +128,7 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
         return _vector(plain)
 
 
-def _read(path: Path, options: PairOptions) -> _Given:
+def _read(path: Path, options: PairSetOptions) -> _Given:
     if path.is_dir():
         for name in ("scores.csv", "scores.npy"):
             if not (path / EMBEDDINGS).is_file() and (path / name).is_file():
@@ -228,7 +228,7 @@ def _distances(vectors: NDArray[np.float64], first: Array, second: Array) -> NDA
     return distance
 
 
-def _of_scores(given: _Given, truth: PairSet, options: PairOptions) -> PairDistances:
+def _of_scores(given: _Given, truth: PairSet, options: PairSetOptions) -> PairDistances:
     scores = np.asarray(given.scores, dtype=np.float64).reshape(-1)
     if len(scores) != len(truth):
         raise PredictionError(f"{given.where} has {len(scores):,} scores, but the set has {len(truth):,} pairs.")
@@ -249,7 +249,7 @@ def _of_scores(given: _Given, truth: PairSet, options: PairOptions) -> PairDista
     return PairDistances(distance, coverage, given.inputs, facts={"scores": options.scores})
 
 
-def _score_column(frame: Any, path: Path, options: PairOptions) -> Array:
+def _score_column(frame: Any, path: Path, options: PairSetOptions) -> Array:
     import polars as pl
 
     names = {name.strip().lower(): name for name in frame.columns}

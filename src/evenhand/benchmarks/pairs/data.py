@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.pairs.options import PairOptions
+from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.core.errors import DataError
 from evenhand.core.optional import cv2
 from evenhand.core.records import Attribute
@@ -69,7 +69,7 @@ def folds_of(pairs: int, folds: int) -> NDArray[np.int64]:
     return np.repeat(np.arange(folds), sizes)
 
 
-def load_set(name: str, data: Path, options: PairOptions, cache: Path | None = None) -> Dataset[PairSet]:
+def load_set(name: str, data: Path, options: PairSetOptions, cache: Path | None = None) -> Dataset[PairSet]:
     """A set by its name: `NAME.bin`, or for LFW its pairs.txt; a `.bin`, text or table may be named itself."""
     data = Path(data)
     path = data if data.is_file() else _file_of(name, data)
@@ -80,7 +80,7 @@ def load_set(name: str, data: Path, options: PairOptions, cache: Path | None = N
     return _load_lists(name, {"": path}, path.parent, options)
 
 
-def load_rfw(name: str, data: Path, options: PairOptions, cache: Path | None = None) -> Dataset[PairSet]:
+def load_rfw(name: str, data: Path, options: PairSetOptions, cache: Path | None = None) -> Dataset[PairSet]:
     """RFW: a `RACE_pairs.txt` for each race, wherever below the folder."""
     lists = {}
     for race in RACES:
@@ -92,7 +92,7 @@ def load_rfw(name: str, data: Path, options: PairOptions, cache: Path | None = N
     return _load_lists(name, lists, Path(data), options)
 
 
-def load_bfw(name: str, data: Path, options: PairOptions, cache: Path | None = None) -> Dataset[PairSet]:
+def load_bfw(name: str, data: Path, options: PairSetOptions, cache: Path | None = None) -> Dataset[PairSet]:
     """BFW: its table of pairs."""
     data = Path(data)
     tables = [data] if data.is_file() else sorted(data.glob("bfw*.csv"))
@@ -102,7 +102,7 @@ def load_bfw(name: str, data: Path, options: PairOptions, cache: Path | None = N
     return load_table(name, tables[0], options)
 
 
-def load_table(name: str, path: Path, options: PairOptions) -> Dataset[PairSet]:
+def load_table(name: str, path: Path, options: PairSetOptions) -> Dataset[PairSet]:
     """A table with p1, p2 and label, and where known fold, id1, id2 (people) and att1, att2 (groups, as in BFW)."""
     table = read_table(path)
     columns = {column.strip().lower(): column for column in table.frame.columns}
@@ -172,7 +172,7 @@ def read_bin(path: Path) -> tuple[list[bytes], NDArray[np.bool_], InputFact]:
     return pictures, np.array([bool(label) for label in labels], dtype=np.bool_), source.fact
 
 
-def _load_bin(name: str, path: Path, options: PairOptions, cache: Path | None) -> Dataset[PairSet]:
+def _load_bin(name: str, path: Path, options: PairSetOptions, cache: Path | None) -> Dataset[PairSet]:
     pictures, same, fact = read_bin(path)
     each = np.arange(len(same))
     numbers = tuple(str(number) for number in range(len(pictures)))
@@ -181,7 +181,7 @@ def _load_bin(name: str, path: Path, options: PairOptions, cache: Path | None) -
     return _dataset(truth, (fact,), _StoredSamples(pictures, folder, options), (UNKNOWN_PEOPLE,))
 
 
-def _load_lists(name: str, lists: Mapping[str, Path], folder: Path, options: PairOptions) -> Dataset[PairSet]:
+def _load_lists(name: str, lists: Mapping[str, Path], folder: Path, options: PairSetOptions) -> Dataset[PairSet]:
     """pairs.txt of LFW, or one for each race; folds are counted in every file by itself."""
     facts, listed, fold, group = [], [], [], []
     for place, (race, path) in enumerate(lists.items()):
@@ -263,7 +263,7 @@ def _dataset(
 class _FileSamples(Sequence[Sample]):
     """Pictures that are files, with flip=sum each also mirrored; made when they are looked at."""
 
-    def __init__(self, names: Sequence[str], folder: Path, options: PairOptions) -> None:
+    def __init__(self, names: Sequence[str], folder: Path, options: PairSetOptions) -> None:
         self._names, self._folder = names, folder
         self._passes = 2 if options.flip == "sum" else 1
 
@@ -287,7 +287,7 @@ class _FileSamples(Sequence[Sample]):
 class _StoredSamples(_FileSamples):
     """Pictures inside a `.bin`: written to the cache of the runs when a model is to see them."""
 
-    def __init__(self, pictures: Sequence[bytes], folder: Path | None, options: PairOptions) -> None:
+    def __init__(self, pictures: Sequence[bytes], folder: Path | None, options: PairSetOptions) -> None:
         super().__init__([str(number) for number in range(len(pictures))], Path(), options)
         self._pictures, self._cache = pictures, folder
 
@@ -337,7 +337,7 @@ def _media_folder(folder: Path, pictures: Sequence[str]) -> Path:
     return folder
 
 
-def _table_folds(cells: list[str] | None, pairs: int, options: PairOptions) -> NDArray[np.int64]:
+def _table_folds(cells: list[str] | None, pairs: int, options: PairSetOptions) -> NDArray[np.int64]:
     if cells is None or len(set(cells)) < 2:
         return folds_of(pairs, options.folds)
     return np.unique(np.array(cells), return_inverse=True)[1].reshape(-1).astype(np.int64)

@@ -10,7 +10,7 @@ from evenhand.core.options import Options, option
 
 
 @dataclass(frozen=True)
-class PairOptions(Options):
+class PairSetOptions(Options):
     """How embeddings become distances, and how these are judged."""
 
     flip: Literal["sum", "none"] = option("sum", "add the embedding of the mirrored picture, or ignore it")

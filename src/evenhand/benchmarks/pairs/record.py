@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.benchmarks.pairs.codec import PairDistances
 from evenhand.benchmarks.pairs.data import PairSet
 from evenhand.benchmarks.pairs.metrics import THRESHOLDS, Counter, folded_accuracy, measured, shared_threshold
-from evenhand.benchmarks.pairs.options import PairOptions
+from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.core.records import Records
 from evenhand.core.task import Dataset, Predictions, Tools
 
@@ -18,7 +18,7 @@ FOLDS = "folds"
 
 
 def record_pairs(
-    dataset: Dataset[PairSet], predictions: Predictions[Any], options: PairOptions, tools: Tools
+    dataset: Dataset[PairSet], predictions: Predictions[Any], options: PairSetOptions, tools: Tools
 ) -> Iterator[Records]:
     """Rows in the order of the set; `unit` and `unit_b` are the people, or the pair itself where they are not known.
 
@@ -48,7 +48,7 @@ def record_pairs(
     )
 
 
-def fold_facts(rows: Records, options: PairOptions) -> Mapping[str, Any]:
+def fold_facts(rows: Records, options: PairSetOptions) -> Mapping[str, Any]:
     """Accuracy and threshold of every fold, of everyone and of every group, and the threshold for all."""
     tables = {"everyone": rows}
     for name, attribute in rows.attributes.items():

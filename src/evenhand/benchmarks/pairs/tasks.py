@@ -10,7 +10,7 @@ from typing import Any
 from evenhand.benchmarks.pairs.codec import PairSetCodec
 from evenhand.benchmarks.pairs.data import load_bfw, load_rfw, load_set, undecodable
 from evenhand.benchmarks.pairs.metrics import SHARED, FoldedTar, TenFoldAccuracy
-from evenhand.benchmarks.pairs.options import PairOptions
+from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.benchmarks.pairs.record import FOLDS, fold_facts, record_pairs
 from evenhand.core.errors import InputError
 from evenhand.core.metric import Metric
@@ -57,7 +57,7 @@ SETS: Mapping[str, str] = {
 }
 
 
-def pair_metrics(options: PairOptions) -> tuple[Metric[Any], ...]:
+def pair_metrics(options: PairSetOptions) -> tuple[Metric[Any], ...]:
     """Ten-fold accuracy, rates at operating points, and counts."""
     failures: Any = "exclude" if options.missing == "exclude" else "penalise"
     unless = "left_out" if options.missing == "exclude" else None
@@ -131,7 +131,7 @@ def _task(
         load=opened,
         load_kept=opened,
         codec=PairSetCodec(),
-        options=PairOptions,
+        options=PairSetOptions,
         about=ABOUT,
         record=record_pairs,
         metrics=pair_metrics,

@@ -19,7 +19,7 @@ import numpy as np
 from evenhand.core.metric import Curve, Undefined
 from evenhand.core.page import Cell, Figure, Lines, Table
 from evenhand.core.records import Array
-from evenhand.metrics.free_response import FreeResponseCurve, Reading
+from evenhand.metrics.free_response import FreeResponseCurve, FrocPoint
 from evenhand.reporting import drawing
 from evenhand.reporting.thinning import visible
 
@@ -71,7 +71,7 @@ class System(NamedTuple):
     """What is drawn of one system."""
 
     curve: FreeResponseCurve
-    readings: Sequence[Reading] = ()
+    readings: Sequence[FrocPoint] = ()
     band: Band | None = None  # of the rate
 
 

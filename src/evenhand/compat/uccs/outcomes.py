@@ -20,7 +20,7 @@ from evenhand.core.metric import Undefined
 from evenhand.core.records import EVERYONE, Array
 from evenhand.core.results import Results
 from evenhand.metrics.curves import Event, FreeResponse, OpenSet
-from evenhand.metrics.free_response import FreeResponseCurve, Reading, free_response, read_at, sum_of
+from evenhand.metrics.free_response import FreeResponseCurve, FrocPoint, free_response, read_at, sum_of
 from evenhand.store.runs import Run
 
 
@@ -29,7 +29,7 @@ class CurveReport:
     """One curve with its operating points."""
 
     curve: FreeResponseCurve
-    readings: tuple[Reading, ...]
+    readings: tuple[FrocPoint, ...]
 
     @property
     def sum(self) -> float | Undefined:
