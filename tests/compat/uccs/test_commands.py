@@ -199,7 +199,7 @@ def test_evaluation_writes_figures_curves_counts_and_points(demo: Path, tmp_path
     oroc = json.loads((out / "UCCS-OROC-validation.json").read_text())["systems"]["mine"]
     assert oroc["counts"]["subjects"] == 40
     table = (out / "UCCS-OROC-validation.csv").read_text().splitlines()
-    assert table[0] == "system,reading,rank,threshold,rate,false_per_image,faces"
+    assert table[0] == "system,convention,rank,threshold,rate,false_per_image,faces"
     assert {line.split(",")[1] for line in table[1:]} == {"oroc", "oroc_documented"}
 
 

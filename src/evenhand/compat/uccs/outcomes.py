@@ -219,7 +219,7 @@ def curves_csv(outcomes: Mapping[str, SystemOutcome]) -> bytes:
     return (pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)).write_csv().encode()
 
 
-_COLUMNS = ("system", "reading", "rank", "threshold", "rate", "false_per_image", "faces")
+_COLUMNS = ("system", "convention", "rank", "threshold", "rate", "false_per_image", "faces")
 
 
 def _curve_frames(label: str, outcome: SystemOutcome) -> Iterator[pl.DataFrame]:
@@ -230,7 +230,7 @@ def _curve_frames(label: str, outcome: SystemOutcome) -> Iterator[pl.DataFrame]:
             yield pl.DataFrame(
                 {
                     "system": pl.Series([label] * len(curve.thresholds), dtype=pl.String),
-                    "reading": pl.Series([convention] * len(curve.thresholds), dtype=pl.String),
+                    "convention": pl.Series([convention] * len(curve.thresholds), dtype=pl.String),
                     "rank": pl.Series([rank] * len(curve.thresholds), dtype=pl.Int64),
                     "threshold": pl.Series(curve.thresholds, dtype=pl.Float64),
                     "rate": pl.Series(_rates(rate, curve), dtype=pl.Float64),
