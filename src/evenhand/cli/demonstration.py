@@ -43,6 +43,7 @@ def demo(
     rows: list[tuple[Cell, ...]] = []
     done: list[Run] = []
     outcomes = []
+    gates: list[str] = []
     for name in families or registry.names(registry.BENCHMARKS):
         if registry.benchmark(name).demo is None:
             continue
@@ -62,8 +63,11 @@ def demo(
                     )
                     done.append(run)
                     outcome = judged(run.results, made)
-                    outcomes.append({"task": made.task, "run": str(run.folder), **outcome})
+                    gate = _gate(run, made, runs)
+                    outcomes.append({"task": made.task, "run": str(run.folder), **outcome, **gate})
                     rows.extend(demo_rows(run.results, made, outcome))
+                    if gate:
+                        gates.append(f"{made.require}: {gate['gate']}")
         except MissingExtraError as error:
             if families:
                 raise
@@ -74,10 +78,22 @@ def demo(
         return
     columns = ("task, group", "value", "in truth", "evenhand says")
     draw_table(console, Table("What was planted, and what was found", columns, tuple(rows)))
+    for line in gates:
+        console.print(f"gate:   {escape(line)}", soft_wrap=True)
     if report is not None:
         console.print(f"report: {escape(str(report))}", soft_wrap=True)
     console.print(f"runs:   {escape(str(runs))}", soft_wrap=True)
     console.print("next:   evenhand tasks, then evenhand describe TASK", style="dim")
+
+
+def _gate(run: Run, made: Demo, runs: Path) -> dict[str, object]:
+    """What the requirements of a demo say of a model that is to replace the one in production."""
+    if made.production is None or made.require is None:
+        return {}
+    api.evaluate(made.task, made.production, model="production", options=made.options, runs=runs, warn=warn)
+    outcomes = api.gate(run, made.require)
+    failed = [outcome for outcome in outcomes if not outcome.met]
+    return {"gate": f"FAILED: {failed[0].message}" if failed else f"PASSED: {len(outcomes)} requirements met"}
 
 
 def judged(results: Results, made: Demo) -> dict[str, object]:

@@ -293,6 +293,8 @@ class Demo:
     chance: str  # the group that only looks worse
     story: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    production: Path | None = None  # predictions of the model in use, which the demonstrated one would replace
+    require: Path | None = None  # requirements that hold it against that model
 
 
 @dataclass(frozen=True)

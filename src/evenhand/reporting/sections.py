@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Block, Cell, Figure, Section, Table, Text
@@ -116,6 +116,30 @@ def coverage(results: Results) -> Section:
     return Section("What was answered", blocks, name="coverage", folded=True)
 
 
+def standardised(results: Results) -> Section | None:
+    """Values of groups as if all had the same composition by another attribute; nothing unless it was asked for."""
+    found = results.facts.get("standardised", ())
+    if not found:
+        return None
+    rows = [
+        (entry["metric"], words(entry["output"]), entry["attribute"], level, _plain(crude), _plain(standard_value))
+        for entry in found
+        for (level, crude), standard_value in zip(entry["crude"].items(), entry["standardised"].values(), strict=True)
+    ]
+    by = found[0]["strata"]
+    text = (
+        f"Standardised by {by}: each group's value with the composition by {by} of the whole data. Where it is "
+        "closer to the "
+        "others than the value as observed, the difference is one of composition."
+    )
+    columns = ("metric", "value of", "by", "group", "as observed", "standardised")
+    return Section("Standardised values", [Text(text), Table("", columns, tuple(rows))], name="standardised")
+
+
+def _plain(value: Any) -> Cell:
+    return value if isinstance(value, float) else "–"
+
+
 def method(results: Results, inputs: Sequence[InputFile] = ()) -> Section:
     """How it was computed, so that somebody else can."""
     stored = results
@@ -209,6 +233,7 @@ def standard(results: Results, question: str = "", inputs: Sequence[InputFile] =
         intersections(results),
         pairs(results),
         spread(results),
+        *([added] if (added := standardised(results)) is not None else []),
         main_values(results),
         coverage(results),
         method(results, inputs),

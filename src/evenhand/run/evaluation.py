@@ -278,7 +278,8 @@ class _EvaluationJob:
             raise DataError(f"{self.task.name}: the data in {self.data} gave no rows, so there is nothing to measure.")
         with self.clock.time("measure"), OneThread().held():
             found = self._analyse(whole)
-            extras = self.task.extras(concatenate(held), self.options) if self.task.extras is not None else {}
+            extras = dict(self.task.extras(concatenate(held), self.options)) if self.task.extras is not None else {}
+            extras |= self._standardised(whole)
         results = self._results(whole, recorded, found, extras, manifest)
         stored = {"predictions": False, "rows": folder is not None and self.keeps_rows}
         if folder is not None:
@@ -349,6 +350,27 @@ class _EvaluationJob:
             every = (*found.estimates, *plain_estimates(whole.plain, self.by, depth))
             found = replace(found, estimates=in_metric_order(every, self.metrics))
         return found
+
+    def _standardised(self, whole: Tallied) -> dict[str, Any]:
+        """The values of groups as if all had the composition of the whole data, where that is asked for."""
+        strata = self.settings.standardise
+        if not strata:
+            return {}
+        if strata not in self.by:
+            raise UnknownNameError("attribute", strata, self.by, "standardise names one of the attributes of --by.")
+        from evenhand.stats.standardised import standardised_rates
+
+        tally = whole.by_unit
+        assert tally is not None, "proportions and means are tallied by unit"
+        others = [name for name in self.by if name != strata]
+        found = [
+            standardised_rates(tally, metric.name, attribute, strata, output=output)
+            for metric, state in zip(tally.metrics, tally.states, strict=True)
+            for output in metric.ratios(state)
+            if ":" not in output
+            for attribute in others
+        ]
+        return {"standardised": found}
 
     def _listen(self, said: list[str]) -> Warn:
         def listen(message: str) -> None:

@@ -51,6 +51,7 @@ class Settings(Options):
     exact: bool = option(False, "Clopper-Pearson instead of Wilson intervals, where every unit has one row")
     shrink: bool = option(False, "partially pooled proportions beside raw ones; always for more than 20 groups")
     detailed: bool = option(False, "compare groups on the outputs of single classes and strata too")
+    standardise: str = option("", "an attribute: values of groups as if all had the same composition by it, too")
     set_draws: int = option(20, "subsamples of distances between sets, such as FID")
     set_permutations: int = option(0, "permutations for pairs of such distances; 0: the spread of the subsamples")
     costly_draws: int = option(DRAWS_WITH_THRESHOLDS, "bootstrap resamples of metrics that keep many rows")

@@ -371,3 +371,20 @@ def test_runs_of_tasks_that_are_registered_nowhere_are_compared_and_looked_into(
     assert command("rows", run.folder, "--worst", "2") == 0
     assert command("explain", run.folder) == 2
     assert "nothing to explain" in capsys.readouterr().err
+
+
+def test_values_are_standardised_when_asked_for(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    age = rng.integers(0, 2, 4000)
+    race = np.where(rng.random(4000) < np.where(age == 1, 0.8, 0.2), "A", "B")  # A is older
+    truth = rng.integers(0, 2, 4000)
+    right = rng.random(4000) < np.where(age == 1, 0.6, 0.9)  # and age is what is hard
+    table = {"y": truth, "p": np.where(right, truth, 1 - truth), "race": race, "age": age}
+    run = eh.evaluate_table(table, truth="y", prediction="p", by=["race", "age"], standardise="age", **QUICK)
+    entry = next(e for e in run.results.facts["standardised"] if e["output"] == "accuracy")
+    assert entry["crude"]["B"] - entry["crude"]["A"] > 0.15
+    assert abs(entry["standardised"]["B"] - entry["standardised"]["A"]) < 0.05
+    eh.report(run, path=tmp_path / "r.html")
+    assert "Standardised by age" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    with pytest.raises(eh.UnknownNameError, match="standardise names one"):
+        eh.evaluate_table(table, truth="y", prediction="p", by=["race"], standardise="age", **QUICK)

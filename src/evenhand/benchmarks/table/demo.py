@@ -27,10 +27,22 @@ def write(folder: Path) -> Sequence[Demo]:
     make_folder(folder)
     for name, rates in (("production", _PRODUCTION), ("candidate", _CANDIDATE)):
         write_file(folder / f"{name}.csv", _table(rates))
+    # Where `evenhand demo` keeps runs: RUNS/data/table holds the data, RUNS/table/labels/production the runs.
+    write_file(folder / "release.toml", GATE.format(production="../../table/labels/production"))
     options = {"unit": "subject", "truth": "label", "prediction": "predicted", "by": "group,age"}
     story = "better on average than production.csv, and worse for group C: the gate not_worse_than stops it"
     return [
-        Demo("table/labels", folder / "candidate.csv", folder / "candidate.csv", "group=C", "age=50+", story, options),
+        Demo(
+            "table/labels",
+            folder / "candidate.csv",
+            folder / "candidate.csv",
+            "group=C",
+            "age=50+",
+            story,
+            options,
+            folder / "production.csv",
+            folder / "release.toml",
+        ),
     ]
 
 
