@@ -180,7 +180,7 @@ def test_the_rule_table_names_every_rule_of_the_attribute(attribute):
     text = rule_text(attribute)
     prefixes = {"gender": "G", "race": "R", "age": "A"}[attribute]
     for rule in RULES:
-        assert (f"\n{rule.id} " in text) == (rule.id[0] in prefixes + "PSN")
+        assert (f"\n{rule.id} " in text) == (rule.id[0] in prefixes + "PSNL")
 
 
 @pytest.mark.parametrize(

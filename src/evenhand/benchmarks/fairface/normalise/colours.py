@@ -28,6 +28,7 @@ _PRONOUNS: Final = words(_TABLE["people"]["pronouns"])
 _PICTURES: Final = words(_TABLE["things"]["pictures"])
 _THINGS: Final = words(_TABLE["things"]["words"])
 _PEOPLE: Final = words(_TABLE["people"]["words"]) | words(_TABLE["people"]["answers"])
+_ONLY_THINGS: Final = _THINGS - _PICTURES - {"background", "it", "its"}
 _ALL_PEOPLE: Final = _PEOPLE | vocabulary("people.txt")
 _ALL_THINGS: Final = _THINGS | vocabulary("things.txt")
 _FUNCTION: Final = _GRAMMAR["function"]
@@ -43,6 +44,16 @@ _JOINTS: Final = frozenset({"and", "or", "/", ",", "&", "to"})
 _NOT_ADJECTIVES: Final = frozenset({"wearing", "holding", "having", "showing", "using", "featuring", "carrying"})
 _MOST_DESCRIPTORS: Final = 4
 _FARTHEST_NOUN: Final = 9
+
+
+_STRUCTURAL: Final = (
+    SENTENCE_ENDS
+    | CONTRASTS
+    | _CLAUSE_SIGNS
+    | _VERBS
+    | _PREPOSITIONS
+    | frozenset({":", "=", "and", "while", "whereas", "who", "which", "that", "whose"})
+)
 
 
 class Kind(Enum):
@@ -85,6 +96,8 @@ class ColourReader:
         """Whether the colour at a position is; `before_a_term` says that another race follows directly."""
         tokens = self.tokens
         following = tokens[at + 1] if at + 1 < len(tokens) else "."
+        if following in _ONLY_THINGS:  # most colours: black hair, a white shirt
+            return False
         previous = tokens[at - 1] if at else "."
         if following in _COMPOUNDS or (at + 1 in self.hyphenated and following.endswith("ed")):
             return False
@@ -204,7 +217,11 @@ class ColourReader:
     def _advance(self, to: int) -> None:
         """Read the words up to a position; every word is read once."""
         for position in range(self._at, to):
-            self._take(position, self.tokens[position])
+            token = self.tokens[position]
+            if token in _STRUCTURAL:
+                self._take(position, token)
+            else:
+                self._take_noun(position, token)
         self._at = max(self._at, to)
 
     def _take(self, position: int, token: str) -> None:
@@ -224,8 +241,11 @@ class ColourReader:
                 self._begin_clause()
         elif token == "who":
             self._subject, self._pending, self._inside = Kind.PERSON, None, False
-        elif token in ("which", "that") and self._next_is_verb(position):
-            self._subject, self._pending, self._inside = self._listed, None, False
+        elif token in ("which", "that"):
+            if self._next_is_verb(position):
+                self._subject, self._pending, self._inside = self._listed, None, False
+            else:
+                self._take_noun(position, token)
         elif token == "whose":
             self._begin_clause()
         elif token in _VERBS:
@@ -234,10 +254,8 @@ class ColourReader:
             self._pending, self._verb, self._inside = None, True, False
         elif token == "like" and self._verb:
             self._begin_sentence()  # "it looks like the person is …"
-        elif token in _PREPOSITIONS:
+        else:  # a preposition
             self._inside, self._swallowed = True, False
-        else:
-            self._take_noun(position, token)
 
     def _begin_clause(self) -> None:
         if self._pending is not None and self._subject is None:

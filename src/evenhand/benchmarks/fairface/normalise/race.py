@@ -142,6 +142,8 @@ def _decide(asserted: list[Term], tokens: Sequence[str], rules: tuple[str, ...],
 
 
 def _words(asserted: Sequence[Term], tokens: Sequence[str]) -> tuple[str, ...]:
+    if len(asserted) == 1 and asserted[0].length == 1:
+        return (tokens[asserted[0].start],)
     return tuple(" ".join(tokens[start : start + length]) for start, length, _ in asserted)
 
 

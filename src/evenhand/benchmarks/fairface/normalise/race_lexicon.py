@@ -62,6 +62,6 @@ LEXICON: Final = _by_first_word(_LABELS)  # first word → its phrases, longest 
 FIRST_WORDS: Final = frozenset(LEXICON)
 RACE_WORDS: Final = frozenset(
     word for phrase, label in _LABELS.items() if label not in (NEUTRAL, MIXED) for word in phrase
-) - {"i", "new", "first"}
+) - {"man", "woman", "person", "male", "female", "new", "first"}
 ALONE: Final = {phrase[0]: label for phrase, label in _LABELS.items() if len(phrase) == 1}  # phrases of one word
 BEGINNINGS: Final = frozenset(phrase[:2] for phrase in _LABELS if len(phrase) > 1)  # of all the other phrases

@@ -56,7 +56,8 @@ def _any_of(phrases: Sequence[str]) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(phrases)})\b")
 
 
-_ENGLISH, *_LANGUAGES = [word_set(text) for text in table("languages.toml").values()]
+_ENGLISH, *_OTHERS = [word_set(text) for text in table("languages.toml").values()]
+_LANGUAGES: Final = [function_words - _ENGLISH for function_words in _OTHERS]
 _FOREIGN_WORDS: Final = frozenset().union(*_LANGUAGES)
 _LAST_LATIN: Final = "\u024f"
 _DECLINES: Final = _any_of(_DECLINING)
