@@ -229,3 +229,10 @@ def test_a_file_of_any_shape_is_refused_in_linear_time(
     with pytest.raises(DataError, match=r"f(, line|\b)") as refused:
         read(path)
     assert len(str(refused.value)) < 1500
+
+
+def test_a_quoted_field_after_a_blank_is_one_field(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'ID, FILE, N\r\n1, a.jpg, 0\r\n2, "a,b.jpg", 1\r\n')
+    table = read_table(path)
+    assert [cell.strip() for cell in table.frame[table.frame.columns[1]].to_list()] == ["a.jpg", "a,b.jpg"]

@@ -488,7 +488,9 @@ def _records(text: str, separator: str, first_line: int, issues: list[Issue]) ->
         return
     before = csv.field_size_limit(LONGEST_LINE)
     try:
-        reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=separator, strict=True)
+        blanks = f'{separator} "' in text  # before a quoted field: the quotes belong to the field, not into it
+        lines = io.StringIO(text, newline="\n")
+        reader = csv.reader(lines, delimiter=separator, strict=True, skipinitialspace=blanks)
         begun = 0
         while True:
             try:
