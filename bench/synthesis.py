@@ -17,6 +17,7 @@ PARTS, FEW = 12_288, 2000
 SCALED = 1024  # dimensions of the part sets that the published way is given
 PAIRS, SIDE = 200, 512
 STREAMED = 40_000
+PASSES = 6  # of a network, so that building it hardly counts
 
 
 def inception_sets() -> dict[str, Any]:
@@ -163,7 +164,162 @@ def streamed(data: dict[str, Any]) -> Any:
     return metric.result(whole, whole)
 
 
+def two_thousand() -> dict[str, Any]:
+    return {name: side[:2000] for name, side in inception_sets().items()}
+
+
+def frechet_of_torchmetrics(data: dict[str, Any]) -> float:
+    """What FrechetInceptionDistance computes once it has the features."""
+    import torch
+    from torchmetrics.image.fid import _compute_fid
+
+    made, real = (torch.from_numpy(data[name]).double() for name in ("made", "real"))
+    return float(_compute_fid(made.mean(0), torch.cov(made.T), real.mean(0), torch.cov(real.T)))
+
+
+def ten_thousand() -> dict[str, Any]:
+    rng = np.random.default_rng(8)
+    sides = {name: np.abs(rng.normal(size=(10_000, INCEPTION))).astype(np.float32) for name in ("made", "real")}
+    return sides
+
+
+def kernel(data: dict[str, Any]) -> float:
+    """Over all pairs: what the mean over subsets estimates."""
+    from evenhand.metrics.distances import kernel_distance
+
+    return kernel_distance(data["made"], data["real"])
+
+
+def kernel_of_torchmetrics(data: dict[str, Any]) -> float:
+    """What KernelInceptionDistance computes once it has the features: 100 subsets of 1,000."""
+    import torch
+    from torchmetrics.image.kid import poly_mmd
+
+    torch.manual_seed(0)
+    made, real = (torch.from_numpy(data[name]) for name in ("made", "real"))
+    scores = []
+    for _ in range(100):
+        picked = [side[torch.randperm(len(side))[:1000]] for side in (real, made)]
+        scores.append(float(poly_mmd(*picked)))
+    return float(np.mean(scores))
+
+
+def batch_of_pairs() -> dict[str, Any]:
+    rng = np.random.default_rng(4)
+    first = rng.integers(0, 256, (16, 256, 256, 3), dtype=np.uint8)
+    return {"first": first, "second": np.clip(first + rng.normal(0, 20, first.shape), 0, 255).astype(np.uint8)}
+
+
+def _unit(pictures: Any) -> Any:
+    import torch
+
+    return torch.from_numpy(pictures).permute(0, 3, 1, 2).float() / 255
+
+
+def perceptual(network: str) -> Callable[[Any], Any]:
+    """LPIPS or DISTS of a batch, by our network with reproducible weights."""
+
+    def work(data: dict[str, Any]) -> Any:
+        import torch
+
+        from evenhand.instruments.architectures import fill_network
+        from evenhand.instruments.comparers import signed
+
+        ready = fill_network(network)
+        first, second = _unit(data["first"]), _unit(data["second"])
+        if network.startswith("lpips"):
+            first, second = signed(first), signed(second)
+        with torch.inference_mode():
+            return [ready.network(first, second).numpy() for _ in range(PASSES)]
+
+    return work
+
+
+def lpips_package(data: dict[str, Any]) -> Any:
+    import lpips
+    import torch
+
+    network = lpips.LPIPS(net="alex", pnet_rand=True, verbose=False).eval()
+    with torch.inference_mode():
+        first, second = _unit(data["first"]) * 2 - 1, _unit(data["second"]) * 2 - 1
+        return [network(first, second).numpy() for _ in range(PASSES)]
+
+
+def dists_package(data: dict[str, Any]) -> Any:
+    import piq
+    import torch
+
+    with torch.inference_mode():
+        network = piq.DISTS()
+        return [float(network(_unit(data["first"]), _unit(data["second"]))) for _ in range(PASSES)]
+
+
+def inception_features(data: dict[str, Any]) -> Any:
+    import torch
+
+    from evenhand.instruments.architectures import fill_network
+    from evenhand.instruments.readers import _to_299
+
+    network = fill_network("inception-fid").network
+    with torch.inference_mode():
+        return [network(_to_299(_unit(data["first"]))).numpy() for _ in range(PASSES)]
+
+
+def inception_of_torchvision(data: dict[str, Any]) -> Any:
+    import torch
+    import torchvision
+
+    network = torchvision.models.inception_v3(weights=None, init_weights=False, aux_logits=True).eval()
+    network.fc = torch.nn.Identity()
+    grown = torch.nn.functional.interpolate(_unit(data["first"]), (299, 299), mode="bilinear", align_corners=False)
+    with torch.inference_mode():
+        return [network(grown * 2 - 1).numpy() for _ in range(PASSES)]
+
+
+PEERS = [
+    Hot(
+        "synthesis/frechet_features",
+        f"Fréchet distance from features, 2,000 frames a side at {INCEPTION} dimensions",
+        two_thousand,
+        ours,
+        peer=frechet_of_torchmetrics,
+        peer_name="torchmetrics",
+        goal="at least twice as fast, in less memory",
+        repeat=2,
+        slow=True,
+    ),
+    Hot(
+        "synthesis/kernel_features",
+        f"kernel distance (KID) from features, 10,000 frames a side at {INCEPTION} dimensions",
+        ten_thousand,
+        kernel,
+        peer=kernel_of_torchmetrics,
+        peer_name="torchmetrics, 100 subsets of 1,000",
+        goal="at least twice as fast",
+        repeat=1,
+        slow=True,
+    ),
+    *(
+        Hot(
+            f"synthesis/{name}",
+            f"{title} of 16 pictures of 256 × 256, {PASSES} times",
+            batch_of_pairs,
+            work,
+            peer=peer,
+            peer_name=package,
+            goal="at least as fast",
+            repeat=2,
+            slow=True,
+        )
+        for name, title, work, peer, package in (
+            ("lpips", "LPIPS (AlexNet)", perceptual("lpips-alex"), lpips_package, "lpips"),
+            ("dists", "DISTS", perceptual("dists"), dists_package, "PIQ"),
+            ("inception", "Inception features", inception_features, inception_of_torchvision, "torchvision"),
+        )
+    ),
+]
 HOT = [
+    *PEERS,
     *(
         Hot(
             f"synthesis/frechet_2048_on_{cores}",

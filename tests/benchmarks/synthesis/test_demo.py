@@ -25,7 +25,12 @@ def group(text: str) -> Group:
 
 
 @pytest.mark.parametrize(
-    ("task", "metric"), [("synthesis/self_imitation", "ssim/strict"), ("synthesis/cross_imitation", "kid:layout")]
+    ("task", "metric"),
+    [
+        ("synthesis/self_imitation", "ssim/strict"),
+        ("synthesis/cross_imitation", "kid:layout"),
+        ("synthesis/pictures", "ssim"),
+    ],
 )
 def test_the_planted_group_is_found_and_chance_is_not_over_read(demos: dict, task: str, metric: str) -> None:
     demo = demos[task]

@@ -47,6 +47,8 @@ def demo(folder: Path) -> Sequence[Demo]:
     videos = cast_of_videos()
     write_videos(data, videos)
     _imitate(data, made, videos)
+    plain = folder / "pictures"
+    _copy_as_pictures(data, plain, videos)
     story = (
         f"{VIDEOS} drawn people, {FRAMES} frames each. The model blurs everyone a little and people in overalls a lot; "
         "men are blurred like the others and fare worse by chance alone."
@@ -71,7 +73,28 @@ def demo(folder: Path) -> Sequence[Demo]:
             story,
             {**common, "metrics": ("fid:layout", "kid:layout", "CS:layout")},
         ),
+        Demo("synthesis/pictures", data / "images_HD", plain, PLANTED, CHANCE, story, {"metrics": _TABLE}),
     ]
+
+
+_TABLE = (
+    *("ssim", "psnr", "l1", "mse", "fd-ssim", "flicker"),
+    *("fid:layout", "kid:layout", "neighbours:layout", "CS:layout"),
+)
+"""The part of a paper's table that needs no network."""
+
+
+def _copy_as_pictures(data: Path, plain: Path, videos: Sequence[Video]) -> None:
+    """The same imitations as a plain folder of pictures with the names of the real ones."""
+    real = data / "images_HD"
+    for video in videos:
+        make_folder(plain / video.name)
+        for frame in range(FRAMES):
+            name = f"{frame:04d}.png"
+            save(str(plain / video.name / name), degrade(read(str(real / video.name / name)), "blur", video.blur))
+    write_file(real / "attributes.csv", (data / "attributes.csv").read_bytes())
+    for side in (real, plain):
+        write_layouts(side)
 
 
 def cast_of_videos(count: int = VIDEOS) -> tuple[Video, ...]:
