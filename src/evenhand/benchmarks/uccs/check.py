@@ -58,9 +58,9 @@ def _check_data(faces: WatchlistFaces, options: WatchlistDetectionOptions) -> Ch
     table = (("what", "number"), *((name, value) for name, value in facts.items()))
     warnings = tuple(Finding("warning", "exclusion list", text) for text in exclusion_warnings(faces))
     published = {"validation": (7584, 17_689), "test": (20_534, 57_368)}.get(options.which_set)
-    found = (len(faces.images), len(faces))
-    if published and found != published:
-        text = f"{found[0]} images and {found[1]} faces; the challenge published {published[0]} and {published[1]}"
+    counts = (len(faces.images), len(faces))
+    if published and counts != published:
+        text = f"{counts[0]} images and {counts[1]} faces; the challenge published {published[0]} and {published[1]}"
         warnings += (Finding("note", options.which_set, text),)
     return CheckReport(warnings, None, {"data": table})
 

@@ -245,24 +245,24 @@ def exclusion_warnings(faces: WatchlistFaces) -> tuple[str, ...]:
     ids = faces.exclusion.ids
     if not len(ids):
         return ()
-    found = []
+    warnings = []
     distinct = np.unique(ids)
     if len(distinct) < len(ids):
-        found.append(f"The exclusion list repeats {len(ids) - len(distinct)} ids; each is subtracted every time.")
+        warnings.append(f"The exclusion list repeats {len(ids) - len(distinct)} ids; each is subtracted every time.")
     absent = distinct[~np.isin(distinct, faces.face_id)]
     if len(absent):
         shown = ", ".join(str(face) for face in absent[:5].tolist()) + (", …" if len(absent) > 5 else "")
-        found.append(
+        warnings.append(
             f"The exclusion list names {len(absent)} faces that are not annotated ({shown}); "
             "the published evaluation subtracts them from the number of faces, and so do we."
         )
     strangers = int((faces.is_excluded & ~faces.is_known).sum())
     if strangers:
-        found.append(
+        warnings.append(
             f"{strangers} excluded faces are of unknown people; the published evaluation subtracts them "
             "from the number of known faces, and so do we."
         )
-    return tuple(found)
+    return tuple(warnings)
 
 
 SIZES = ("below 50 px", "50-99 px", "100-199 px", "200 px and more")
@@ -279,7 +279,7 @@ def _own_columns(faces: WatchlistFaces) -> dict[str, ExtraColumn]:
 
 
 def _extra_columns(others: Mapping[str, pl.Series], order: Array, image: Array, images: int) -> dict[str, ExtraColumn]:
-    found = {}
+    columns = {}
     for name, column in others.items():
         cells = column.str.strip_chars()
         if cells.n_unique() > MOST_LEVELS + 1:
@@ -293,8 +293,8 @@ def _extra_columns(others: Mapping[str, pl.Series], order: Array, image: Array, 
         of_image = np.full(images, len(levels), dtype=np.int64)
         of_image[image] = of_face
         agree = bool((of_image[image] == of_face).all())
-        found[name.lower()] = ExtraColumn(levels, of_face, of_image if agree else None)
-    return found
+        columns[name.lower()] = ExtraColumn(levels, of_face, of_image if agree else None)
+    return columns
 
 
 def _ids_of(value: Any, path: Path) -> Array:

@@ -61,7 +61,7 @@ def write_demo(folder: Path) -> Sequence[Demo]:
 
 
 def _pictures(rng: np.random.Generator) -> list[_Picture]:
-    found = []
+    pictures = []
     for number in range(IMAGES):
         lighting = ("sun", "shade", "indoors")[int(rng.choice(3, p=(0.45, 0.35, 0.2)))]
         weather = ("dry", "rain", "snow")[int(rng.choice(3, p=(0.65, 0.31, 0.04)))]
@@ -70,8 +70,8 @@ def _pictures(rng: np.random.Generator) -> list[_Picture]:
         size = rng.uniform(80, 200, count)
         boxes = np.stack([left, rng.uniform(0, 3000, count), size, size * 1.25], axis=1).round(2)
         subjects = np.where(rng.random(count) < 0.55, rng.integers(1, SUBJECTS + 1, count), -1)
-        found.append(_Picture(f"picture_{number:04d}.jpg", lighting, weather, boxes, subjects))
-    return found
+        pictures.append(_Picture(f"picture_{number:04d}.jpg", lighting, weather, boxes, subjects))
+    return pictures
 
 
 def _write_table(folder: Path, pictures: Sequence[_Picture]) -> list[int]:
@@ -102,17 +102,17 @@ def _answers(pictures: Sequence[_Picture], rng: np.random.Generator) -> list[tup
 
 def _answer(picture: _Picture, rng: np.random.Generator) -> ImageDetections:
     shade = picture.lighting == "shade"
-    found = rng.random(len(picture.boxes)) < (_FOUND_IN_SHADE if shade else _FOUND)
+    is_found = rng.random(len(picture.boxes)) < (_FOUND_IN_SHADE if shade else _FOUND)
     false = int(rng.poisson(0.5))
     boxes = np.concatenate(
         [
-            picture.boxes[found] + rng.normal(0, 3, (int(found.sum()), 4)),
+            picture.boxes[is_found] + rng.normal(0, 3, (int(is_found.sum()), 4)),
             np.stack([*rng.uniform(0, 4500, (2, false)), *rng.uniform(40, 150, (2, false))], axis=1).reshape(-1, 4),
         ]
     )
-    scores = np.concatenate([rng.beta(9, 1.5, int(found.sum())), rng.beta(1.5, 5, false)])
+    scores = np.concatenate([rng.beta(9, 1.5, int(is_found.sum())), rng.beta(1.5, 5, false)])
     similar = rng.normal(0.0, _SPREAD, (len(boxes), SUBJECTS))
-    for row, subject in enumerate(picture.subjects[found].tolist()):
+    for row, subject in enumerate(picture.subjects[is_found].tolist()):
         if subject > 0:
             similar[row, subject - 1] = rng.normal(_LIKE_IN_SHADE if shade else _LIKE, _SPREAD)
     order = np.argsort(-scores, kind="stable")

@@ -141,13 +141,13 @@ class NameIndex:
     def places(self, names: Iterable[str]) -> Array:
         """The places of many names."""
         seen: dict[str, int] = {}
-        found = []
+        indices = []
         for name in names:
             place = seen.get(name)
             if place is None:
                 place = seen[name] = self.find(name)
-            found.append(place)
-        return np.array(found, dtype=np.intp)
+            indices.append(place)
+        return np.array(indices, dtype=np.intp)
 
 
 class Gathered(NamedTuple):
@@ -200,11 +200,11 @@ def read_found(path: Path) -> tuple[dict[str, ImageDetections], InputFact]:
     rows: dict[str, list[int]] = {}
     for row, name in enumerate(table.frame["FILE"].to_list()):
         rows.setdefault(name, []).append(row)
-    found = {
+    detections = {
         name: ImageDetections(scores[some], boxes[some], None if points is None else points[some])
         for name, some in rows.items()
     }
-    return found, table.fact
+    return detections, table.fact
 
 
 def check_header(lines: BlockReader, path: Path) -> None:
@@ -264,11 +264,11 @@ def order_of(parts: Sequence[Gathered]) -> tuple[Array, Array]:
 
 def elsewhere_of(parts: Sequence[Gathered]) -> dict[str, int]:
     """Images that are not annotated, with their number of rows."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for part in parts:
         for row in np.flatnonzero(part.image == NOT_ANNOTATED):
-            found[part.names[row]] = found.get(part.names[row], 0) + 1
-    return found
+            counts[part.names[row]] = counts.get(part.names[row], 0) + 1
+    return counts
 
 
 def write_detections(path: Path, answers: Iterable[tuple[str, ImageDetections]]) -> int:
@@ -280,16 +280,16 @@ def write_detections(path: Path, answers: Iterable[tuple[str, ImageDetections]])
     rows = 0
     with_landmarks = True
     collected = sorted(answers, key=lambda pair: pair[0].encode())
-    for _, found in collected:
-        with_landmarks &= found.landmarks is not None or not len(found.scores)
+    for _, answer in collected:
+        with_landmarks &= answer.landmarks is not None or not len(answer.scores)
     header = (*LEADING_COLUMNS, *(LANDMARK_COLUMNS if with_landmarks else ()))
     with open_file(path) as file:
         file.write(",".join(header) + "\n")
-        for name, found in collected:
-            columns = [np.asarray(found.scores, dtype=np.float64).reshape(-1, 1), found.boxes_xywh]
-            if with_landmarks and found.landmarks is not None:
-                columns.append(found.landmarks.reshape(len(found.scores), 10))
-            for row in np.concatenate(columns, axis=1) if len(found.scores) else ():
+        for name, answer in collected:
+            columns = [np.asarray(answer.scores, dtype=np.float64).reshape(-1, 1), answer.boxes_xywh]
+            if with_landmarks and answer.landmarks is not None:
+                columns.append(answer.landmarks.reshape(len(answer.scores), 10))
+            for row in np.concatenate(columns, axis=1) if len(answer.scores) else ():
                 file.write(name + "," + ",".join([f"{value:.2f}" for value in row.tolist()]) + "\n")
                 rows += 1
     return rows

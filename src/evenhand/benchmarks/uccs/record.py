@@ -32,8 +32,8 @@ def record_detection(
     """
     matches = match(faces, detections, iou)
     rows = _Rows(faces, detections, matches, items)
-    found_face, found = matches.pairs
-    rows.score_of_face[found_face] = detections.scores[found]
+    found_face, found_detection = matches.pairs
+    rows.score_of_face[found_face] = detections.scores[found_detection]
     kind = np.full(len(faces), Event.MISSED, dtype=np.int8)
     kind[found_face] = Event.FOUND
     kind[matches.is_excluded] = Event.EXCLUDED
@@ -59,13 +59,13 @@ def record_identification(
     assert detections.largest is not None, "a file without similarities has no identification"
     matches = match(faces, detections, iou)
     rows = _Rows(faces, detections, matches, items)
-    found_face, found = matches.pairs
+    found_face, found_detection = matches.pairs
     known = faces.is_known[found_face]
     kind = np.full(len(faces), Event.MISSED, dtype=np.int8)
     kind[found_face] = np.where(known, Event.FOUND, Event.STRANGER)
     kind[matches.is_excluded] = Event.EXCLUDED
-    similarity, rank = _true_subjects(detections, found_face[known], found[known], ties)
-    rows.score_of_face[found_face[~known]] = detections.largest[found[~known]]
+    similarity, rank = _true_subjects(detections, found_face[known], found_detection[known], ties)
+    rows.score_of_face[found_face[~known]] = detections.largest[found_detection[~known]]
     rows.score_of_face[found_face[known]] = similarity
     rows.rank_of_face[found_face[known]] = rank
     adds = np.where(faces.is_known, _counts(faces), _counts(faces) - 1).astype(np.int8)
@@ -97,11 +97,11 @@ def _absent(faces: WatchlistFaces) -> Array:
 
 def _true_subjects(detections: WatchlistDetections, face: Array, detection: Array, ties: Ties) -> tuple[Array, Array]:
     """Similarity to the true subject, and its rank, of pairs of known faces and detections."""
-    found = detections.candidates
-    assert found is not None
+    scores = detections.candidates
+    assert scores is not None
     similarity, rank = np.full(len(face), np.nan), np.full(len(face), float(NEVER))
     span = max(len(detections), 1)
-    keys = found.face.astype(np.int64) * span + found.detection
+    keys = scores.face.astype(np.int64) * span + scores.detection
     order = np.argsort(keys)
     wanted = face.astype(np.int64) * span + detection
     place = np.searchsorted(keys[order], wanted)
@@ -109,8 +109,8 @@ def _true_subjects(detections: WatchlistDetections, face: Array, detection: Arra
     there[there] = keys[order][place[there]] == wanted[there]
     row = order[place[there]]
     share = {"pessimistic": 1.0, "middle": 0.5, "optimistic": 0.0}[ties]
-    similarity[there] = found.similarity[row]
-    rank[there] = 1 + found.larger[row] + share * found.tied[row]
+    similarity[there] = scores.similarity[row]
+    rank[there] = 1 + scores.larger[row] + share * scores.tied[row]
     return similarity, rank
 
 
@@ -158,10 +158,10 @@ class _Rows:
 
     def _line_of_face(self) -> Array:
         """The line of the detection on each face; 0 when there is none."""
-        found = self._matches.assignment.detection_of
+        detection_of = self._matches.assignment.detection_of
         if not len(self._detections):
-            return np.zeros(len(found), dtype=np.int64)
-        return np.where(found >= 0, self._detections.line[found], 0)
+            return np.zeros(len(detection_of), dtype=np.int64)
+        return np.where(detection_of >= 0, self._detections.line[detection_of], 0)
 
     def _items(self, false: Array, ignored: Array, absent: Array) -> Array:
         names, faces, detections = self._faces.images, self._faces, self._detections

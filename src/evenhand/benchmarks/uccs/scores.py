@@ -129,11 +129,11 @@ class Reducer:
         place[order] = np.arange(len(order))
         largest = (np.concatenate(self._largest) if self._largest else np.zeros(0))[order]
         columns = [np.concatenate([getattr(c, name) for c in self._found]) for name in _FIELDS] if self._found else None
-        found = TrueSubjectScores(*(columns or [np.zeros(0, np.intp), np.zeros(0, np.intp), *np.zeros((3, 0))]))
-        similarity = found.similarity
+        scores = TrueSubjectScores(*(columns or [np.zeros(0, np.intp), np.zeros(0, np.intp), *np.zeros((3, 0))]))
+        similarity = scores.similarity
         if single:
             largest, similarity = as_written(largest), as_written(similarity)
-        kept = TrueSubjectScores(place[found.detection], found.face, similarity, found.larger, found.tied)
+        kept = TrueSubjectScores(place[scores.detection], scores.face, similarity, scores.larger, scores.tied)
         return WatchlistDetections(
             plain.faces,
             plain.image,

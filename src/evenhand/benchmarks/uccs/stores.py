@@ -209,7 +209,7 @@ def read_probes(path: Path) -> Iterator[ProbeEmbeddings]:
 def read_gallery_embeddings(path: Path, subjects: tuple[int, ...]) -> dict[int, Array]:
     """The embeddings (K, D) of every subject; raises when one is missing, naming it."""
     path, npz = Path(path), NpzReader()
-    found: dict[str, Array] = {}
+    embeddings: dict[str, Array] = {}
     if path.is_dir():
         files = _files_in(path)
         for subject in subjects:
@@ -217,46 +217,46 @@ def read_gallery_embeddings(path: Path, subjects: tuple[int, ...]) -> dict[int, 
             if file is not None:
                 with opened(file, DataError) as stream:
                     data = stream.read()
-                found[subject_name(subject)] = _embeddings(arrays_of(data, file, DataError, npz), file)
+                embeddings[subject_name(subject)] = _embeddings(arrays_of(data, file, DataError, npz), file)
     elif path.suffix == ".npy":
-        found = _subjects_of_rows(path)
+        embeddings = _subjects_of_rows(path)
     else:
         arrays, _ = load_arrays(path)
-        found = {name: _embeddings(entries, path) for name, entries in _by_owner(arrays, "gallery").items()}
-    lacking = [subject for subject in subjects if subject_name(subject) not in found]
+        embeddings = {name: _embeddings(entries, path) for name, entries in _by_owner(arrays, "gallery").items()}
+    lacking = [subject for subject in subjects if subject_name(subject) not in embeddings]
     if lacking:
         shown = ", ".join(f"S_{subject_name(subject)}" for subject in lacking[:5]) + (", …" if len(lacking) > 5 else "")
         raise DataError(
             f"{path} has no embeddings of {len(lacking)} of {len(subjects)} subjects in gallery.csv: {shown}. "
             "Extract them first; a score file with a column missing would shift all others."
         )
-    return {subject: found[subject_name(subject)] for subject in subjects}
+    return {subject: embeddings[subject_name(subject)] for subject in subjects}
 
 
 def _files_in(folder: Path) -> dict[str, Path]:
     """Store files by the name of their image or subject, sorted; `.npz` goes before `.pth`."""
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     origin = read_origin(folder)
     for suffix in SUFFIXES if origin is None else (f".{origin.form}",):
         for file in folder.glob(f"*{suffix}"):
-            found.setdefault(file.stem, file)
-    if not found:
+            paths.setdefault(file.stem, file)
+    if not paths:
         raise PredictionError(f"The folder {folder} has no store ({', '.join(SUFFIXES)}). Extract embeddings first.")
-    return dict(sorted(found.items(), key=lambda pair: pair[0].encode()))
+    return dict(sorted(paths.items(), key=lambda pair: pair[0].encode()))
 
 
 def _by_owner(arrays: Mapping[str, Array], what: str) -> dict[str, dict[str, Array]]:
     """Entries `[what/]OWNER/NAME` by owner; a bare `OWNER` is its embeddings."""
     prefixed = any(name.startswith(f"{what}/") for name in arrays)
-    found: dict[str, dict[str, Array]] = {}
+    entries: dict[str, dict[str, Array]] = {}
     for name, array in arrays.items():
         if prefixed:
             if not name.startswith(f"{what}/"):
                 continue
             name = name[len(what) + 1 :]
         owner, _, entry = name.rpartition("/") if "/" in name else (name, "", "embeddings")
-        found.setdefault(owner, {})[entry] = array
-    return dict(sorted(found.items(), key=lambda pair: pair[0].encode()))
+        entries.setdefault(owner, {})[entry] = array
+    return dict(sorted(entries.items(), key=lambda pair: pair[0].encode()))
 
 
 def _probe(name: str, arrays: Mapping[str, Array], path: Path) -> ProbeEmbeddings:
@@ -279,15 +279,17 @@ def _probe(name: str, arrays: Mapping[str, Array], path: Path) -> ProbeEmbedding
 def _embeddings(arrays: Mapping[str, Array], path: Path) -> Array:
     if "embeddings" not in arrays:
         raise PredictionError(f"{path} has no embeddings; it has {', '.join(arrays) or 'nothing'}.")
-    found = np.asarray(arrays["embeddings"])
-    if found.ndim == 1 and np.size(arrays.get("detection_scores", 0)) == 1:  # the one vector of one face
-        found = found[np.newaxis]
-    if found.ndim != 2 or found.dtype.kind != "f":
-        raise PredictionError(f"{path}: embeddings are {found.dtype} {found.shape}; (faces, dimensions) are needed.")
-    if not np.isfinite(found.sum(dtype=np.float64)) and not np.isfinite(found).all():
-        row = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
+    vectors = np.asarray(arrays["embeddings"])
+    if vectors.ndim == 1 and np.size(arrays.get("detection_scores", 0)) == 1:  # the one vector of one face
+        vectors = vectors[np.newaxis]
+    if vectors.ndim != 2 or vectors.dtype.kind != "f":
+        raise PredictionError(
+            f"{path}: embeddings are {vectors.dtype} {vectors.shape}; (faces, dimensions) are needed."
+        )
+    if not np.isfinite(vectors.sum(dtype=np.float64)) and not np.isfinite(vectors).all():
+        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         raise PredictionError(f"{path}: the embedding in row {row} is not finite.")
-    return found
+    return vectors
 
 
 def _rows_of(path: Path, wanted: tuple[str, ...]) -> tuple[Array, dict[str, Array]]:
@@ -345,7 +347,7 @@ class NpzReader:
         if end < 0:
             return None
         entries, _, place = struct.unpack_from("<HII", data, end + 10)
-        found: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
         for _ in range(entries):
             if data[place : place + 4] != b"PK\x01\x02":
                 return None
@@ -361,8 +363,8 @@ class NpzReader:
             array = self._array(data[start : start + size])
             if array is None:
                 return None
-            found[name[:-4].decode()] = array
-        return found
+            arrays[name[:-4].decode()] = array
+        return arrays
 
     def _array(self, data: bytes) -> Array | None:
         if data[:8] != b"\x93NUMPY\x01\x00":

@@ -46,8 +46,8 @@ def _record_detection(
 ) -> Iterator[Records]:
     """One row per image, face, false alarm, ignored detection and absent exclusion."""
     rows = record_detection(_annotated(dataset), _own(predictions), options.iou)
-    found = rows["score"] == rows["score"]
-    yield Records({**rows.columns, "found": found, "is_face": rows["faces"] > 0}, rows.attributes)
+    is_found = rows["score"] == rows["score"]
+    yield Records({**rows.columns, "found": is_found, "is_face": rows["faces"] > 0}, rows.attributes)
 
 
 def _record_identification(

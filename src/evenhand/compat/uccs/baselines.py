@@ -39,7 +39,7 @@ def baseline_detection(config: Configuration, own: argparse.Namespace, say: Say)
         device_of(config, say) if own.detector == "mtcnn" else "cpu",
     )
     out = Path(config["detection.results"])
-    found, journal = detect(
+    detected, journal = detect(
         names,
         pictures,
         setting,
@@ -50,18 +50,18 @@ def baseline_detection(config: Configuration, own: argparse.Namespace, say: Say)
         progress=RateOfProgress(say, "pictures"),
         note=say,
     )
-    _say_unusable(found.unreadable, len(names), say)
-    if not found.answers:
-        reason = next(iter((found.failed or found.unreadable).values()))
-        if not found.failed:
+    _say_unusable(detected.unreadable, len(names), say)
+    if not detected.answers:
+        reason = next(iter((detected.failed or detected.unreadable).values()))
+        if not detected.failed:
             journal.discard()
         raise DataError(f"None of {len(names)} pictures could be used, so {out} is left as it is: {reason}")
-    rows = write_detections(out, found.answers)
-    say(f"wrote {out}: {rows} detections in {len(found.answers)} pictures ({own.detector})")
-    if found.failed:
-        name, cause = next(iter(found.failed.items()))
+    rows = write_detections(out, detected.answers)
+    say(f"wrote {out}: {rows} detections in {len(detected.answers)} pictures ({own.detector})")
+    if detected.failed:
+        name, cause = next(iter(detected.failed.items()))
         raise PartError(
-            f"The detector failed at {len(found.failed)} of {len(names)} pictures, first at {name}: {cause}. "
+            f"The detector failed at {len(detected.failed)} of {len(names)} pictures, first at {name}: {cause}. "
             f"{out} lacks them; the same command looks at these pictures only."
         )
     journal.discard()
@@ -70,7 +70,7 @@ def baseline_detection(config: Configuration, own: argparse.Namespace, say: Say)
 def baseline_recognition(config: Configuration, own: argparse.Namespace, say: Say) -> None:
     """Embed the detected faces of the set, then the gallery."""
     device = device_of(config, say) if own.network == "magface" else "cpu"
-    found, source = read_found(Path(config["recognition.detection_file"]))
+    detections, source = read_found(Path(config["recognition.detection_file"]))
     embedder = build_embedder(
         _network(config, own),
         checkpoint=Path(own.checkpoint) if own.checkpoint else None,
@@ -97,8 +97,10 @@ def baseline_recognition(config: Configuration, own: argparse.Namespace, say: Sa
         )
 
     probes = extraction("recognition.result_dir", "pictures")
-    done = embed_probes(found, source, Path(config["image_directory"]), probes)
-    _say_embedded(probes.folder, done, len(found), f"{done.faces} faces in {done.stores} stores ({own.network})", say)
+    done = embed_probes(detections, source, Path(config["image_directory"]), probes)
+    _say_embedded(
+        probes.folder, done, len(detections), f"{done.faces} faces in {done.stores} stores ({own.network})", say
+    )
     if own.disable_gallery:
         return
     data = Path(config["data_directory"])

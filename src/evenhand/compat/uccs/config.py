@@ -131,7 +131,7 @@ def _with_subconfigurations(tree: Tree, file: Path, depth: int = 0) -> Tree:
     """A section `name: {yaml: FILE, …}` is the section of that name in FILE, or its only one, with the rest over it."""
     if depth > 8:
         raise UsageError(f"{file}: the files that `yaml` names include each other.")
-    found: Tree = {}
+    sections: Tree = {}
     for name, value in tree.items():
         if isinstance(value, dict) and isinstance(value.get("yaml"), str):
             path = Path(value["yaml"])
@@ -146,8 +146,8 @@ def _with_subconfigurations(tree: Tree, file: Path, depth: int = 0) -> Tree:
             section = _with_subconfigurations({name: section}, path, depth + 1)[name]
             value = section | {key: part for key, part in value.items() if key != "yaml"}
             _check_types({name: value}, {}, str(path))
-        found[name] = _with_subconfigurations(value, file, depth + 1) if isinstance(value, dict) else value
-    return found
+        sections[name] = _with_subconfigurations(value, file, depth + 1) if isinstance(value, dict) else value
+    return sections
 
 
 def add_options(parser: argparse.ArgumentParser, tree: Tree) -> None:
@@ -247,14 +247,14 @@ def _parsed(text: str, where: str, *, check: bool = True) -> Tree:
 
 def _nested(tree: Mapping[str, Any]) -> Tree:
     """Sections for names with dots: `eval.iou: 0.4` is `eval: {iou: 0.4}`."""
-    found: Tree = {}
+    nested: Tree = {}
     for name, value in tree.items():
         *sections, last = str(name).split(".")
-        place = found
+        place = nested
         for section in sections:
             place = place.setdefault(section, {})
         place[last] = _nested(value) if isinstance(value, dict) else value
-    return found
+    return nested
 
 
 def _lines(node: Any, above: str = "") -> Iterator[tuple[str, int]]:

@@ -52,16 +52,16 @@ def ranks_of(config: Configuration, own: argparse.Namespace) -> tuple[int, ...]:
 
 def outputs_of(config: Configuration, own: argparse.Namespace) -> list[tuple[Path, str]]:
     """Every file that an evaluation writes, with what it is."""
-    found: list[tuple[Path, str]] = []
+    outputs: list[tuple[Path, str]] = []
     for task, key in (("detection", "froc"), ("recognition", "oroc")):
         if task not in own.tasks:
             continue
         figure = Path(config[f"eval.{task}.{key}"])
         ranks = ranks_of(config, own) if task == "recognition" else (0,)
         if not own.no_figure:
-            found += [(figure_path(path), f"eval.{task}.{key}") for path in map(_figure_path(figure, ranks), ranks)]
-        found += [(_beside(figure, suffix), f"the {suffix} of eval.{task}.{key}") for suffix in (".json", ".csv")]
-    return found
+            outputs += [(figure_path(path), f"eval.{task}.{key}") for path in map(_figure_path(figure, ranks), ranks)]
+        outputs += [(_beside(figure, suffix), f"the {suffix} of eval.{task}.{key}") for suffix in (".json", ".csv")]
+    return outputs
 
 
 def _detection(config: Configuration, own: argparse.Namespace, options: Mapping[str, Any], say: Say) -> None:

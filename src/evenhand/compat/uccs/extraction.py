@@ -135,12 +135,12 @@ def detect(
     detector = setting.build()
     names = inputs.hash_text("\n".join(images))
     journal = DetectionJournal(results, f"{detector.fingerprint}\n{pictures}\n{most}\n{upright}\n{names}\n")
-    found: dict[str, ImageDetections | str] = {}
+    answers_by_name: dict[str, ImageDetections | str] = {}
     for name, answer in journal.done.items():
-        found[name] = answer.reason if isinstance(answer, Unanswered) else ImageDetections(**answer)
-    todo = [name for name in images if name not in found]
-    if note is not None and found:
-        note(f"continuing: {len(found)} of {len(images)} pictures are done")
+        answers_by_name[name] = answer.reason if isinstance(answer, Unanswered) else ImageDetections(**answer)
+    todo = [name for name in images if name not in answers_by_name]
+    if note is not None and answers_by_name:
+        note(f"continuing: {len(answers_by_name)} of {len(images)} pictures are done")
     failed: dict[str, str] = {}
     parts = [(str(pictures / name), most, upright) for name in todo]
     outcomes = _detect_here(parts, detector) if engine is None else _detect_by(engine, parts, setting)
@@ -150,13 +150,13 @@ def detect(
                 failed[name] = outcome.cause
             else:
                 journal.add(name, outcome)
-                found[name] = outcome
+                answers_by_name[name] = outcome
             if progress is not None:
-                progress(len(found) + len(failed), len(images))
+                progress(len(answers_by_name) + len(failed), len(images))
     finally:
         journal.close()
-    answers = tuple((name, answer) for name in images if not isinstance(answer := found.get(name, ""), str))
-    unreadable = {name: answer for name in images if isinstance(answer := found.get(name), str)}
+    answers = tuple((name, answer) for name in images if not isinstance(answer := answers_by_name.get(name, ""), str))
+    unreadable = {name: answer for name in images if isinstance(answer := answers_by_name.get(name), str)}
     return Detected(answers, unreadable, failed), journal
 
 
@@ -257,7 +257,7 @@ def embed_probes(
     detections: Mapping[str, ImageDetections], source: InputFact, pictures: Path, how: Extraction
 ) -> ExtractionSummary:
     """Write one store per image with detections; threads read and cut pictures meanwhile."""
-    names = sorted(name for name, found in detections.items() if len(found.scores))
+    names = sorted(name for name, answer in detections.items() if len(answer.scores))
     if not names:
         raise DataError(f"{source.path} has no detection, so there is no face to embed. Nothing was written.")
     origin = how.origin(source)
@@ -282,14 +282,14 @@ def embed_probes(
     return _finish(how, origin, faces, unreadable, skipped)
 
 
-def _save_probe(how: Extraction, name: str, found: ImageDetections, kept: Sequence[int], crops: Sequence[Any]) -> None:
+def _save_probe(how: Extraction, name: str, answer: ImageDetections, kept: Sequence[int], crops: Sequence[Any]) -> None:
     arrays: dict[str, Array] = {
-        "detection_scores": np.asarray(found.scores, dtype=np.float64)[list(kept)].reshape(-1, 1),
-        "bboxes": np.asarray(found.boxes_xywh, dtype=np.float64)[list(kept)],
+        "detection_scores": np.asarray(answer.scores, dtype=np.float64)[list(kept)].reshape(-1, 1),
+        "bboxes": np.asarray(answer.boxes_xywh, dtype=np.float64)[list(kept)],
         "embeddings": how.embedder.embed_crops(crops),
     }
-    if found.landmarks is not None:
-        arrays["landmarks"] = np.asarray(found.landmarks, dtype=np.float64)[list(kept)]
+    if answer.landmarks is not None:
+        arrays["landmarks"] = np.asarray(answer.landmarks, dtype=np.float64)[list(kept)]
     save_store(how.folder, Path(name).stem, arrays, how.form)
 
 
@@ -384,14 +384,14 @@ def _crop(pixels: Pixels, face: Face, embedder: FaceEmbedder) -> Pixels | str:
         return str(error)
 
 
-def _faces_of(found: ImageDetections) -> list[Face]:
+def _faces_of(answer: ImageDetections) -> list[Face]:
     from evenhand.instruments.faces import Face
 
-    if found.landmarks is not None:
-        return [_face_of(points, float(score)) for points, score in zip(found.landmarks, found.scores, strict=True)]
-    x, y, width, height = np.asarray(found.boxes_xywh, dtype=np.float64).reshape(-1, 4).T.tolist()
+    if answer.landmarks is not None:
+        return [_face_of(points, float(score)) for points, score in zip(answer.landmarks, answer.scores, strict=True)]
+    x, y, width, height = np.asarray(answer.boxes_xywh, dtype=np.float64).reshape(-1, 4).T.tolist()
     boxes = zip(x, y, width, height, strict=True)
-    return [Face((a, b, a + c, b + d), float(s)) for (a, b, c, d), s in zip(boxes, found.scores, strict=True)]
+    return [Face((a, b, a + c, b + d), float(s)) for (a, b, c, d), s in zip(boxes, answer.scores, strict=True)]
 
 
 def _face_of(landmarks: Array, score: float = 1.0) -> Face:

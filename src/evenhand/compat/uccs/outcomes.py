@@ -49,20 +49,20 @@ class SystemOutcome:
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings of the run, and what is to be known about its curves."""
-        found = list(self.run.results.warnings)
+        messages = list(self.run.results.warnings)
         left_out = self.counts["detections_on_unannotated_images"]
         if left_out:
-            found.append(
+            messages.append(
                 f"{left_out} detections on {self.counts['images_with_detections_but_no_ground_truth']} images that are "
                 "not annotated were left out, as in the published evaluation."
             )
         for rank, report in self.curves.items():
             at = f" at rank {rank}" if rank else ""
             if isinstance(report.curve.rate, Undefined):
-                found.append(f"The rate{at} is undefined: {report.curve.rate.reason}.")
+                messages.append(f"The rate{at} is undefined: {report.curve.rate.reason}.")
             elif not len(report.curve.thresholds):
-                found.append(f"The curve{at} is empty: there is no false detection that could set a threshold.")
-        return tuple(dict.fromkeys(found))
+                messages.append(f"The curve{at} is empty: there is no false detection that could set a threshold.")
+        return tuple(dict.fromkeys(messages))
 
 
 def detection_outcome(run: Run) -> SystemOutcome:
@@ -139,10 +139,10 @@ def as_plain(outcome: SystemOutcome) -> dict[str, Any]:
 
 def intervals(outcomes: Mapping[str, SystemOutcome], metric: str, draws: int) -> dict[str, Any]:
     """Intervals of every output of every system, and paired differences of all pairs: first minus second."""
-    found: dict[str, Any] = {"draws": draws}
+    numbers: dict[str, Any] = {"draws": draws}
     if draws <= 0:
-        return found
-    found["intervals"] = {
+        return numbers
+    numbers["intervals"] = {
         label: {
             estimate.output: {"value": estimate.number, "low": estimate.low, "high": estimate.high}
             for estimate in outcome.run.results.estimates
@@ -150,7 +150,7 @@ def intervals(outcomes: Mapping[str, SystemOutcome], metric: str, draws: int) ->
         }
         for label, outcome in outcomes.items()
     }
-    found["paired"] = [
+    numbers["paired"] = [
         {
             "output": contrast.output,
             "first": first,
@@ -163,7 +163,7 @@ def intervals(outcomes: Mapping[str, SystemOutcome], metric: str, draws: int) ->
         for contrast in api.compare(outcomes[second].run, outcomes[first].run, draws=draws)[0].contrasts
         if contrast.metric == metric and contrast.group == EVERYONE and _is_of_the_challenge(contrast.output)
     ]
-    return found
+    return numbers
 
 
 BAND_DRAWS, BAND_PLACES = 400, 32
