@@ -116,6 +116,15 @@ class NovelViewModel(SynthesisModel):
         self.si_out_dir = self.output_dir
         self.num_preds_si = 0
 
+    @property
+    def num_preds(self) -> int:
+        """Another name of `num_preds_si`."""
+        return self.num_preds_si
+
+    @num_preds.setter
+    def num_preds(self, count: int) -> None:
+        self.num_preds_si = count
+
     def personalization(self, src_infos: Infos) -> Infos:
         """Prepare for one source; what it returns is given to `imitate`."""
         return src_infos
