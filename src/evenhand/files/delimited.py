@@ -424,7 +424,7 @@ def _by_polars(body: bytes, header: Header, chosen: Mapping[str, CellKind]) -> p
             has_header=False,
             separator=header.separator,
             schema=schema,
-            columns=positions,
+            columns=None if len(positions) == width else positions,
             quote_char='"' if quoted else None,
         )
     except (pl.exceptions.PolarsError, ValueError):
@@ -442,12 +442,10 @@ def _by_polars(body: bytes, header: Header, chosen: Mapping[str, CellKind]) -> p
     numbers = [f"{place}" for place, (_, kind) in kinds.items() if kind is CellKind.NUMBER]
     if numbers and not np.isfinite(frame.select(pl.col(numbers).sum()).row(0)).all():
         return None
-    return frame.select(
-        [
-            (pl.col(f"{place}").fill_null("") if kind is CellKind.CELL else pl.col(f"{place}")).alias(name)
-            for place, (name, kind) in kinds.items()
-        ]
-    )
+    frame = frame.select([f"{place}" for place in kinds])
+    frame.columns = [name for name, _ in kinds.values()]
+    cells = [name for name, kind in kinds.values() if kind is CellKind.CELL]
+    return frame.with_columns(pl.col(cells).fill_null("")) if cells else frame
 
 
 def _by_record(body: bytes, header: Header, chosen: Mapping[str, CellKind], first_line: int) -> RowBlock:
