@@ -9,6 +9,7 @@ from laws import Listed
 
 from evenhand.core.metric import POSITIVE, UNIT_SCALE, Direction
 from evenhand.core.records import Records
+from evenhand.metrics.average_precision import AveragePrecision
 from evenhand.metrics.custom import FunctionMetric, Selected
 from evenhand.metrics.labels import ClassRates, Confusion
 from evenhand.metrics.means import Mean, Rate, RootMeanSquareError
@@ -49,6 +50,7 @@ LISTED = [
     Listed("rates of one class", ClassRates("rates", CLASSES, positive="b"), rows),
     Listed("score rates", ScoreRates("rates", (0.1,), (0.9,), (0.5,)), rows),
     Listed("weighted score rates", ScoreRates("rates", (0.1,), (), weight="weight"), rows, exact=False),
+    Listed("average precision", AveragePrecision("AP", is_object="same"), rows),
     Listed("function", FUNCTION, rows),
     Listed("selected", Selected("rates", RATES, ("selection_rate:b",)), rows),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from evenhand.core.options import Options, option
@@ -71,6 +72,16 @@ class FunctionOptions(TableOptions):
 
     truth: str = option("truth", "the column of the truth")
     prediction: str = option("prediction", "the column of the prediction")
+
+
+@dataclass(frozen=True)
+class DetectionTableOptions(Options):
+    """Detections in COCO's format."""
+
+    groups: Path | None = option(None, "a table of groups by image_id or annotation_id")
+    by: tuple[str, ...] = option((), "its columns to group by; --by sets it")
+    overlap: float = option(0.5, "intersection over union from which a detection finds an object")
+    score: float = option(0.5, "detections of at least this score count for recall and precision; AP takes all")
 
 
 @dataclass(frozen=True)

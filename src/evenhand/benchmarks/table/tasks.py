@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evenhand.benchmarks.table import demo
+from evenhand.benchmarks.table import demo, detection
 from evenhand.benchmarks.table.data import TableCodec, Truth, load, record, resolve
 from evenhand.benchmarks.table.options import (
+    DetectionTableOptions,
     FunctionOptions,
     LabelOptions,
     NumberOptions,
@@ -155,8 +156,30 @@ values = _task(
     "a row of the table",
 )  # fmt: skip
 
+detections: Task[detection.CocoObjects, Any] = Task(
+    name="table/detection",
+    summary="Detections in COCO's format, with groups from a table.",
+    load=detection.load,
+    codec=detection.CocoResults(),
+    options=DetectionTableOptions,
+    record=detection.record,
+    metrics=detection.metrics,
+    attributes_option="by",
+    headline=("detection", "AP"),
+    about=About(
+        data="COCO ground truth JSON: images, annotations, categories; groups=FILE.csv with annotation_id or image_id",
+        predictions="COCO results JSON: image_id, category_id, bbox, score",
+        rows="an annotated object, or a false alarm",
+        unit="image",
+        conventions=("A false alarm has no group where groups are of annotations: it counts for every group.",),
+    ),
+)
+
 benchmark = Benchmark(
-    "table", "Your own table of predictions.", (labels, scores, numbers, pairs, values), demo=demo.write
+    "table",
+    "Your own table of predictions.",
+    (labels, scores, numbers, pairs, values, detections),
+    demo=demo.write,
 )
 functions = _task(
     "functions",
@@ -166,6 +189,7 @@ functions = _task(
     "a row of the table",
 )
 TASKS: Mapping[str, Task[Truth, Any]] = {
+    # Functions are not in files, and detections not in frames.
     task.name.partition("/")[2]: task
-    for task in (*benchmark.tasks, functions)  # functions are not in files
+    for task in (labels, scores, numbers, pairs, values, functions)
 }

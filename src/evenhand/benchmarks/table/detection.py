@@ -1,0 +1,218 @@
+"""Detections in COCO's format: ground truth and results as JSON, groups from a table by image or annotation.
+
+Detections are matched to objects of their image and category as COCO does: in the order of their scores, each takes the
+object that it overlaps most and nobody has. CocoObjects that are crowds are not looked for, and detections on them are
+left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from evenhand.benchmarks.table.data import RowSamples
+from evenhand.benchmarks.table.frame import UserTable, read_table
+from evenhand.benchmarks.table.options import MOST_LEVELS, DetectionTableOptions
+from evenhand.core.errors import DataError, InputError, OptionError, PredictionError
+from evenhand.core.metric import UNIT_SCALE, Metric
+from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
+from evenhand.core.results import Coverage
+from evenhand.core.task import Answers, Codec, Dataset, InputFact, Tools
+from evenhand.files import inputs
+from evenhand.geometry.assignment import NOBODY, assign_by_score
+from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
+from evenhand.metrics.average_precision import AveragePrecision
+from evenhand.metrics.means import Mean, Rate
+
+
+@dataclass(frozen=True)
+class CocoBoxes:
+    """CocoBoxes sorted by place: the image and category that they are in."""
+
+    place: Array
+    xyxy: Array  # (boxes, 4)
+    id: Array
+    score: Array
+    crowd: Array
+
+
+@dataclass(frozen=True)
+class CocoObjects:
+    """The annotated objects, the places (image, category) there are, and the groups of objects and of images."""
+
+    boxes: CocoBoxes
+    places: Mapping[tuple[Any, Any], int]
+    image_of_place: Array
+    attributes: Mapping[str, tuple[tuple[str, ...], Mapping[str, int], bool]]  # levels, code by id, is it of images
+
+
+def load(data: Path, options: DetectionTableOptions) -> Dataset[CocoObjects]:
+    """COCO's ground truth, with groups from the table that `groups` names."""
+    document, fact = _json(data, DataError)
+    try:
+        images = [image["id"] for image in document["images"]]
+        categories = [category["id"] for category in document.get("categories", [{"id": 1}])]
+        places = {
+            (image, category): n for n, (image, category) in enumerate((i, c) for i in images for c in categories)
+        }
+        boxes = _boxes(document["annotations"], places, data, DataError)
+    except (KeyError, TypeError) as error:
+        raise DataError(
+            f"{data} is no COCO ground truth: {error} is missing. Expected images, annotations, categories."
+        ) from None
+    attributes, facts = _groups(options)
+    image_of_place = np.array([str(image) for image, _ in places])
+    levels = {name: levels for name, (levels, _, _) in attributes.items()}
+    samples = RowSamples(np.array([str(image) for image in images]))
+    return Dataset(
+        "COCO", samples, CocoObjects(boxes, places, image_of_place, attributes), levels, (fact, *facts), media=False
+    )
+
+
+class CocoResults(Codec[CocoBoxes]):
+    """COCO's results: a list of image_id, category_id, bbox, score."""
+
+    filename = "results.json"
+    example = '[{"image_id": 1, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.9}]'
+
+    def read(self, path: Path, dataset: Dataset[CocoObjects], options: Any) -> Answers[CocoBoxes]:
+        document, fact = _json(path, PredictionError)
+        if not isinstance(document, list):
+            raise PredictionError(f"{path}: expected a list of detections, such as {self.example}.")
+        places = dataset.truth.places
+        try:
+            known = [d for d in document if (d["image_id"], d["category_id"]) in places]
+            boxes = _boxes(known, places, path, PredictionError)
+        except (KeyError, TypeError) as error:
+            raise PredictionError(f"{path}: a detection has no {error}. Expected {self.example}.") from None
+        if document and not known:
+            raise PredictionError(f"{path}: no detection is of an image and category of the ground truth.")
+        answered = len({d["image_id"] for d in known})
+        extra = len(document) - len(known)
+        coverage = Coverage(len(dataset.samples), answered, empty=len(dataset.samples) - answered, extra=extra)
+        warnings = (f"{extra:,} detections are of no image or category of the ground truth",) if extra else ()
+        return Answers({"all": boxes}, coverage, (fact,), warnings)
+
+    def write(self, path: Path, answers: Any, dataset: Any, options: Any) -> None:
+        raise OptionError("Detections are evaluated from COCO's results file: no model is asked for them.")
+
+
+def record(
+    dataset: Dataset[CocoObjects], predictions: Any, options: DetectionTableOptions, tools: Tools
+) -> Iterator[Records]:
+    """A row for every object that is no crowd, and for every false alarm; the image is the unit."""
+    truth, found = dataset.truth, predictions.get("all")
+    objects, many = truth.boxes, len(truth.places)
+    real = ~objects.crowd
+    where = offsets_of(objects.place[real], many), offsets_of(found.place, many)
+    pairs = overlaps_by_image(objects.xyxy[real], where[0], found.xyxy, where[1], at_least=options.overlap)
+    matched = assign_by_score(pairs, int(real.sum()), found.score, threshold=options.overlap)
+    alarm = matched.face_of == NOBODY
+    on_crowd = alarm & _on_crowds(objects, found, options.overlap)
+    if on_crowd.any():
+        tools.warn(f"{int(on_crowd.sum()):,} detections lie on crowds and are left out")
+    alarm &= ~on_crowd
+    overlap = np.zeros(int(real.sum()))
+    overlap[matched.faces] = matched.overlap
+    by = matched.detection_of
+    score = np.where(by != NOBODY, found.score[by] if len(found.score) else np.nan, np.nan)
+    image = np.concatenate([truth.image_of_place[objects.place[real]], truth.image_of_place[found.place[alarm]]])
+    alarms = int(alarm.sum())
+    is_object = np.concatenate([np.ones(len(score), bool), np.zeros(alarms, bool)])
+    every = np.concatenate([score, found.score[alarm]])
+    ids = np.concatenate(
+        [objects.id[real].astype(str), np.array([f"false alarm {n + 1}" for n in range(alarms)], dtype=str)]
+    )
+    found_at = is_object & ~np.isnan(every) & (np.nan_to_num(every, nan=-np.inf) >= options.score)
+    yield Records(
+        {
+            "item": ids,
+            "unit": image,
+            "score": every,
+            "is_object": is_object,
+            "found": found_at,
+            "is_detection": found_at | (~is_object & (every >= options.score)),
+            "overlap": np.concatenate([np.where(by != NOBODY, overlap, 0.0), np.full(alarms, np.nan)]),
+        },
+        {name: _attribute(entry, ids, image, is_object) for name, entry in truth.attributes.items()},
+    )
+
+
+def metrics(options: DetectionTableOptions) -> tuple[Metric[Any], ...]:
+    """Recall and precision at the score that was asked for, average precision over all scores, mean overlap."""
+    return (
+        Rate("recall", "found", among="is_object", nothing="no object is annotated here"),
+        Rate("precision", "found", among="is_detection", nothing="nothing was detected here"),
+        AveragePrecision("detection"),
+        Mean("overlap", "overlap", nothing="no object is annotated here", scale=UNIT_SCALE),
+    )
+
+
+def _json(path: Path, problem: type[InputError]) -> tuple[Any, InputFact]:
+    source = inputs.read(path, problem)
+    try:
+        return msgspec.json.decode(source.data), source.fact
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise problem(f"{path} is not JSON: {error}.") from None
+
+
+def _boxes(
+    entries: list[Any], places: Mapping[tuple[Any, Any], int], path: Path, problem: type[InputError]
+) -> CocoBoxes:
+    place = np.array([places[entry["image_id"], entry["category_id"]] for entry in entries], dtype=np.int64)
+    try:
+        xywh = np.array([entry["bbox"] for entry in entries], dtype=np.float64).reshape(len(entries), 4)
+        score = np.array([entry.get("score", 1.0) for entry in entries], dtype=np.float64)
+    except ValueError:
+        raise problem(f"{path}: a bbox is not [x, y, width, height], or a score is no number.") from None
+    if not np.isfinite(xywh).all() or not np.isfinite(score).all():
+        raise problem(f"{path}: a bbox or a score is not a finite number.")
+    order = np.argsort(place, kind="stable")
+    ids = np.array([entry.get("id", n) for n, entry in enumerate(entries)])
+    crowd = np.array([bool(entry.get("iscrowd", 0)) for entry in entries], dtype=np.bool_)
+    return CocoBoxes(place[order], corners(xywh)[order], ids[order], score[order], crowd[order])
+
+
+def _on_crowds(objects: CocoBoxes, found: CocoBoxes, threshold: float) -> Array:
+    """(detections,): whether a crowd of the same place covers so much of the detection."""
+    on = np.zeros(len(found.place), dtype=np.bool_)
+    for place, box in zip(objects.place[objects.crowd], objects.xyxy[objects.crowd], strict=True):
+        at = np.flatnonzero(found.place == place)
+        mine = found.xyxy[at]
+        inside = np.clip(np.minimum(mine[:, 2:], box[2:]) - np.maximum(mine[:, :2], box[:2]), 0, None).prod(axis=1)
+        area = np.maximum((mine[:, 2:] - mine[:, :2]).prod(axis=1), 1e-12)
+        on[at] |= inside / area >= threshold
+    return on
+
+
+def _groups(options: DetectionTableOptions) -> tuple[dict[str, Any], tuple[InputFact, ...]]:
+    """Levels, the code of each id, and whether ids are of images, for every column to group by."""
+    if not options.by:
+        return {}, ()
+    if not options.groups:
+        raise OptionError("Groups of detections come from a table: name it with groups=FILE.csv.")
+    table: UserTable = read_table(Path(options.groups))
+    key = next((name for name in ("annotation_id", "image_id") if name in table.columns), None)
+    if key is None:
+        raise DataError(f"{table.where}: expected a column annotation_id or image_id that says what a row is about.")
+    ids, _ = table.identifiers(key, "key")
+    found: dict[str, Any] = {}
+    for name in options.by:
+        coded = table.labels(name, "a column to group by", MOST_LEVELS)
+        codes = dict(zip(ids.astype(str).tolist(), coded.codes.tolist(), strict=True))
+        found[name] = coded.levels, codes, key == "image_id"
+    return found, (table.fact,) if table.fact is not None else ()
+
+
+def _attribute(entry: Any, ids: Array, image: Array, is_object: Array) -> Attribute:
+    """Of images, all their rows; of annotations, the objects: a false alarm has no group."""
+    levels, codes, of_images = entry
+    named = (image if of_images else ids).tolist()
+    code = np.array([codes.get(name, -1) for name in named])
+    code = np.where(code < 0, len(levels), code)
+    return Attribute.coded(code if of_images else np.where(is_object, code, NOT_APPLICABLE), levels)
