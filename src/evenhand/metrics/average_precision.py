@@ -25,7 +25,7 @@ class AveragePrecision(Metric[DetectedRows]):
     """The mean over 101 recalls (0, 0.01, …, 1) of the best precision at that recall or above, as COCO has it.
 
     A row is an annotated object, with the score of the detection that found it or none, or a false alarm with its
-    score.
+    score. Detections of equal score come together, whatever their order.
     """
 
     name: str
@@ -53,13 +53,14 @@ class AveragePrecision(Metric[DetectedRows]):
     def result(self, part: DetectedRows, whole: DetectedRows) -> Mapping[str, Column]:
         detected = np.flatnonzero(~np.isnan(part.score))
         order = detected[np.argsort(-part.score[detected], kind="stable")]
+        last = np.append(np.diff(part.score[order]) != 0, True)[: len(order)]  # equal scores come together
         values = np.full(part.size, np.nan)
         for cell in range(part.size):
             weight = part.weights_of(cell).astype(np.float64)
             objects = weight[part.is_object].sum()
             if objects:
-                hits = np.cumsum(weight[order] * part.is_object[order])
-                every = np.cumsum(weight[order])
+                hits = np.cumsum(weight[order] * part.is_object[order])[last]
+                every = np.cumsum(weight[order])[last]
                 precision = np.divide(hits, every, out=np.zeros_like(hits), where=every > 0)
                 best = np.maximum.accumulate(precision[::-1])[::-1]
                 at = np.searchsorted(hits / objects, np.linspace(0.0, 1.0, 101), side="left")

@@ -1,7 +1,7 @@
 """Detections in COCO's format: ground truth and results as JSON, groups from a table by image or annotation.
 
 Detections are matched to objects of their image and category as COCO does: in the order of their scores, each takes the
-object that it overlaps most and nobody has. CocoObjects that are crowds are not looked for, and detections on them are
+object that it overlaps most and nobody has. Objects that are crowds are not looked for, and detections on them are
 left out.
 """
 
