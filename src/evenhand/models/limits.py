@@ -16,7 +16,7 @@ class StoppedError(Exception):
     """The work was called off while a request waited."""
 
 
-class BudgetError(Exception):
+class RequestBudgetError(Exception):
     """There is nothing left to spend on a request."""
 
 
@@ -51,7 +51,7 @@ class RateLimiter:
 
 
 @dataclass
-class Budget:
+class RequestBudget:
     """What was spent in this start, and whether there is something left."""
 
     settings: ChatSettings
@@ -61,10 +61,10 @@ class Budget:
     _lock: Lock = field(default_factory=Lock)
 
     def request(self) -> None:
-        """Count a request that goes out; raises BudgetError when none may."""
+        """Count a request that goes out; raises RequestBudgetError when none may."""
         with self._lock:
             if self.exhausted():
-                raise BudgetError
+                raise RequestBudgetError
             self.requests += 1
 
     def answer(self, prompt_tokens: int, completion_tokens: int) -> float:

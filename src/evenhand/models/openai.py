@@ -19,7 +19,7 @@ from evenhand.core.errors import ModelError
 from evenhand.core.streams import stream
 from evenhand.core.task import Sample, Unanswered
 from evenhand.models.chat import RequestFormat, UnreadableImageError, picture_url, read_completion
-from evenhand.models.limits import Budget, BudgetError, RateLimiter, StoppedError
+from evenhand.models.limits import RateLimiter, RequestBudget, RequestBudgetError, StoppedError
 from evenhand.models.replies import ChatReply
 from evenhand.models.settings import ChatSettings, chat_settings
 from evenhand.models.transport import FailureKind, RequestError, Transport, advice_of
@@ -50,7 +50,7 @@ class ChatModel:
     def __init__(self, model: str, settings: ChatSettings) -> None:
         self.model, self.settings = model, settings
         self.name = f"openai:{model}"
-        self.budget = Budget(settings)
+        self.budget = RequestBudget(settings)
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -93,7 +93,7 @@ class ChatModel:
                 sample_id = flying.pop(future)
                 try:
                     answer = future.result()
-                except BudgetError:  # it was not asked; --resume will
+                except RequestBudgetError:  # it was not asked; --resume will
                     unasked = True
                     continue
                 except RequestError as error:
@@ -145,7 +145,7 @@ class ChatModel:
 class _RequestPool:
     """What the requests in flight share: connections, rate limit, format and budget."""
 
-    def __init__(self, model: str, settings: ChatSettings, budget: Budget) -> None:
+    def __init__(self, model: str, settings: ChatSettings, budget: RequestBudget) -> None:
         self.model, self.settings, self.budget = model, settings, budget
         self.transport = Transport(settings)
         self.limiter = RateLimiter(settings.per_minute)

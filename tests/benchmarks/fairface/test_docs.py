@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.benchmarks.fairface import benchmark
-from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceOptions
+from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceTaskOptions
 from evenhand.core.options import facts, parse
 from evenhand.models.settings import ChatSettings
 
@@ -33,7 +33,7 @@ def test_every_record_on_the_page_is_read(tmp_path):
 @pytest.mark.parametrize("assignment", sorted(set(re.findall(r"--set\s+(\w+=\w+)", TEXT)) - {"labels=NAME"}))
 def test_every_option_on_the_page_exists(assignment):
     name, value = assignment.split("=")
-    known = [kind for kind in (FaceOptions, RaceOptions, AgeOptions) if name in {fact.name for fact in facts(kind)}]
+    known = [kind for kind in (FaceOptions, RaceTaskOptions, AgeOptions) if name in {fact.name for fact in facts(kind)}]
     assert known
     parse(known[0], {name: value})
 

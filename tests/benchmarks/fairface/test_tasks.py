@@ -10,7 +10,7 @@ import evenhand
 from evenhand.benchmarks.fairface import benchmark
 from evenhand.benchmarks.fairface.check import check
 from evenhand.benchmarks.fairface.metrics import ONE_CLASS, LabelAgreement
-from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceOptions
+from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceTaskOptions
 from evenhand.benchmarks.fairface.prompts import PROMPTS, prompt_of, schema_of
 from evenhand.benchmarks.fairface.sections import answered_share
 from evenhand.core.errors import UnknownNameError
@@ -65,8 +65,8 @@ def test_a_row_says_what_was_said_and_what_was_understood(folder):
 
 
 def test_race_has_six_or_seven_classes(folder):
-    coarse = rows(folder, "race", RaceOptions())
-    fine = rows(folder, "race", RaceOptions(taxonomy="fine"))
+    coarse = rows(folder, "race", RaceTaskOptions())
+    fine = rows(folder, "race", RaceTaskOptions(taxonomy="fine"))
     assert coarse["truth"].tolist() == [0, 0, 1, 2, 5]
     assert coarse["answer"].tolist() == [0, 0, 1, 6, 6]
     assert fine["truth"].tolist() == [3, 4, 1, 0, 5]

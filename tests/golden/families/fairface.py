@@ -21,7 +21,7 @@ import evenhand
 from evenhand.benchmarks.fairface import benchmark
 from evenhand.benchmarks.fairface.data import read_labels
 from evenhand.benchmarks.fairface.deepface import read_deepface
-from evenhand.benchmarks.fairface.normalise import Answer, Mode, Normaliser
+from evenhand.benchmarks.fairface.normalise import FaceAnswer, Mode, Normaliser
 from evenhand.benchmarks.fairface.sections import answered_share
 from evenhand.benchmarks.fairface.sections import confusion as confusion_section
 from evenhand.benchmarks.fairface.taxonomy import (
@@ -105,7 +105,7 @@ def _plain_age(age: AgeInterval | None) -> list[int | None] | None:
     return None if age is None else [age.low, age.high]
 
 
-def _plain_answer(answer: Answer) -> dict[str, Any]:
+def _plain_answer(answer: FaceAnswer) -> dict[str, Any]:
     return {
         "gender": answer.gender.label,
         "race": answer.race.label,

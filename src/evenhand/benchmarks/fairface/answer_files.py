@@ -31,7 +31,7 @@ from evenhand.benchmarks.fairface.confidences import (
 from evenhand.benchmarks.fairface.data import label_order, repair_age
 from evenhand.benchmarks.fairface.deepface import is_deepface, read_deepface
 from evenhand.benchmarks.fairface.keys import without_face_number
-from evenhand.benchmarks.fairface.normalise import Answer, Mode, Normaliser, Reason, nothing
+from evenhand.benchmarks.fairface.normalise import FaceAnswer, Mode, Normaliser, Reason, nothing
 from evenhand.benchmarks.fairface.normalise.structured import (
     ABSENT,
     AGE_KEYS,
@@ -61,7 +61,7 @@ from evenhand.files.delimited import SEPARATORS, expanding
 from evenhand.files.inputs import HashingFile, decode, hash_of, opened
 
 FACE_NAME: Final = "face_name_align"
-ATTRIBUTES: Final = Answer._fields
+ATTRIBUTES: Final = FaceAnswer._fields
 
 _SPENT: Final = ("prompt_tokens", "completion_tokens", "cost")
 _TOLD: Final = ("model", "finish_reason", "form")  # counted by value
@@ -83,7 +83,7 @@ class ImageAnswer:
     """What a model answered about one image, as it was written and as it was read."""
 
     raw: str
-    answer: Answer
+    answer: FaceAnswer
     error: str = ""  # why there is no answer
     faces: int = 1
     nothing_found: bool = False  # the detector found no face and the whole picture was analysed
@@ -91,7 +91,7 @@ class ImageAnswer:
     cells: tuple[str, str, str] | None = None  # gender, race and age as they stand in a table
     confidences: Confidences = NOTHING_STATED  # where the option asks for them
     asked: str = ""  # the only attribute that the question was about
-    repeats: tuple[Answer, ...] = ()  # answers to the same question asked again
+    repeats: tuple[FaceAnswer, ...] = ()  # answers to the same question asked again
 
     def about(self, attribute: str) -> str:
         """The part of the answer that speaks of an attribute; all of it where it is prose."""
@@ -161,13 +161,13 @@ class CachedNormaliser:
         found = self._cells.get(key)
         if found is None:
             read = self.normaliser
-            answer = Answer(read.gender(gender), read.race(race), read.age(repair_age(age) or age))
+            answer = FaceAnswer(read.gender(gender), read.race(race), read.age(repair_age(age) or age))
             found = ImageAnswer("; ".join(key), answer, cells=key)
             if sum(map(len, key)) <= _LONGEST_REMEMBERED and len(self._cells) < _MOST_REMEMBERED:
                 self._cells[key] = found
         return found
 
-    def about(self, attribute: str, payload: Any) -> Answer:
+    def about(self, attribute: str, payload: Any) -> FaceAnswer:
         """The answer to a question about one attribute."""
         text = payload if isinstance(payload, str) else None
         if text is None or find_fields(text) is not None:
@@ -187,7 +187,7 @@ def records(path: Path, options: FaceOptions, summary: FileSummary) -> Iterator[
         yield from _records_of(path, options, summary, read, "")
 
 
-def texts_of(path: Path, normaliser: Normaliser) -> Iterator[tuple[str, Answer]]:
+def texts_of(path: Path, normaliser: Normaliser) -> Iterator[tuple[str, FaceAnswer]]:
     """The answers of a file with what they give; a file without records has an answer in each line."""
     options = FaceOptions()
     try:

@@ -16,7 +16,7 @@ from typing import Any
 from evenhand.benchmarks.fairface.answer_files import FileSummary, ImageAnswer, records
 from evenhand.benchmarks.fairface.data import REPAIRED, Faces
 from evenhand.benchmarks.fairface.keys import KeyIndex
-from evenhand.benchmarks.fairface.normalise import NORMALISER_VERSION, Answer, Reason, nothing
+from evenhand.benchmarks.fairface.normalise import NORMALISER_VERSION, FaceAnswer, Reason, nothing
 from evenhand.benchmarks.fairface.normalise.readings import no_age, no_gender, no_race
 from evenhand.benchmarks.fairface.options import FaceOptions
 from evenhand.benchmarks.fairface.provenance import provenance
@@ -138,7 +138,7 @@ def _collect(path: Path, faces: Faces, options: FaceOptions, summary: FileSummar
     return collected
 
 
-def _only(attribute: str, answer: ImageAnswer, options: FaceOptions) -> Answer:
+def _only(attribute: str, answer: ImageAnswer, options: FaceOptions) -> FaceAnswer:
     """What an answer to a question about one attribute says."""
     reading = getattr(answer.answer, attribute)
     if reading.reason is not None:
@@ -242,7 +242,7 @@ def _warnings(
         )
     if options.race_column == "race4" and "fairface_csv" in summary.families:
         yield "race4 knows four races: Latino_Hispanic and Middle_Eastern can never be right"
-    for name in [attribute] if attribute else Answer._fields:
+    for name in [attribute] if attribute else FaceAnswer._fields:
         unread = {reason: count for reason, count in reasons[name].items() if reason in _UNREAD}
         count = sum(unread.values())
         if count > _MOST_UNREAD * coverage.answered:
@@ -278,7 +278,7 @@ def _coverage(by_id: Mapping[str, ImageAnswer], chosen: list[int], faces: Faces,
     )
 
 
-def _gives(answer: Answer, reason: Reason) -> bool:
+def _gives(answer: FaceAnswer, reason: Reason) -> bool:
     """Whether all three attributes are unknown for one reason."""
     return answer.race.reason is reason and answer.gender.reason is reason and answer.age.reason is reason
 
@@ -286,7 +286,7 @@ def _gives(answer: Answer, reason: Reason) -> bool:
 def _reasons(by_id: Mapping[str, ImageAnswer], images: int) -> dict[str, dict[str, int]]:
     """Per attribute, how many images are unknown for which reason."""
     table: dict[str, dict[str, int]] = {}
-    for attribute in Answer._fields:
+    for attribute in FaceAnswer._fields:
         counts = Counter(getattr(found.answer, attribute).reason for found in by_id.values())
         counts[Reason.MISSING] += images - len(by_id)
         table[attribute] = {reason.value: counts[reason] for reason in Reason if counts[reason]}

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.benchmarks.fairface.normalise import NORMALISER_VERSION, Answer, Normaliser
+from evenhand.benchmarks.fairface.normalise import NORMALISER_VERSION, FaceAnswer, Normaliser
 from evenhand.core.errors import EvenhandError, OptionError
 
 ATTRIBUTES = ("gender", "race", "age")
@@ -33,7 +33,7 @@ def read(text: str, *, normaliser: Normaliser | None = None) -> dict[str, dict[s
     return described((normaliser or Normaliser()).answer(text))
 
 
-def described(answer: Answer) -> dict[str, dict[str, Any]]:
+def described(answer: FaceAnswer) -> dict[str, dict[str, Any]]:
     """An answer as plain values."""
     found: dict[str, dict[str, Any]] = {}
     for attribute in ATTRIBUTES:
@@ -49,7 +49,7 @@ def described(answer: Answer) -> dict[str, dict[str, Any]]:
     return found
 
 
-def age_text(answer: Answer) -> str:
+def age_text(answer: FaceAnswer) -> str:
     """An age as people write it.
 
     >>> age_text(Normaliser().answer("over 60"))
@@ -116,7 +116,7 @@ def _read(given: argparse.Namespace) -> Iterator[str]:
             yield from _lines(text, values)
 
 
-def _answers(given: argparse.Namespace, normaliser: Normaliser) -> Iterable[tuple[str, Answer]]:
+def _answers(given: argparse.Namespace, normaliser: Normaliser) -> Iterable[tuple[str, FaceAnswer]]:
     if given.file is None:
         text = " ".join(given.text) if given.text else sys.stdin.read()
         return [(text, normaliser.answer(text))]

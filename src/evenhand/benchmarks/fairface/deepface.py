@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from evenhand.benchmarks.fairface.normalise import Answer, Normaliser, Reason, nothing
+from evenhand.benchmarks.fairface.normalise import FaceAnswer, Normaliser, Reason, nothing
 from evenhand.benchmarks.fairface.normalise.lenient import parse
 from evenhand.benchmarks.fairface.normalise.structured import Fields, as_number, fields_of
 
@@ -73,7 +73,7 @@ def largest_face(payload: Any) -> Mapping[str, Any] | None:
     return max(enumerate(faces), key=lambda pair: (*_size(pair[1]), -pair[0]))[1] if faces else None
 
 
-def read_deepface(payload: Any, normaliser: Normaliser) -> tuple[Answer, ChosenFace]:
+def read_deepface(payload: Any, normaliser: Normaliser) -> tuple[FaceAnswer, ChosenFace]:
     """What the face that counts is said to be, and the face.
 
     >>> read_deepface({"age": 33, "gender": "Man", "region": {}}, Normaliser())[0].gender.label

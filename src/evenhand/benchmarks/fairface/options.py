@@ -50,7 +50,7 @@ class FaceOptions(Options):
 
 
 @dataclass(frozen=True)
-class RaceOptions(FaceOptions):
+class RaceTaskOptions(FaceOptions):
     """What the race task can be told besides."""
 
     taxonomy: Literal["coarse", "fine"] = option("coarse", "the six evaluated classes, or the seven of the label file")

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from evenhand.benchmarks.fairface.answer_files import ImageAnswer
 from evenhand.benchmarks.fairface.data import Faces
-from evenhand.benchmarks.fairface.normalise import Answer, Reason, nothing
-from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceOptions
+from evenhand.benchmarks.fairface.normalise import FaceAnswer, Reason, nothing
+from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceTaskOptions
 from evenhand.benchmarks.fairface.taxonomy import (
     AGE_BINS,
     FINE_RACES,
@@ -66,7 +66,7 @@ def record_gender(
 
 
 def record_race(
-    dataset: Dataset[Faces], predictions: Predictions[ImageAnswer], options: RaceOptions, tools: Tools
+    dataset: Dataset[Faces], predictions: Predictions[ImageAnswer], options: RaceTaskOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per face with its true and its stated race, in six or seven classes."""
     fine = options.taxonomy == "fine"
@@ -207,7 +207,7 @@ def _agreeing_pairs(found: ImageAnswer, attribute: str) -> float:
     return sum(pairs) / len(pairs) if pairs else np.nan
 
 
-def _value(answer: Answer, attribute: str) -> Any:
+def _value(answer: FaceAnswer, attribute: str) -> Any:
     reading = getattr(answer, attribute)
     return reading.interval if attribute == "age" else reading.label
 

@@ -12,7 +12,7 @@ from evenhand.benchmarks.fairface.demo import write_demo
 from evenhand.benchmarks.fairface.metrics import LabelAgreement
 from evenhand.benchmarks.fairface.names import NAMES
 from evenhand.benchmarks.fairface.normalise.rules import rule_text
-from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceOptions
+from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceTaskOptions
 from evenhand.benchmarks.fairface.record import record_age, record_gender, record_race
 from evenhand.benchmarks.fairface.sections import (
     CONTAMINATION,
@@ -92,7 +92,7 @@ def _gender_metrics(options: FaceOptions) -> tuple[Metric[Any], ...]:
     return LabelAgreement("gender", GENDERS), _refusals(), *_confidences(options)
 
 
-def _race_metrics(options: RaceOptions) -> tuple[Metric[Any], ...]:
+def _race_metrics(options: RaceTaskOptions) -> tuple[Metric[Any], ...]:
     if options.taxonomy == "coarse":
         return LabelAgreement("race", RACES), _refusals(), *_confidences(options)
     unspecified = Rate("asian_unspecified", "asian_unspecified", direction=Direction.NEITHER)
@@ -146,7 +146,7 @@ race = Task(
     summary="Name the race that FairFace's annotators gave a face: six classes, or seven with --set taxonomy=fine.",
     load=load,
     codec=FaceCodec("race"),
-    options=RaceOptions,
+    options=RaceTaskOptions,
     about=_about("race", "East Asian and Southeast Asian are one class, Asian, unless --set taxonomy=fine."),
     record=record_race,
     metrics=_race_metrics,

@@ -3,7 +3,7 @@
 from evenhand.benchmarks.fairface.normalise.normaliser import NORMALISER_VERSION, Normaliser
 from evenhand.benchmarks.fairface.normalise.readings import (
     AgeReading,
-    Answer,
+    FaceAnswer,
     GenderReading,
     Mode,
     RaceReading,
@@ -14,7 +14,7 @@ from evenhand.benchmarks.fairface.normalise.readings import (
 __all__ = [
     "NORMALISER_VERSION",
     "AgeReading",
-    "Answer",
+    "FaceAnswer",
     "GenderReading",
     "Mode",
     "Normaliser",

@@ -29,6 +29,7 @@ _BETWEEN_JOINTS: Final = _JOINTS | frozenset(
     [",", "a", "an", "his", "her", "their", "the", "in", "about", "around", "approximately", "roughly"]
 )
 _LONGEST_JOINT: Final = 5
+_FARTHEST_CUE: Final = 40  # words between a negation and the age that it denies
 # Behind these a negation says that something is not known: "can't tell if she is over 40" is no age at all.
 _NOT_TOLD: Final = words(table("age.toml")["grammar"]["not_told"])
 _LONGEST_PLAIN: Final = len("20 - 29")
@@ -120,7 +121,7 @@ def _asserted(candidates: list[Candidate], marks: bytearray, tokens: Sequence[st
 
 def _is_denied(tokens: Sequence[str], start: int) -> bool:
     """Whether the clause before a position denies what follows, rather than saying that it can't be told."""
-    for word in reversed(tokens[:start]):
+    for word in reversed(tokens[max(start - _FARTHEST_CUE, 0) : start]):
         if word in CLAUSE_ENDS or word in CONTRASTS or word in _NOT_TOLD:
             return False
         if word in CLAUSE_CUES or word.endswith("n't") or word == "cannot":

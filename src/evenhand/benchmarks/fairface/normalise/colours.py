@@ -56,7 +56,7 @@ _STRUCTURAL: Final = (
 )
 
 
-class Kind(Enum):
+class NounKind(Enum):
     """What a noun names."""
 
     PERSON = "person"
@@ -89,7 +89,7 @@ class ColourReader:
         self.tokens = tokens
         self.hyphenated = hyphenated
         self._at = 0
-        self._last_noun: Kind | None = None  # of any sentence
+        self._last_noun: NounKind | None = None  # of any sentence
         self._begin_sentence()
 
     def is_said_of_a_person(self, at: int, *, before_a_term: bool) -> bool:
@@ -106,7 +106,7 @@ class ColourReader:
             kind, position = noun
             if tokens[position] == "background":
                 return self._is_descent(at)
-            if kind is not Kind.PERSON:
+            if kind is not NounKind.PERSON:
                 return False
             return not self._is_part_of_a_thing(position)
         if self._is_worn(at) or (following == "of" and tokens[at].endswith("s")):
@@ -121,7 +121,7 @@ class ColourReader:
             return False
         return self._subject_allows(at, previous)
 
-    def _noun_after(self, at: int) -> tuple[Kind, int] | None:
+    def _noun_after(self, at: int) -> tuple[NounKind, int] | None:
         """The noun that a colour stands before, over at most a few descriptors and other colours."""
         tokens, position = self.tokens, at + 1
         for _ in range(_MOST_DESCRIPTORS + 1):
@@ -130,7 +130,7 @@ class ColourReader:
             token = tokens[position]
             kind = kind_of(token)
             if kind is not None and token not in _DESCRIPTORS:
-                return (Kind.PERSON, position + 1) if self._qualifies_a_person(position) else (kind, position)
+                return (NounKind.PERSON, position + 1) if self._qualifies_a_person(position) else (kind, position)
             if token in ("and", "or", "/") and position + 1 < len(tokens) and tokens[position + 1] in _OTHER_COLOURS:
                 position += 2
                 continue
@@ -138,22 +138,22 @@ class ColourReader:
                 position += 1
                 continue
             if token.isalpha() and token not in _FUNCTION and self._qualifies_a_person(position):
-                return Kind.PERSON, position + 1
+                return NounKind.PERSON, position + 1
             last = position - 1  # "a young adult": a descriptor may itself be the noun
-            return (Kind.PERSON, last) if last > at and kind_of(tokens[last]) is Kind.PERSON else None
+            return (NounKind.PERSON, last) if last > at and kind_of(tokens[last]) is NounKind.PERSON else None
         return None
 
     def _qualifies_a_person(self, position: int) -> bool:
         """Whether a noun or an unknown word stands directly before a person noun: "police officer"."""
         following = self.tokens[position + 1] if position + 1 < len(self.tokens) else ""
-        return self.tokens[position] not in _THINGS and kind_of(following) is Kind.PERSON
+        return self.tokens[position] not in _THINGS and kind_of(following) is NounKind.PERSON
 
     def _is_part_of_a_thing(self, position: int) -> bool:
         """Whether a person noun only qualifies a thing: "white men's shirt", "white face paint"."""
         if self.tokens[position] in _OF_DESCENT:
             return False
         following = self.tokens[position + 1] if position + 1 < len(self.tokens) else ""
-        return following not in _PICTURES and kind_of(following) is Kind.THING and following not in _FUNCTION
+        return following not in _PICTURES and kind_of(following) is NounKind.THING and following not in _FUNCTION
 
     def _is_descent(self, at: int) -> bool:
         """Whether a background is that of a person: "of Black background", never "on a white background"."""
@@ -190,7 +190,7 @@ class ColourReader:
         for token in self.tokens[at + 1 : at + _FARTHEST_NOUN]:
             kind = kind_of(token)
             if kind is not None and token not in _DESCRIPTORS:
-                return kind is not Kind.PERSON
+                return kind is not NounKind.PERSON
             if token in SENTENCE_ENDS or token in _VERBS or (token in _PREPOSITIONS and not _is_descriptor(token)):
                 break
         return previous in _POSSESSING
@@ -201,17 +201,17 @@ class ColourReader:
         if self._label:
             return False
         if self._verb:
-            return self._subject not in (Kind.THING, Kind.PICTURE)
+            return self._subject not in (NounKind.THING, NounKind.PICTURE)
         if self._pending is not None:
-            return self._pending is Kind.PERSON
+            return self._pending is NounKind.PERSON
         if self._inside:
             return previous not in _OF_A_PLACE
-        return not (self._verb_before and self._subject in (Kind.THING, Kind.PICTURE))
+        return not (self._verb_before and self._subject in (NounKind.THING, NounKind.PICTURE))
 
     def _begin_sentence(self) -> None:
-        self._subject: Kind | None = None
-        self._pending: Kind | None = None  # the latest noun of the clause that may be a subject
-        self._listed: Kind | None = None  # the nearest noun of any kind
+        self._subject: NounKind | None = None
+        self._pending: NounKind | None = None  # the latest noun of the clause that may be a subject
+        self._listed: NounKind | None = None  # the nearest noun of any kind
         self._verb = self._verb_before = self._inside = self._swallowed = self._label = False
 
     def _advance(self, to: int) -> None:
@@ -231,7 +231,7 @@ class ColourReader:
             if token in CONTRASTS:
                 self._subject, self._verb_before = subject, verb
         elif token in (":", "="):
-            thing = self._listed is Kind.THING and not self._verb
+            thing = self._listed is NounKind.THING and not self._verb
             self._begin_sentence()
             self._label = thing
         elif token in _CLAUSE_SIGNS:
@@ -240,7 +240,7 @@ class ColourReader:
             if self._verb or (self._verb_before and self._next_is_verb(position)):
                 self._begin_clause()
         elif token == "who":
-            self._subject, self._pending, self._inside = Kind.PERSON, None, False
+            self._subject, self._pending, self._inside = NounKind.PERSON, None, False
         elif token in ("which", "that"):
             if self._next_is_verb(position):
                 self._subject, self._pending, self._inside = self._listed, None, False
@@ -273,20 +273,20 @@ class ColourReader:
                 self._inside = False
             if token not in _PRONOUNS:
                 return
-        if token == "it" and self._last_noun is not Kind.THING:
+        if token == "it" and self._last_noun is not NounKind.THING:
             return  # "it is a man": nothing was named that it could stand for
-        kind = Kind.PERSON if token in _PRONOUNS or before in _OF_DESCENT else kind_of(token)
+        kind = NounKind.PERSON if token in _PRONOUNS or before in _OF_DESCENT else kind_of(token)
         if kind is None:
             if before not in _DETERMINERS or _is_descriptor(token) or token in _COLOURS or token.endswith("ly"):
                 return
-            kind = Kind.THING  # "the sedan": a noun that is in no list
+            kind = NounKind.THING  # "the sedan": a noun that is in no list
         self._listed = self._last_noun = kind
         if self._inside:
             self._swallowed = True
         else:
             self._pending = kind
-        if kind is Kind.PERSON and self._subject is Kind.PICTURE:
-            self._subject = Kind.PERSON
+        if kind is NounKind.PERSON and self._subject is NounKind.PICTURE:
+            self._subject = NounKind.PERSON
 
 
 _ADVERBS: Final = frozenset(
@@ -294,29 +294,29 @@ _ADVERBS: Final = frozenset(
 )
 
 
-def kind_of(token: str) -> Kind | None:
+def kind_of(token: str) -> NounKind | None:
     """What a noun names, in the singular or the plural; None for other words.
 
     >>> kind_of("baker"), kind_of("scarves"), kind_of("slowly")
-    (<Kind.PERSON: 'person'>, <Kind.THING: 'thing'>, None)
+    (<NounKind.PERSON: 'person'>, <NounKind.THING: 'thing'>, None)
     """
     return _KINDS[token]
 
 
-def _find_kind(token: str) -> Kind | None:
+def _find_kind(token: str) -> NounKind | None:
     if token in _PICTURES:
-        return Kind.PICTURE
+        return NounKind.PICTURE
     if token in _PEOPLE:
-        return Kind.PERSON
+        return NounKind.PERSON
     if token in _THINGS:
-        return Kind.THING
+        return NounKind.THING
     if token in _FUNCTION or token in _VERBS or token in _COLOURS:
         return None
     for singular in _singulars(token):
         if singular in _ALL_THINGS:
-            return Kind.THING
+            return NounKind.THING
         if singular in _ALL_PEOPLE:
-            return Kind.PERSON
+            return NounKind.PERSON
     return None
 
 

@@ -18,7 +18,7 @@ from evenhand.benchmarks.fairface.normalise.markup import plain_text, without_re
 from evenhand.benchmarks.fairface.normalise.race import read_race
 from evenhand.benchmarks.fairface.normalise.readings import (
     AgeReading,
-    Answer,
+    FaceAnswer,
     GenderReading,
     Mode,
     RaceReading,
@@ -74,7 +74,7 @@ class Normaliser:
         object.__setattr__(self, "_race", AttributeReader("race", _strict_race if self.strict else read_full_race))
         object.__setattr__(self, "_age", AttributeReader("age", _strict_age if self.strict else read_full_age))
 
-    def answer(self, raw: Any) -> Answer:
+    def answer(self, raw: Any) -> FaceAnswer:
         """All three attributes of a free answer: text, or an object that is already parsed."""
         if raw is None:
             return nothing(Reason.EMPTY)
@@ -87,12 +87,12 @@ class Normaliser:
         fields = find_fields(answer)
         return self.prose(answer) if fields is None else self.fields(fields)
 
-    def prose(self, raw: str) -> Answer:
+    def prose(self, raw: str) -> FaceAnswer:
         """All three attributes of a text that has no object with a known key (S6)."""
         passage = final_answer(without_questions(prepare(plain_text(without_confidences(raw)))))
         labelled = labelled_values(passage.text)
         tokenized = TokenizedText(passage.text)
-        answer = Answer(
+        answer = FaceAnswer(
             self._gender.within(passage, labelled, tokenized, Mode.PROSE),
             self._race.within(passage, labelled, tokenized, Mode.PROSE),
             self._age.within(passage, labelled, tokenized, Mode.PROSE),
@@ -131,9 +131,9 @@ class Normaliser:
             return no_age(found, "S5")
         return self._age.of(found, mode)
 
-    def fields(self, fields: Fields) -> Answer:
+    def fields(self, fields: Fields) -> FaceAnswer:
         """All three attributes of a recognised object; an absent key is unknown (S6)."""
-        return Answer(
+        return FaceAnswer(
             no_gender(Reason.EMPTY, "S6") if fields.gender is ABSENT else self.gender(fields.gender),
             no_race(Reason.EMPTY, "S6") if fields.race is ABSENT else self.race(fields.race),
             no_age(Reason.EMPTY, "S6") if fields.age is ABSENT else self.age(fields.age),
@@ -166,12 +166,12 @@ class Normaliser:
         return Reason.NOT_UNDERSTOOD
 
 
-def _in_some_language(answer: Answer) -> Answer:
+def _in_some_language(answer: FaceAnswer) -> FaceAnswer:
     """An answer in which something was read is no answer in another language (L1)."""
     if all(reading.reason is not None for reading in answer):
         return answer
     gender, race, age = answer
-    return Answer(
+    return FaceAnswer(
         gender._replace(reason=Reason.NOT_UNDERSTOOD) if gender.reason is Reason.LANGUAGE else gender,
         race._replace(reason=Reason.NOT_UNDERSTOOD) if race.reason is Reason.LANGUAGE else race,
         age._replace(reason=Reason.NOT_UNDERSTOOD) if age.reason is Reason.LANGUAGE else age,

@@ -65,7 +65,7 @@ class AgeReading(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-class Answer(NamedTuple):
+class FaceAnswer(NamedTuple):
     """One model's answer about one face."""
 
     gender: GenderReading
@@ -88,6 +88,6 @@ def no_age(reason: Reason, *rules: str) -> AgeReading:
     return AgeReading(None, rules, reason)
 
 
-def nothing(reason: Reason) -> Answer:
+def nothing(reason: Reason) -> FaceAnswer:
     """An answer in which all three attributes are unknown for one reason."""
-    return Answer(no_gender(reason), no_race(reason), no_age(reason))
+    return FaceAnswer(no_gender(reason), no_race(reason), no_age(reason))
