@@ -196,7 +196,7 @@ def test_a_server_that_is_down_stops_the_work_and_leaves_the_questions_open(serv
         return False
 
     server = serve(behave)
-    model = provider("m", base_url=server.url, **QUICK, attempts=2)
+    model = provider("m", base_url=server.url, **QUICK, attempts=2, concurrency=1)
     answers = []
     with pytest.raises(ModelError, match="in a row failed"):
         answers.extend(model.predict(iter(given)))
