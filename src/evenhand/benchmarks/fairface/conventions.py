@@ -39,7 +39,8 @@ def explain_labels(run: Any) -> Section:
     results: Results = run.results
     metric = results.task.rpartition("/")[2]
     rows: list[tuple[Cell, ...]] = [
-        (output, words, _value(results, metric, output), whose) for output, words, whose in _LABELS
+        (output, words + _counted(results, metric, output), _value(results, metric, output), whose)
+        for output, words, whose in _LABELS
     ]
     rows.append(
         (
@@ -72,6 +73,16 @@ def macro_f1_unknown_as_a_class(results: Results, metric: str) -> float | None:
     occurs = support + named > 0
     classes = int(occurs.sum()) + bool(counts[:, -1].sum())
     return float((2 * right[occurs] / (support + named)[occurs]).sum() / classes)
+
+
+def _counted(results: Results, metric: str, output: str) -> str:
+    """How many faces are the denominator of an accuracy."""
+    grid = results.get(metric, "confusion").value
+    if not output.startswith("accuracy") or not isinstance(grid, Grid):
+        return ""
+    counts = np.asarray(grid.values)
+    faces = counts.sum() - (counts[:, -1].sum() if output == "accuracy_answered_only" else 0)
+    return f" ({int(np.trace(counts)):,} of {int(faces):,} faces)"
 
 
 def _value(results: Results, metric: str, output: str) -> float | None:
