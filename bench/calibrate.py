@@ -689,7 +689,7 @@ def page(lines: list[Line]) -> str:
         "# Calibration",
         "",
         "Made by `make calibrate`: simulated data with a known truth, judged by the functions that judge real groups. "
-        "«Required» says where a number must lie; lines without it show what is reached outside the domain of the "
+        '"Required" says where a number must lie; lines without it show what is reached outside the domain of the '
         "promise, or what a form that we do not use would give. Bounds are what the number of "
         "simulations leaves open (99 %).",
         "",

@@ -202,7 +202,7 @@ class RatioEvidence(Evidence):
     def omnibus(self, chosen: Sequence[int], permutations: int) -> OmnibusTest:
         picked = list(chosen)
         table, every = self.table.of(np.array(picked)), list(range(len(picked)))
-        several = bool(np.any(table.shared_units[~np.eye(len(picked), dtype=bool)] > 0))
+        several = table.shares_units
         alike = self.places.constant_within_units(picked) and (permutations > 0 or table.kind is not Kind.PROPORTION)
         if several or not (table.independent or alike):
             return wald(table.means.value, cluster_covariance(table, every), joint_units(table, every))

@@ -267,6 +267,11 @@ class UnitTable:
         return sparse.csr_array((values, self.unit, start), shape=(self.groups, self.units))
 
     @cached_property
+    def shares_units(self) -> bool:
+        """Whether a unit has rows in two groups."""
+        return bool(len(self.unit)) and bool(np.bincount(self.unit).max() > 1)
+
+    @cached_property
     def shared_units(self) -> Floats:
         """(groups, groups): units with rows in both groups."""
         return _products(self.presence)
@@ -278,7 +283,7 @@ class UnitTable:
 
     def units_in_both(self, first: Integers, second: Integers) -> Integers:
         """(pairs,): units with rows in both groups of each pair."""
-        if not len(self.unit) or np.bincount(self.unit).max() < 2:  # nobody is in two groups
+        if not self.shares_units:
             return np.zeros(len(first), dtype=np.int64)
         if self.groups < len(first) and self.groups <= _MOST_DENSE_GROUPS:
             shared = self.shared_units[first, second]
