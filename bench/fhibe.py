@@ -198,12 +198,12 @@ def _verify_stored(data: Any) -> None:
 def _person_masks() -> Any:
     from evenhand.benchmarks.fhibe.synthetic import make_subjects
     from evenhand.geometry.masks import runs_of_polygons
-    from evenhand.scenes.figures import Figure
+    from evenhand.scenes.figures import PersonFigure
 
     found = []
     for number, subject in enumerate(make_subjects(40, "bench")):
         outlines = [
-            list(Figure(subject.look, 700.0 + shift, 1_950.0, 1_700.0).walking(number / 40).parts().values())
+            list(PersonFigure(subject.look, 700.0 + shift, 1_950.0, 1_700.0).walking(number / 40).parts().values())
             for shift in (0, 25)
         ]
         found.append(tuple(runs_of_polygons(outline, 2048, 1536) for outline in outlines))
@@ -227,10 +227,10 @@ def _on_pixels(data: Any) -> None:
 
 def _polygons() -> Any:
     from evenhand.benchmarks.fhibe.synthetic import make_subjects
-    from evenhand.scenes.figures import Figure
+    from evenhand.scenes.figures import PersonFigure
 
     return [
-        list(Figure(subject.look, 700.0, 1_950.0, 1_700.0).walking(number / 40).parts().values())
+        list(PersonFigure(subject.look, 700.0, 1_950.0, 1_700.0).walking(number / 40).parts().values())
         for number, subject in enumerate(make_subjects(100, "bench"))
     ]
 

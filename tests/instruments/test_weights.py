@@ -18,7 +18,7 @@ from evenhand.files.pickles import save_plain
 from evenhand.instruments.architectures import ARCHITECTURES
 from evenhand.instruments.errors import WeightsError
 from evenhand.instruments.published import WEIGHTS
-from evenhand.instruments.weight_files import Kind
+from evenhand.instruments.weight_files import WeightKind
 from evenhand.instruments.weights import Presence, get_weight, list_weights, locate, weight_status
 
 CONTENT = save_plain({"conv1.weight": np.zeros((2, 3), np.float32)})
@@ -183,7 +183,7 @@ def test_a_file_in_the_folder_comes_before_a_carrier_and_must_be_the_published_o
 def test_a_named_file_may_have_any_hash_and_its_ending_says_how_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.weights"
     path.write_bytes(CONTENT)
-    assert locate("yolov3-spp", given=path).kind is Kind.DARKNET
+    assert locate("yolov3-spp", given=path).kind is WeightKind.DARKNET
     with pytest.raises(WeightsError, match="can't be read"):
         locate("yolov3-spp", given=tmp_path / "absent.weights")
 

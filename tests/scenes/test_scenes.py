@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.scenes.faces import HAIR, SKIN, face_picture
-from evenhand.scenes.figures import Figure, picture
+from evenhand.scenes.figures import PersonFigure, picture
 from evenhand.scenes.looks import look_of
 
-FIGURE = Figure(look_of("anna", tone=2), centre=80.0, ground=190.0, height=160.0)
+FIGURE = PersonFigure(look_of("anna", tone=2), centre=80.0, ground=190.0, height=160.0)
 
 
 def test_the_same_identity_always_looks_the_same() -> None:

@@ -67,13 +67,13 @@ def load_plain(path: Path, problem: Problem = DataError, *, data: bytes | None =
         with io.BytesIO(data) if data is not None else opened(path, problem) as stream:
             size = stream.seek(0, io.SEEK_END)
             stream.seek(0)
-            return _load(stream, Budget(BASE_BYTES + EXPANSION * size, INSTRUCTIONS), modules=modules)
+            return _load(stream, ReadingBudget(BASE_BYTES + EXPANSION * size, INSTRUCTIONS), modules=modules)
     except RefusedError as refused:
         raise problem(
             f"{path} asks for {refused}, which no file of arrays needs. Nothing was executed. "
             "Convert the file with a program that you trust, for instance to .npz."
         ) from None
-    except BudgetError as exceeded:
+    except ReadingBudgetError as exceeded:
         raise problem(f"{path}: {exceeded}. Nothing was executed; the file was not read.") from None
     except OSError as error:
         raise problem(f"{path} can't be read ({error.strerror or error}).") from None
@@ -110,11 +110,11 @@ class RefusedError(Exception):
     """Something that is not on the list of what a file of arrays needs."""
 
 
-class BudgetError(Exception):
+class ReadingBudgetError(Exception):
     """More memory, more instructions or deeper nesting than a file of this size may ask for."""
 
 
-class Budget:
+class ReadingBudget:
     """Memory and instructions that are left for reading one file."""
 
     def __init__(self, memory: int, instructions: int) -> None:
@@ -125,13 +125,13 @@ class Budget:
         """Charge `count` bytes before they are allocated."""
         self.memory -= count
         if self.memory < 0:
-            raise BudgetError(f"reading it would need more than {self._allowed >> 20:,} MB of memory")
+            raise ReadingBudgetError(f"reading it would need more than {self._allowed >> 20:,} MB of memory")
 
     def step(self) -> None:
         """Charge one instruction."""
         self.instructions -= 1
         if self.instructions < 0:
-            raise BudgetError(f"it has more than {INSTRUCTIONS:,} instructions")
+            raise ReadingBudgetError(f"it has more than {INSTRUCTIONS:,} instructions")
 
 
 _DAMAGE = (
@@ -182,7 +182,7 @@ class _Tensor(NamedTuple):
 _Fetch = Callable[[str, _Storage], None]
 
 
-def _load(stream: BinaryIO, budget: Budget, *, modules: bool) -> Any:
+def _load(stream: BinaryIO, budget: ReadingBudget, *, modules: bool) -> Any:
     opening = stream.read(2)
     stream.seek(0)
     if opening == b"PK":
@@ -198,7 +198,7 @@ def _load(stream: BinaryIO, budget: Budget, *, modules: bool) -> Any:
     return _Resolver(budget).resolve(value)
 
 
-def _from_archive(stream: BinaryIO, budget: Budget, *, modules: bool) -> Any:
+def _from_archive(stream: BinaryIO, budget: ReadingBudget, *, modules: bool) -> Any:
     with zipfile.ZipFile(stream) as archive:
         names = [name for name in archive.namelist() if name.endswith("data.pkl")]
         if len(names) != 1:
@@ -213,7 +213,7 @@ def _from_archive(stream: BinaryIO, budget: Budget, *, modules: bool) -> Any:
         return _Resolver(budget).resolve(value)
 
 
-def _fill(storage: _Storage, archive: zipfile.ZipFile, name: str, budget: Budget) -> None:
+def _fill(storage: _Storage, archive: zipfile.ZipFile, name: str, budget: ReadingBudget) -> None:
     """Read a storage out of the archive, once the archive's own figures say that it fits."""
     dtype = np.dtype(_STORAGES[storage.kind])
     if archive.getinfo(name).file_size != storage.count * dtype.itemsize:
@@ -224,7 +224,7 @@ def _fill(storage: _Storage, archive: zipfile.ZipFile, name: str, budget: Budget
         _read_exactly(member, storage.values)
 
 
-def _read_storages(stream: BinaryIO, machine: _Machine, budget: Budget) -> None:
+def _read_storages(stream: BinaryIO, machine: _Machine, budget: ReadingBudget) -> None:
     """The storages of a torch file before 1.6: a list of keys, then for each its count and its numbers."""
     for key in _Resolver(budget).resolve(machine.run(stream)):
         storage = (machine.storages or {})[str(key)]
@@ -268,7 +268,7 @@ _CONTAINER_BYTES = {"EMPTY_DICT": 64, "EMPTY_LIST": 56, "EMPTY_SET": 216, "FROZE
 class _Machine:
     """A stack, a memo, and the instructions that build plain values."""
 
-    def __init__(self, budget: Budget, *, modules: bool) -> None:
+    def __init__(self, budget: ReadingBudget, *, modules: bool) -> None:
         self.stack: list[Any] = []
         self.storages: dict[str, _Storage] | None = None
         self._memo: dict[int, Any] = {}
@@ -459,7 +459,7 @@ def _complete(target: Any, state: Any) -> None:
 class _Resolver:
     """Puts finished arrays in place, each shared value once, and counts what a reader of the result would meet."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: ReadingBudget) -> None:
         self._budget = budget
         self._done: dict[int, tuple[Any, int, Any]] = {}  # by identity: result, values met, the original (kept alive)
 
@@ -477,11 +477,13 @@ class _Resolver:
         known = self._done.get(id(value))
         if known is None:
             if depth > DEPTH:
-                raise BudgetError(f"its values are nested more than {DEPTH} deep")
+                raise ReadingBudgetError(f"its values are nested more than {DEPTH} deep")
             self._done[id(value)] = (None, _VALUES_AT_MOST, value)  # a container inside itself is never done
             known = self._done[id(value)] = (*self._built(value, depth), value)
         if known[1] >= _VALUES_AT_MOST:
-            raise BudgetError(f"it holds more than {_VALUES_AT_MOST:,} values, counted each time that they are used")
+            raise ReadingBudgetError(
+                f"it holds more than {_VALUES_AT_MOST:,} values, counted each time that they are used"
+            )
         return known[0], known[1]
 
     def _built(self, value: Any, depth: int) -> tuple[Any, int]:
@@ -499,7 +501,7 @@ class _Resolver:
         return (dict(zip(value, items, strict=True)) if isinstance(value, dict) else type(value)(items)), count
 
 
-def _strided(tensor: _Tensor, budget: Budget) -> Array:
+def _strided(tensor: _Tensor, budget: ReadingBudget) -> Array:
     storage, offset, size, stride = tensor
     values = storage.values
     if values is None or len(size) != len(stride):

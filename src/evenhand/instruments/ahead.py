@@ -37,7 +37,7 @@ def ahead(
     >>> [outcome.done for outcome in ahead([1, 2, 3], lambda n: n * n, workers=2, depth=2)]
     [1, 4, 9]
     """
-    crew = _Crew(work, max(1, workers))
+    crew = _WorkerThreads(work, max(1, workers))
     pending: deque[_Piece[In, Out]] = deque()
     try:
         for piece in pieces:
@@ -61,7 +61,7 @@ class _Piece(Generic[In, Out]):
         self.ready = threading.Event()
 
 
-class _Crew(Generic[In, Out]):
+class _WorkerThreads(Generic[In, Out]):
     """Threads that take pieces in order; one that hangs is replaced."""
 
     def __init__(self, work: Callable[[In], Out], workers: int) -> None:

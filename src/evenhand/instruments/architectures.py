@@ -19,7 +19,7 @@ from evenhand.instruments import carriers, checkpoints
 from evenhand.instruments.checkpoints import filled_tensors, load_into, require_torch, shapes_of
 from evenhand.instruments.device import choose_device
 from evenhand.instruments.errors import WeightsError
-from evenhand.instruments.weight_files import Kind
+from evenhand.instruments.weight_files import WeightKind
 from evenhand.instruments.weights import Located, locate
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ NO_PATHS: WeightPaths = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Part:
+class NetworkPart:
     """A piece of a network that has a weights file of its own."""
 
     weights: str
@@ -45,11 +45,11 @@ class Architecture:
 
     title: str
     build: Callable[[], nn.Module]
-    parts: tuple[Part, ...]
+    parts: tuple[NetworkPart, ...]
 
 
 @dataclass(frozen=True)
-class Ready:
+class ReadyNetwork:
     """A network with its weights on a device, and the fingerprint of those weights."""
 
     network: nn.Module
@@ -59,7 +59,7 @@ class Ready:
 
 def build_network(
     name: str, *, paths: WeightPaths = NO_PATHS, folder: Path | None = None, device: str = "cpu"
-) -> Ready:
+) -> ReadyNetwork:
     """The network of that name with its published weights."""
     architecture = _known(name)
     require_torch(architecture.title)
@@ -72,10 +72,10 @@ def build_network(
         title = f"{architecture.title} ({located.name})"
         load_into(target, tensors, title, left_out=part.left_out, source=str(located.path))
     network.eval()
-    return Ready(network.to(where), "+".join(located.fingerprint for located in found), where)
+    return ReadyNetwork(network.to(where), "+".join(located.fingerprint for located in found), where)
 
 
-def fill_network(name: str, *, parts: tuple[str, ...] | None = None, device: str = "cpu") -> Ready:
+def fill_network(name: str, *, parts: tuple[str, ...] | None = None, device: str = "cpu") -> ReadyNetwork:
     """The network of that name with reproducible weights in all parts, or in those named; others get published ones."""
     architecture = _known(name)
     require_torch(architecture.title)
@@ -93,7 +93,7 @@ def fill_network(name: str, *, parts: tuple[str, ...] | None = None, device: str
             )
             prints.append(located.fingerprint)
     network.eval()
-    return Ready(network.to(choose_device(device)), "+".join(prints), device)
+    return ReadyNetwork(network.to(choose_device(device)), "+".join(prints), device)
 
 
 def _known(name: str) -> Architecture:
@@ -113,21 +113,21 @@ def _empty(architecture: Architecture) -> nn.Module:
 
 def _tensors(located: Located, target: nn.Module) -> dict[str, Tensor]:
     match located.kind:
-        case Kind.STATE:
+        case WeightKind.STATE:
             return checkpoints.read_tensors(located.path)
-        case Kind.DARKNET:
+        case WeightKind.DARKNET:
             return checkpoints.read_darknet(located.path, target)
-        case Kind.FLAX:
+        case WeightKind.FLAX:
             return carriers.flax_backbone(located.path)
-        case Kind.FLAX_HEADS:
+        case WeightKind.FLAX_HEADS:
             return carriers.flax_heads(located.path)
-        case Kind.FACENET_GRAPH:
+        case WeightKind.FACENET_GRAPH:
             return carriers.facenet_graph(located.path)
-        case Kind.FID_SCRIPT:
+        case WeightKind.FID_SCRIPT:
             return carriers.fid_network(located.path)
-        case Kind.MTCNN_ONNX:
+        case WeightKind.MTCNN_ONNX:
             return carriers.mtcnn_onnx(located.path)
-        case Kind.ONNX if located.name.startswith("mtcnn-"):
+        case WeightKind.ONNX if located.name.startswith("mtcnn-"):
             return carriers.mtcnn_onnx(located.path)
         case kind:
             raise WeightsError(f"{located.path}: a {kind.value} can't be loaded into a network of ours.")
@@ -236,39 +236,57 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
         "lpips-alex": Architecture(
             "LPIPS on AlexNet",
             _lpips_alex,
-            (Part("alexnet", "backbone", ("classifier.",), gain=2.0), Part("lpips-alex-heads", "heads", gain=2.0)),
+            (
+                NetworkPart("alexnet", "backbone", ("classifier.",), gain=2.0),
+                NetworkPart("lpips-alex-heads", "heads", gain=2.0),
+            ),
         ),
         "lpips-vgg": Architecture(
             "LPIPS on VGG-16",
             _lpips_vgg,
-            (Part("vgg16", "backbone", ("classifier.",), gain=2.0), Part("lpips-vgg-heads", "heads", gain=2.0)),
+            (
+                NetworkPart("vgg16", "backbone", ("classifier.",), gain=2.0),
+                NetworkPart("lpips-vgg-heads", "heads", gain=2.0),
+            ),
         ),
         "dists": Architecture(
-            "DISTS", _dists, (Part("vgg16", "backbone", ("classifier.",), gain=2.0), Part("dists", "shares"))
+            "DISTS",
+            _dists,
+            (NetworkPart("vgg16", "backbone", ("classifier.",), gain=2.0), NetworkPart("dists", "shares")),
         ),
         "inception-imagenet": Architecture(
-            "Inception v3", _inception_imagenet, (Part("inception-imagenet", left_out=("AuxLogits.",), gain=2.0),)
+            "Inception v3",
+            _inception_imagenet,
+            (NetworkPart("inception-imagenet", left_out=("AuxLogits.",), gain=2.0),),
         ),
-        "inception-fid": Architecture("the 2015 FID network", _inception_fid, (Part("inception-fid", gain=2.0),)),
+        "inception-fid": Architecture(
+            "the 2015 FID network", _inception_fid, (NetworkPart("inception-fid", gain=2.0),)
+        ),
         "vggface2": Architecture(
-            "Inception-ResNet v1", _inception_resnet, (Part("vggface2", left_out=("logits.",), gain=2.0),)
+            "Inception-ResNet v1", _inception_resnet, (NetworkPart("vggface2", left_out=("logits.",), gain=2.0),)
         ),
         "mtcnn": Architecture(
-            "MTCNN", _mtcnn, (Part("mtcnn-pnet", "pnet"), Part("mtcnn-rnet", "rnet"), Part("mtcnn-onet", "onet"))
+            "MTCNN",
+            _mtcnn,
+            (NetworkPart("mtcnn-pnet", "pnet"), NetworkPart("mtcnn-rnet", "rnet"), NetworkPart("mtcnn-onet", "onet")),
         ),
-        "yolov3-spp": Architecture("YOLOv3-SPP", _yolo, (Part("yolov3-spp", gain=0.5),)),
-        "osnet-ibn": Architecture("OSNet-IBN x1.0", _osnet, (Part("osnet-ibn", left_out=("classifier.",), gain=1.5),)),
-        "pcb": Architecture("PCB", _pcb, (Part("pcb", left_out=("classifier", "model.fc.", "fc."), gain=1.0),)),
-        "clip-b32": Architecture("CLIP ViT-B/32", _clip_b32, (Part("clip-vit-b32", left_out=_CLIP_TEXT),)),
-        "clip-l14": Architecture("CLIP ViT-L/14 at 336", _clip_l14, (Part("clip-vit-l14-336", left_out=_CLIP_TEXT),)),
-        "dino": Architecture("DINO ViT-S/16", _dino, (Part("dino-vits16"),)),
-        "i3d": Architecture("I3D", _i3d, (Part("i3d-kinetics-400"),)),
-        "arcface": Architecture("ArcFace's iResNet-100", _magface, (Part("arcface"),)),
-        "magface": Architecture("MagFace's iResNet-100", _magface, (Part("magface"),)),
-        "magface-18": Architecture("MagFace's iResNet-18", partial(_magface, (2, 2, 2, 2)), (Part("magface"),)),
-        "magface-34": Architecture("MagFace's iResNet-34", partial(_magface, (3, 4, 6, 3)), (Part("magface"),)),
-        "magface-50": Architecture("MagFace's iResNet-50", partial(_magface, (3, 4, 14, 3)), (Part("magface"),)),
-        "curricularface": Architecture("CurricularFace's IR-101", _curricularface, (Part("curricularface"),)),
+        "yolov3-spp": Architecture("YOLOv3-SPP", _yolo, (NetworkPart("yolov3-spp", gain=0.5),)),
+        "osnet-ibn": Architecture(
+            "OSNet-IBN x1.0", _osnet, (NetworkPart("osnet-ibn", left_out=("classifier.",), gain=1.5),)
+        ),
+        "pcb": Architecture("PCB", _pcb, (NetworkPart("pcb", left_out=("classifier", "model.fc.", "fc."), gain=1.0),)),
+        "clip-b32": Architecture("CLIP ViT-B/32", _clip_b32, (NetworkPart("clip-vit-b32", left_out=_CLIP_TEXT),)),
+        "clip-l14": Architecture(
+            "CLIP ViT-L/14 at 336", _clip_l14, (NetworkPart("clip-vit-l14-336", left_out=_CLIP_TEXT),)
+        ),
+        "dino": Architecture("DINO ViT-S/16", _dino, (NetworkPart("dino-vits16"),)),
+        "i3d": Architecture("I3D", _i3d, (NetworkPart("i3d-kinetics-400"),)),
+        "arcface": Architecture("ArcFace's iResNet-100", _magface, (NetworkPart("arcface"),)),
+        "magface": Architecture("MagFace's iResNet-100", _magface, (NetworkPart("magface"),)),
+        "magface-18": Architecture("MagFace's iResNet-18", partial(_magface, (2, 2, 2, 2)), (NetworkPart("magface"),)),
+        "magface-34": Architecture("MagFace's iResNet-34", partial(_magface, (3, 4, 6, 3)), (NetworkPart("magface"),)),
+        "magface-50": Architecture("MagFace's iResNet-50", partial(_magface, (3, 4, 14, 3)), (NetworkPart("magface"),)),
+        "curricularface": Architecture("CurricularFace's IR-101", _curricularface, (NetworkPart("curricularface"),)),
     }
 )
 """The networks by name."""

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import OptionError
 from evenhand.instruments import pixels
-from evenhand.instruments.architectures import NO_PATHS, Ready, WeightPaths, build_network
+from evenhand.instruments.architectures import NO_PATHS, ReadyNetwork, WeightPaths, build_network
 from evenhand.instruments.cache import ReadingCache
-from evenhand.instruments.pictures import FHIBE, HIS_EVALUATORS, Loading, Pixels, Resampling, resize
+from evenhand.instruments.pictures import FHIBE, HIS_EVALUATORS, Loading, PixelResampling, Pixels, resize
 from evenhand.instruments.pixels import MultiScaleSetting, PsnrSetting, SsimSetting, check_pair
 from evenhand.instruments.readings import Instrument, Pictures, Readings, Vectors, measure
 
@@ -87,7 +87,7 @@ def lpips_comparer(
     device: str = "cpu",
     cache: Path | None = None,
     batch: int = 16,
-    ready: Ready | None = None,
+    ready: ReadyNetwork | None = None,
 ) -> PictureComparer:
     """LPIPS 0.1 on `alex` (synthesis) or `vgg` (FHIBE, and PIQ's default); loads as that publication does."""
     if backbone not in ("alex", "vgg"):
@@ -106,7 +106,7 @@ def dists_comparer(
     device: str = "cpu",
     cache: Path | None = None,
     batch: int = 8,
-    ready: Ready | None = None,
+    ready: ReadyNetwork | None = None,
 ) -> PictureComparer:
     """DISTS on VGG-16; pictures whose shorter side is over 256 pixels are shrunk to that first, as its authors do."""
     network = ready or build_network("dists", paths=paths, folder=folder, device=device)
@@ -116,7 +116,9 @@ def dists_comparer(
 
 
 def _pairwise(
-    ready: Ready, prepare: Callable[[Tensor], Tensor], resized: Callable[[Pixels], Pixels] = lambda pixels: pixels
+    ready: ReadyNetwork,
+    prepare: Callable[[Tensor], Tensor],
+    resized: Callable[[Pixels], Pixels] = lambda pixels: pixels,
 ) -> Callable[[Sequence[Pictures]], Vectors]:
     """How a network compares the pairs of a batch: those of one size together."""
 
@@ -146,7 +148,7 @@ def _shorter_to_256(picture: Pixels) -> Pixels:
     shorter = min(height, width)
     if shorter <= 256:
         return picture
-    return resize(picture, (256 * height // shorter, 256 * width // shorter), Resampling.PILLOW_BILINEAR)
+    return resize(picture, (256 * height // shorter, 256 * width // shorter), PixelResampling.PILLOW_BILINEAR)
 
 
 def unit_batch(pictures: Sequence[NDArray[np.uint8]], device: str) -> Tensor:

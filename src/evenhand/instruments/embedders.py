@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError, MissingExtraError, UnknownNameError
 from evenhand.core.optional import cv2
-from evenhand.instruments.architectures import NO_PATHS, Ready, WeightPaths, build_network
+from evenhand.instruments.architectures import NO_PATHS, ReadyNetwork, WeightPaths, build_network
 from evenhand.instruments.comparers import PictureComparer, unit_batch
 from evenhand.instruments.detectors import FaceDetector, mtcnn_detector, quiet_opencv
 from evenhand.instruments.errors import PictureError
@@ -57,7 +57,7 @@ def face_embedder(
     paths: WeightPaths = NO_PATHS,
     folder: Path | None = None,
     device: str = "cpu",
-    ready: Ready | None = None,
+    ready: ReadyNetwork | None = None,
 ) -> FaceEmbedder:
     """The embedder of that name: `arcface`, `magface`, `curricularface`, `sface`, `vggface2` or `dlib`.
 
@@ -130,7 +130,7 @@ def _boxed(pixels: Pixels, face: Face) -> Pixels:
     return crop(pixels, face)
 
 
-def _torch_embedder(name: str, ready: Ready) -> FaceEmbedder:
+def _torch_embedder(name: str, ready: ReadyNetwork) -> FaceEmbedder:
     def run(crops: Sequence[Pixels]) -> Embeddings:
         import torch
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError
 from evenhand.core.optional import cv2
-from evenhand.instruments.pictures import Pixels, Resampling, resize
+from evenhand.instruments.pictures import PixelResampling, Pixels, resize
 
 Points = NDArray[np.float64]  # (5, 2): x, y
 
@@ -98,7 +98,7 @@ def crop(pixels: Pixels, face: Face, *, size: int = 160, margin: int = 0) -> Pix
         raise DataError(
             f"The face box {face.box} has no pixel inside the {pixels.shape[1]} × {pixels.shape[0]} picture."
         )
-    return resize(np.ascontiguousarray(pixels[y0:y1, x0:x1]), (size, size), Resampling.OPENCV_AREA)
+    return resize(np.ascontiguousarray(pixels[y0:y1, x0:x1]), (size, size), PixelResampling.OPENCV_AREA)
 
 
 def standardised(crops: Sequence[Pixels]) -> NDArray[np.float32]:

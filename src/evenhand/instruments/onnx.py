@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenhand.core.errors import MissingExtraError, OptionError
 from evenhand.instruments.checkpoints import sha256_of
 from evenhand.instruments.errors import WeightsError
-from evenhand.instruments.pictures import Decoder, Loading, Pixels, Resampling
+from evenhand.instruments.pictures import Decoder, Loading, PixelResampling, Pixels
 from evenhand.instruments.readers import PictureReader
 from evenhand.instruments.readings import Instrument, Pictures, Vectors
 
@@ -30,7 +30,7 @@ class Preparation:
 
     size: tuple[int, int]  # height, width
     decoder: Decoder = Decoder.PILLOW
-    resampling: Resampling = Resampling.PILLOW_BILINEAR
+    resampling: PixelResampling = PixelResampling.PILLOW_BILINEAR
     blue_first: bool = False
     channels_last: bool = False
     shift: tuple[float, float, float] = (0.0, 0.0, 0.0)  # taken away first, in the order of the channels

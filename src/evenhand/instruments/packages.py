@@ -40,7 +40,7 @@ class Registries:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class PackageArchives:
     """Archives that were fetched into a folder; each is fetched once."""
 
     folder: Path

@@ -44,7 +44,7 @@ class Decoder(Enum):
     PILLOW = "pillow"
 
 
-class Resampling(Enum):
+class PixelResampling(Enum):
     """How a picture is brought to another size; each is bit-exact to the library it is named after."""
 
     OPENCV_LINEAR = "opencv-linear"  # two taps, fixed point, no smoothing
@@ -63,7 +63,7 @@ class Loading:
     name: str
     decoder: Decoder = Decoder.OPENCV
     size: tuple[int, int] | None = None  # height, width; None keeps each picture's own
-    resampling: Resampling = Resampling.OPENCV_LINEAR
+    resampling: PixelResampling = PixelResampling.OPENCV_LINEAR
     most_pixels: int = MOST_PIXELS
     upright: bool = True  # turned by the EXIF orientation; only Pillow can leave that out
 
@@ -77,10 +77,10 @@ class Loading:
         return replace(self, size=(height, width))
 
 
-HIS_EVALUATORS = Loading("his_evaluators", Decoder.OPENCV, (512, 512), Resampling.OPENCV_LINEAR)
+HIS_EVALUATORS = Loading("his_evaluators", Decoder.OPENCV, (512, 512), PixelResampling.OPENCV_LINEAR)
 """Human image synthesis: decoded by OpenCV, squeezed to `image_size` squared by two-tap bilinear on eight bits."""
 
-FHIBE = Loading("fhibe", Decoder.PILLOW, (256, 256), Resampling.PILLOW_BILINEAR)
+FHIBE = Loading("fhibe", Decoder.PILLOW, (256, 256), PixelResampling.PILLOW_BILINEAR)
 """FHIBE's PSNR and LPIPS: opened by Pillow, EXIF transposed, 256 × 256 with Pillow's bilinear filter."""
 
 AS_IT_IS = Loading("as-it-is", Decoder.PILLOW)
@@ -140,19 +140,19 @@ def decode(data: bytes, name: str, loading: Loading = AS_IT_IS) -> Picture:
     return Picture(name, content_of(data), pixels)
 
 
-def resize(pixels: Pixels, size: tuple[int, int], how: Resampling) -> Pixels:
+def resize(pixels: Pixels, size: tuple[int, int], how: PixelResampling) -> Pixels:
     """The pixels at `size` (height, width); the very same array when it has that size already.
 
-    >>> resize(np.zeros((4, 6, 3), np.uint8), (2, 2), Resampling.OPENCV_AREA).shape
+    >>> resize(np.zeros((4, 6, 3), np.uint8), (2, 2), PixelResampling.OPENCV_AREA).shape
     (2, 2, 3)
     """
     height, width = size
     if pixels.shape[:2] == size:
         return pixels
-    if how is Resampling.PILLOW_BILINEAR:
+    if how is PixelResampling.PILLOW_BILINEAR:
         resized = Image.fromarray(pixels).resize((width, height), Image.Resampling.BILINEAR)
         return np.asarray(resized, dtype=np.uint8)
-    taps = cv2.INTER_AREA if how is Resampling.OPENCV_AREA else cv2.INTER_LINEAR
+    taps = cv2.INTER_AREA if how is PixelResampling.OPENCV_AREA else cv2.INTER_LINEAR
     return np.asarray(cv2.resize(pixels, (width, height), interpolation=taps), dtype=np.uint8)
 
 

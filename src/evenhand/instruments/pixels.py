@@ -32,7 +32,7 @@ _LEAST_ROWS = 16  # of a strip, which overlaps the next by a window
 _UNIT = np.arange(256, dtype=np.float32) / np.float32(255)  # eight bits in [0, 1], single precision
 
 
-class Window(Enum):
+class WindowShape(Enum):
     """What a local statistic is taken over."""
 
     UNIFORM = "uniform"
@@ -68,7 +68,7 @@ class SsimSetting:
     """One published form of the structural similarity index. C1 = (0.01 L)², C2 = (0.03 L)² for range L in all."""
 
     name: str
-    window: Window
+    window: WindowShape
     width: int
     sigma: float = 1.5  # of the Gaussian window
     sample_covariance: bool = False  # divide by n - 1
@@ -105,13 +105,13 @@ SSIM: Mapping[str, SsimSetting] = MappingProxyType(
     {
         setting.name: setting
         for setting in (
-            SsimSetting("his_evaluators", Window.UNIFORM, 7, sample_covariance=True, signed=True),
-            SsimSetting("skimage", Window.UNIFORM, 7, sample_covariance=True),
-            SsimSetting("skimage_gaussian", Window.GAUSSIAN, 11),
-            SsimSetting("torchmetrics", Window.GAUSSIAN, 11, reflect=True),
-            SsimSetting("pyiqa", Window.GAUSSIAN, 11, colours=Colours.YIQ, clip_negative=True),
-            SsimSetting("wang2004", Window.GAUSSIAN, 11, colours=Colours.LUMA),
-            SsimSetting("piq", Window.GAUSSIAN, 11, shrink_to_256=True),
+            SsimSetting("his_evaluators", WindowShape.UNIFORM, 7, sample_covariance=True, signed=True),
+            SsimSetting("skimage", WindowShape.UNIFORM, 7, sample_covariance=True),
+            SsimSetting("skimage_gaussian", WindowShape.GAUSSIAN, 11),
+            SsimSetting("torchmetrics", WindowShape.GAUSSIAN, 11, reflect=True),
+            SsimSetting("pyiqa", WindowShape.GAUSSIAN, 11, colours=Colours.YIQ, clip_negative=True),
+            SsimSetting("wang2004", WindowShape.GAUSSIAN, 11, colours=Colours.LUMA),
+            SsimSetting("piq", WindowShape.GAUSSIAN, 11, shrink_to_256=True),
         )
     }
 )
@@ -154,7 +154,7 @@ def ssim(picture: Pixels, reference: Pixels, setting: SsimSetting = SSIM["his_ev
     1.0
     """
     check_pair(picture, reference, setting.width)
-    if setting.window is Window.UNIFORM and setting.colours is Colours.EACH and not setting.shrink_to_256:
+    if setting.window is WindowShape.UNIFORM and setting.colours is Colours.EACH and not setting.shrink_to_256:
         return _ssim_in_strips(picture, reference, setting)
     first, second = _as_planes(picture, setting.colours), _as_planes(reference, setting.colours)
     if setting.shrink_to_256:

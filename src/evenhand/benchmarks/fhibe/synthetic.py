@@ -19,7 +19,7 @@ from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, table_path
 from evenhand.core.streams import stream
 from evenhand.files.writing import open_file
 from evenhand.scenes.faces import FacePicture, face_picture
-from evenhand.scenes.figures import Box, Figure, picture
+from evenhand.scenes.figures import Box, PersonFigure, picture
 from evenhand.scenes.looks import Look, look_of
 
 _AGES = (19, 24, 33, 37, 44, 52, 66)
@@ -45,7 +45,7 @@ class BodyRow:
     subject: Subject
     image_id: str
     image: str  # relative path
-    figure: Figure
+    figure: PersonFigure
     size: tuple[int, int]  # height, width
 
 
@@ -146,7 +146,7 @@ def _body_rows(subjects: Sequence[Subject], images: int, size: tuple[int, int], 
             for position, person in enumerate(shown):
                 middle = width * (0.5 if len(shown) == 1 else 0.28 + 0.44 * position)
                 tall = height * float(rng.uniform(0.62, 0.82))
-                figure = Figure(person.look, middle + float(rng.uniform(-6, 6)), 0.95 * height, tall)
+                figure = PersonFigure(person.look, middle + float(rng.uniform(-6, 6)), 0.95 * height, tall)
                 yield BodyRow(person, image_id, image, figure.walking(float(rng.uniform())), size)
 
 

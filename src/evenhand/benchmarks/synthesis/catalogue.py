@@ -55,7 +55,7 @@ class Region(Enum):
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogueEntry:
     """One metric of the catalogue."""
 
     name: str
@@ -79,22 +79,24 @@ _HALVES = "The published range halves when no value of the reference is below 12
 _COSINE = Scale(-1.0, 1.0)
 
 
-def _paired(name: str, direction: Direction, region: Region, definition: str, scale: Scale, **more: Any) -> Entry:
-    return Entry(name, direction, region, definition, paired=True, scale=scale, **more)
+def _paired(
+    name: str, direction: Direction, region: Region, definition: str, scale: Scale, **more: Any
+) -> CatalogueEntry:
+    return CatalogueEntry(name, direction, region, definition, paired=True, scale=scale, **more)
 
 
-def _sets(name: str, region: Region, definition: str, feature: str, **more: Any) -> Entry:
-    return Entry(name, LOWER, region, definition, unpaired=True, feature=feature, scale=POSITIVE, **more)
+def _sets(name: str, region: Region, definition: str, feature: str, **more: Any) -> CatalogueEntry:
+    return CatalogueEntry(name, LOWER, region, definition, unpaired=True, feature=feature, scale=POSITIVE, **more)
 
 
 _WHOLE, _PERSON, _FACE = Region.WHOLE, Region.PERSON, Region.FACE
-CATALOGUE: Mapping[str, Entry] = {
+CATALOGUE: Mapping[str, CatalogueEntry] = {
     entry.name: entry
     for entry in (
         _paired("ssim", HIGHER, _WHOLE, "structural similarity, 7 × 7 windows", _COSINE),
         _paired("psnr", HIGHER, _WHOLE, "peak signal-to-noise ratio, in decibel", UNBOUNDED, caution=_HALVES),
         _paired("lps", LOWER, _WHOLE, "learned perceptual distance (LPIPS, AlexNet 0.1)", POSITIVE),
-        Entry("is", HIGHER, _WHOLE, "inception score", unpaired=True, feature="inception", caution=_FEW_WORDS),
+        CatalogueEntry("is", HIGHER, _WHOLE, "inception score", unpaired=True, feature="inception", caution=_FEW_WORDS),
         _sets("fid", _WHOLE, "Fréchet distance of Inception features", "inception", caution=_NOT_LITERATURE),
         _sets("OS-freid", _PERSON, "Fréchet distance of OSNet features", "osnet", caution=_PERSON_ALONE),
         _paired(
@@ -152,7 +154,7 @@ CATALOGUE: Mapping[str, Entry] = {
             "kid", _WHOLE, "kernel distance of Inception features, unbiased at every size", "inception", published=False
         ),
         _sets("cmmd", _WHOLE, "1,000 × the Gaussian kernel distance of unit CLIP features", "clip-l", published=False),
-        Entry(
+        CatalogueEntry(
             *("neighbours", HIGHER, _WHOLE, "precision, recall, density and coverage of Inception features"),
             unpaired=True,
             feature="inception",
@@ -228,7 +230,7 @@ def canonical(name: str) -> str:
     return name
 
 
-def entry_of(name: str) -> Entry:
+def entry_of(name: str) -> CatalogueEntry:
     """What is known of a metric."""
     name = canonical(name)
     kind, joint, which = name.partition(":")
@@ -358,7 +360,7 @@ def unpaired_metrics(
     return (*metrics, *_shares_found(names))
 
 
-def _set_metric(entry: Entry, shown: str, *, side: str = "synthesised", moments: bool = False) -> AnyMetric:
+def _set_metric(entry: CatalogueEntry, shown: str, *, side: str = "synthesised", moments: bool = False) -> AnyMetric:
     """A distance between two sets of features; an empty `side` means rows that are pairs."""
     kind = entry.name.partition(":")[0]
     if kind == "kid":
@@ -385,7 +387,7 @@ def _shares_found(names: Sequence[str]) -> Iterator[AnyMetric]:
             yield Rate(name, column, direction=Direction.NEITHER, among=looked_for, nothing=nothing)
 
 
-def _cosines(entry: Entry, reading: Reading, *, plain: bool) -> Iterator[AnyMetric]:
+def _cosines(entry: CatalogueEntry, reading: Reading, *, plain: bool) -> Iterator[AnyMetric]:
     column, about, scale = column_of(entry.name), entry.definition, entry.scale
     if reading is Reading.COMPAT and entry.published:
         policy = _FACELESS if entry.feature == "face" else _policy(entry)
@@ -399,7 +401,7 @@ def _cosines(entry: Entry, reading: Reading, *, plain: bool) -> Iterator[AnyMetr
         )
 
 
-def _published_pair(entry: Entry, name: str) -> AnyMetric:
+def _published_pair(entry: CatalogueEntry, name: str) -> AnyMetric:
     about, scale = entry.definition, entry.scale
     if entry.name == "face-CS":
         policy = "frames whose reference shows no face are left out; a batch without any face counts as 0"
@@ -409,7 +411,7 @@ def _published_pair(entry: Entry, name: str) -> AnyMetric:
     return kind(name, column, direction=entry.direction, policy=_policy(entry), about=about, scale=scale)
 
 
-def _corrected_pair(entry: Entry, name: str) -> AnyMetric:
+def _corrected_pair(entry: CatalogueEntry, name: str) -> AnyMetric:
     if entry.name == "psnr":
         return DecibelsOfFrames(name)
     column, nothing = column_of(entry.name), "no frame could be measured"
@@ -420,7 +422,7 @@ def _corrected_pair(entry: Entry, name: str) -> AnyMetric:
     )
 
 
-def _policy(entry: Entry) -> str:
+def _policy(entry: CatalogueEntry) -> str:
     """What becomes of frames that do not show what a metric is about."""
     if entry.feature in FACES:
         return _NO_FACE

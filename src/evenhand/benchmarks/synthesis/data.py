@@ -21,7 +21,7 @@ from evenhand.benchmarks.synthesis.items import Item
 from evenhand.benchmarks.synthesis.measuring import WEIGHTS
 from evenhand.benchmarks.synthesis.options import AppearanceOptions, ProtocolOptions, SynthesisOptions
 from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Reading
-from evenhand.benchmarks.synthesis.protocol_file import Question
+from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
 from evenhand.core.errors import DataError
 from evenhand.core.task import Dataset, InputFact, Sample
 from evenhand.files.inputs import hash_of
@@ -114,25 +114,25 @@ def load_folder(data: Path, options: SynthesisOptions) -> Dataset[FrameSet]:
 
 def load_self(data: Path, options: ProtocolOptions) -> Dataset[ProtocolTruth]:
     """Self-imitation: every frame of the window, which is also the truth."""
-    return _load(data, options, Question.IMITATION, cross=False)
+    return _load(data, options, ProtocolQuestion.IMITATION, cross=False)
 
 
 def load_cross(data: Path, options: ProtocolOptions) -> Dataset[ProtocolTruth]:
     """Cross-imitation: frames of another video; measured against the flag window of the source's own."""
-    return _load(data, options, Question.IMITATION, cross=True)
+    return _load(data, options, ProtocolQuestion.IMITATION, cross=True)
 
 
 def load_appearance(data: Path, options: ProtocolOptions) -> Dataset[ProtocolTruth]:
     """Appearance transfer: pairs of videos of one person in different clothes."""
-    return _load(data, options, Question.APPEARANCE, cross=False)
+    return _load(data, options, ProtocolQuestion.APPEARANCE, cross=False)
 
 
 def load_novel_view(data: Path, options: ProtocolOptions) -> Dataset[ProtocolTruth]:
     """Novel views: the frames that the protocol lists for a video."""
-    return _load(data, options, Question.NOVEL_VIEW, cross=False)
+    return _load(data, options, ProtocolQuestion.NOVEL_VIEW, cross=False)
 
 
-def find_protocol(data: Path, dataset: str, question: Question, given: Path | None) -> Path:
+def find_protocol(data: Path, dataset: str, question: ProtocolQuestion, given: Path | None) -> Path:
     """The protocol file that was named, or the one in the data folder.
 
     Looked for are `DATASET_protocol.json` (with `_appearance_transfer` or `_novel_view` before `_protocol` for these
@@ -141,9 +141,9 @@ def find_protocol(data: Path, dataset: str, question: Question, given: Path | No
     if given is not None:
         return given if given.is_absolute() or given.exists() else data / given
     names = [dataset, *(["iPER"] if dataset == "iPER_ICCV" else [])]
-    middle = "" if question is Question.IMITATION else f"_{question.value.replace(' ', '_')}"
+    middle = "" if question is ProtocolQuestion.IMITATION else f"_{question.value.replace(' ', '_')}"
     looked = [f"{name}{middle}_protocol.json" for name in names]
-    if question is Question.NOVEL_VIEW:
+    if question is ProtocolQuestion.NOVEL_VIEW:
         looked += [f"{name}_protocol.json" for name in names]
     looked.append("protocol.json")
     for name in looked:
@@ -180,7 +180,7 @@ def weight_facts(options: SynthesisOptions) -> tuple[InputFact, ...]:
     return tuple(facts)
 
 
-def _load(data: Path, options: ProtocolOptions, question: Question, *, cross: bool) -> Dataset[ProtocolTruth]:
+def _load(data: Path, options: ProtocolOptions, question: ProtocolQuestion, *, cross: bool) -> Dataset[ProtocolTruth]:
     options.check()
     data = Path(data)
     if not data.is_dir():
@@ -217,7 +217,7 @@ def _load(data: Path, options: ProtocolOptions, question: Question, *, cross: bo
     if (data / FEATURES_FILE).exists():
         features = read_features(data / FEATURES_FILE, data, DataError)
     missing = unavailable(options.metrics, options, features)
-    folder = "" if question is Question.NOVEL_VIEW else "cross_imitation" if cross else "self_imitation"
+    folder = "" if question is ProtocolQuestion.NOVEL_VIEW else "cross_imitation" if cross else "self_imitation"
     frames = sum(len(item.references) for item in items.values())
     return Dataset(
         f"{options.dataset}, {protocol.path.name}: {len(items)} items, {frames} real frames",

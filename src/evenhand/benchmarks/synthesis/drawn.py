@@ -15,7 +15,7 @@ from evenhand.core.errors import DataError
 from evenhand.core.optional import cv2
 from evenhand.core.streams import stream
 from evenhand.files.writing import replace_file
-from evenhand.scenes.figures import Figure, Pixels, picture
+from evenhand.scenes.figures import PersonFigure, Pixels, picture
 from evenhand.scenes.looks import look_of
 
 Motion = Literal["arms", "walk", "turn"]
@@ -31,7 +31,7 @@ def draw(name: str, motion: Motion, phase: float, *, overall: bool = False, size
     if overall:
         look = replace(look, trousers=look.top)
     side = size * _FINE
-    still = Figure(look, centre=side / 2, ground=0.96 * side, height=0.9 * side)
+    still = PersonFigure(look, centre=side / 2, ground=0.96 * side, height=0.9 * side)
     swing = math.sin(2 * math.pi * phase)
     if motion == "walk":
         posed = still.walking(phase)

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from evenhand.benchmarks.synthesis.items import Item
-from evenhand.benchmarks.synthesis.models import Answer, Before, SynthesisModel
+from evenhand.benchmarks.synthesis.models import Before, SynthesisAnswer, SynthesisModel
 from evenhand.benchmarks.synthesis.protocol import Protocol
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample, Unanswered
@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
     """An item with its pictures, or with the reason why there are none."""
 
     item: Item
-    answer: Answer | Unfinished
+    answer: SynthesisAnswer | Unfinished
     resumed: bool = False
 
 
@@ -77,7 +77,7 @@ def run_model(
             known = journal.find(item)
             said = known if known is not None else worker.ask(item.name, "answer", (item, before), time_limit)
             answer = known if known is not None else _checked(said, item, taken)
-            if isinstance(answer, Answer):
+            if isinstance(answer, SynthesisAnswer):
                 taken.update(dict.fromkeys((*answer.own, *answer.cross), item.name))
                 if known is None:
                     journal.write(item, answer)
@@ -103,7 +103,9 @@ def answer_samples(
         worker.close()
 
 
-def _checked(answer: Answer | Unfinished, item: Item, taken: Mapping[str, str]) -> Answer | Unfinished:
+def _checked(
+    answer: SynthesisAnswer | Unfinished, item: Item, taken: Mapping[str, str]
+) -> SynthesisAnswer | Unfinished:
     """The answer, unless its pictures are not there or are those of an earlier item."""
     if isinstance(answer, Unfinished):
         return answer
@@ -272,15 +274,15 @@ class _Journal:
                 except (json.JSONDecodeError, KeyError, TypeError):
                     continue
 
-    def find(self, item: Item) -> Answer | None:
+    def find(self, item: Item) -> SynthesisAnswer | None:
         """The pictures of an item, when they were made for these very frames and are still there."""
         entry = self._lines.get(item.name)
         if entry is None or entry.get("asked") != _fingerprint(item):
             return None
-        answer = Answer(tuple(entry["own"]), tuple(entry["cross"]))
+        answer = SynthesisAnswer(tuple(entry["own"]), tuple(entry["cross"]))
         return answer if all(Path(path).is_file() for path in (*answer.own, *answer.cross)) else None
 
-    def write(self, item: Item, answer: Answer) -> None:
+    def write(self, item: Item, answer: SynthesisAnswer) -> None:
         entry = {"item": item.name, "asked": _fingerprint(item), "own": answer.own, "cross": answer.cross}
         with append_file(self._path) as file:
             file.write(("" if self._whole else "\n") + json.dumps(entry, ensure_ascii=False) + "\n")

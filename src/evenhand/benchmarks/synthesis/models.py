@@ -21,7 +21,7 @@ from evenhand.files.writing import make_folder
 Infos = dict[str, Any]  # the published dictionaries: images, smpls, kps, …
 
 
-class Answer(NamedTuple):
+class SynthesisAnswer(NamedTuple):
     """The pictures that a model made for an item: paths in the order of the reference frames."""
 
     own: tuple[str, ...]
@@ -58,7 +58,7 @@ class SynthesisModel(ABC):
         """Release what `build_model` claimed; always called, also after an error."""
 
     @abstractmethod
-    def answer(self, item: Item, before: Before) -> Answer:
+    def answer(self, item: Item, before: Before) -> SynthesisAnswer:
         """The pictures for one item. Subclasses of the three kinds need not care."""
 
     def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, tuple[str, ...] | Unanswered]]:
@@ -93,14 +93,14 @@ class MotionImitationModel(SynthesisModel):
     def imitate(self, src_infos: Infos, ref_infos: Infos) -> Sequence[str]:
         """Paths of one synthesised picture for every entry of `ref_infos["images"]`, in that order."""
 
-    def answer(self, item: Item, before: Before) -> Answer:
+    def answer(self, item: Item, before: Before) -> SynthesisAnswer:
         prepared = self.personalization(item.source.as_dictionary())
         self.num_preds_si, self.num_preds_ci = before
         own = _paths(self.imitate(prepared, item.own.as_dictionary()), "imitate")
         if item.cross is None:
-            return Answer(own)
+            return SynthesisAnswer(own)
         self.num_preds_si, self.num_preds_ci = before.own + len(item.own.images), before.cross
-        return Answer(own, _paths(self.imitate(prepared, item.cross.as_dictionary()), "imitate"))
+        return SynthesisAnswer(own, _paths(self.imitate(prepared, item.cross.as_dictionary()), "imitate"))
 
     def answer_sample(self, sample: Sample) -> tuple[str, ...]:
         prepared = self.personalization(dict(sample.given["source"]))
@@ -133,10 +133,10 @@ class NovelViewModel(SynthesisModel):
     def imitate(self, src_infos: Infos, ref_infos: Infos) -> Sequence[str]:
         """Paths of one synthesised picture for every entry of `ref_infos["images"]`, in that order."""
 
-    def answer(self, item: Item, before: Before) -> Answer:
+    def answer(self, item: Item, before: Before) -> SynthesisAnswer:
         prepared = self.personalization(item.source.as_dictionary())
         self.num_preds_si = before.own
-        return Answer(_paths(self.imitate(prepared, item.own.as_dictionary()), "imitate"))
+        return SynthesisAnswer(_paths(self.imitate(prepared, item.own.as_dictionary()), "imitate"))
 
     def answer_sample(self, sample: Sample) -> tuple[str, ...]:
         prepared = self.personalization(dict(sample.given["source"]))
@@ -160,12 +160,12 @@ class AppearanceTransferModel(SynthesisModel):
     def swap(self, src_infos: Infos, app_infos: Infos, motion_infos: Infos) -> Sequence[str]:
         """Paths of one synthesised picture for every entry of `motion_infos["images"]`, in that order."""
 
-    def answer(self, item: Item, before: Before) -> Answer:
+    def answer(self, item: Item, before: Before) -> SynthesisAnswer:
         assert item.appearance is not None  # items of an appearance transfer have one
         source, appearance = item.source.as_dictionary(), item.appearance.as_dictionary()
         prepared = self.personalization(source, appearance)
         self.num_preds_si = before.own
-        return Answer(_paths(self.swap(prepared, appearance, item.own.as_dictionary()), "swap"))
+        return SynthesisAnswer(_paths(self.swap(prepared, appearance, item.own.as_dictionary()), "swap"))
 
     def answer_sample(self, sample: Sample) -> tuple[str, ...]:
         appearance = dict(sample.given["appearance"])

@@ -60,7 +60,7 @@ def mean_of_batch_means(values: Array, batch: int) -> float:
     return float(batch_means(values, batch).mean()) if len(values) else 0.0
 
 
-class Shares(NamedTuple):
+class FaceShares(NamedTuple):
     """A value and a weight per row; the weighted mean is what was published."""
 
     values: Floats
@@ -77,7 +77,7 @@ def batch_weights(count: int, batch: int) -> Floats:
     return np.asarray(1.0 / np.bincount(position)[position], dtype=np.float64) if count else np.zeros(0)
 
 
-def paired_face_shares(cosines: Array, reference_has_face: Array, batch: int) -> Shares:
+def paired_face_shares(cosines: Array, reference_has_face: Array, batch: int) -> FaceShares:
     """What every row adds to the published paired face-CS.
 
     A batch counts the frames whose reference has a face; a batch without any counts as 0, not as nothing.
@@ -88,7 +88,7 @@ def paired_face_shares(cosines: Array, reference_has_face: Array, batch: int) ->
     sizes, found = np.bincount(position, minlength=batches), np.bincount(position[faces], minlength=batches)
     empty = (found == 0)[position]
     weights = np.where(empty, 1.0 / sizes[position], np.where(faces, 1.0 / np.maximum(found, 1)[position], 0.0))
-    return Shares(np.where(faces, cosines, 0.0), weights)
+    return FaceShares(np.where(faces, cosines, 0.0), weights)
 
 
 def paired_face(cosines: Array, reference_has_face: Array, batch: int) -> tuple[float, Floats]:

@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple, overload
 
 from evenhand.benchmarks.synthesis.items import Item, ReferenceFrames, SourceFrames
 from evenhand.benchmarks.synthesis.parameters import BodyParameters, read_parameters
-from evenhand.benchmarks.synthesis.protocol_file import Entry, Question, read_protocol
+from evenhand.benchmarks.synthesis.protocol_file import ProtocolEntry, ProtocolQuestion, read_protocol
 from evenhand.core.errors import DataError, OptionError, UnknownNameError
 from evenhand.core.records import Array
 
@@ -96,7 +96,7 @@ class Protocol(Sequence[Item]):
         root: Path,
         flavour: Flavour,
         *,
-        question: Question = Question.IMITATION,
+        question: ProtocolQuestion = ProtocolQuestion.IMITATION,
         sources: int = 1,
         reading: Reading = Reading.COMPAT,
         parameters: bool = True,
@@ -104,7 +104,7 @@ class Protocol(Sequence[Item]):
     ) -> None:
         """`motion`: whose flag window an appearance transfer moves through, and is measured against."""
         self.path, self.root, self.flavour, self.question = path, Path(root), flavour, question
-        self.sources = 1 if flavour.three_items or question is Question.NOVEL_VIEW else sources
+        self.sources = 1 if flavour.three_items or question is ProtocolQuestion.NOVEL_VIEW else sources
         self.reading, self._with_parameters = reading, parameters or flavour.three_items
         self.entries, pairs, self.fact = read_protocol(path, question)
         self._chosen = tuple(_choose(self.entries, pairs, flavour, question, path))
@@ -150,7 +150,7 @@ class Protocol(Sequence[Item]):
                         f"{video}: the {what} window {window[0]}–{window[1]} reaches past the end of a video of "
                         f"{length} frames; it is cut to {max(0, length - window[0])} frames."
                     )
-            if self.question is Question.NOVEL_VIEW or self.flavour.swept:
+            if self.question is ProtocolQuestion.NOVEL_VIEW or self.flavour.swept:
                 continue
             for name in entry.s_n.get(self._source_key(), ()):
                 index = _index_of(name, video, self.path)
@@ -177,11 +177,11 @@ class Protocol(Sequence[Item]):
 
     def _item(self, chosen: _Chosen) -> Item:
         entry = self.entries[chosen.video]
-        if self.question is Question.NOVEL_VIEW:
+        if self.question is ProtocolQuestion.NOVEL_VIEW:
             return self._novel_view(chosen, entry)
         names = [chosen.only_source] if chosen.only_source else self._source_names(chosen.video, entry)
         source = self._source(chosen.video, names)
-        if self.question is Question.APPEARANCE:
+        if self.question is ProtocolQuestion.APPEARANCE:
             other = self.entries[chosen.other]
             appearance = self._source(chosen.other, self._source_names(chosen.other, other))
             mover, window = (chosen.other, other.flag) if self._motion == "appearance" else (chosen.video, entry.flag)
@@ -204,7 +204,7 @@ class Protocol(Sequence[Item]):
     def _source_key(self) -> str:
         return "3" if self.flavour.three_items else str(self.sources)
 
-    def _source_names(self, video: str, entry: Entry) -> Sequence[str]:
+    def _source_names(self, video: str, entry: ProtocolEntry) -> Sequence[str]:
         key = self._source_key()
         if key not in entry.s_n:
             raise OptionError(
@@ -253,7 +253,7 @@ class Protocol(Sequence[Item]):
             None if known.keypoints is None else known.keypoints[span],
         )
 
-    def _novel_view(self, chosen: _Chosen, entry: Entry) -> Item:
+    def _novel_view(self, chosen: _Chosen, entry: ProtocolEntry) -> Item:
         listing, known = self.listing(chosen.video), self._known(chosen.video)
         images = tuple(listing.folder / name for name in entry.mask)
         by_name = {name: position for position, name in enumerate(listing.names)}
@@ -295,11 +295,11 @@ class Protocol(Sequence[Item]):
             )
         return listing.names[first : last + 1]
 
-    def _windows(self, video: str, entry: Entry, count: int) -> Iterator[tuple[str, tuple[int, int], int]]:
-        if self.question is Question.NOVEL_VIEW:
+    def _windows(self, video: str, entry: ProtocolEntry, count: int) -> Iterator[tuple[str, tuple[int, int], int]]:
+        if self.question is ProtocolQuestion.NOVEL_VIEW:
             return
         yield "flag", entry.flag, count
-        if self.question is Question.IMITATION:
+        if self.question is ProtocolQuestion.IMITATION:
             own, cross = entry.self_imitation, entry.cross_imitation
             assert own is not None and cross is not None  # checked when the file was read  # noqa: PT018
             yield "self_imitation", own.range, count
@@ -318,13 +318,17 @@ class Protocol(Sequence[Item]):
 
 
 def _choose(
-    entries: Mapping[str, Entry], pairs: Sequence[tuple[str, str]], flavour: Flavour, question: Question, path: Path
+    entries: Mapping[str, ProtocolEntry],
+    pairs: Sequence[tuple[str, str]],
+    flavour: Flavour,
+    question: ProtocolQuestion,
+    path: Path,
 ) -> Iterator[_Chosen]:
-    if question is Question.APPEARANCE:
+    if question is ProtocolQuestion.APPEARANCE:
         for first, second in pairs:
             yield _Chosen(f"{first}→{second}", first, second)
         return
-    if question is Question.NOVEL_VIEW:
+    if question is ProtocolQuestion.NOVEL_VIEW:
         for video, entry in entries.items():
             if entry.novel_view and entry.mask:
                 yield _Chosen(video, video)

@@ -18,7 +18,7 @@ from evenhand.core.task import InputFact
 from evenhand.files.inputs import read
 
 
-class Question(Enum):
+class ProtocolQuestion(Enum):
     """What a model is asked to do."""
 
     IMITATION = "motion imitation"
@@ -26,20 +26,20 @@ class Question(Enum):
     NOVEL_VIEW = "novel view"
 
 
-class Window(msgspec.Struct):
+class FrameWindow(msgspec.Struct):
     """Frames of a video: first and last, both included."""
 
     target: str
     range: tuple[int, int]
 
 
-class Entry(msgspec.Struct):
+class ProtocolEntry(msgspec.Struct):
     """What a protocol says of one video."""
 
     s_n: dict[str, Annotated[list[str], msgspec.Meta(min_length=1)]]
     flag: tuple[int, int]
-    self_imitation: Window | None = None
-    cross_imitation: Window | None = None
+    self_imitation: FrameWindow | None = None
+    cross_imitation: FrameWindow | None = None
     source: list[str] = []
     view_angle: list[float] = msgspec.field(default_factory=list, name="view angle")
     mask: list[str] = []
@@ -48,26 +48,26 @@ class Entry(msgspec.Struct):
 
 
 class _MotionFile(msgspec.Struct):
-    val: dict[str, Entry]
+    val: dict[str, ProtocolEntry]
 
 
 class _AppearanceFile(msgspec.Struct):
-    video_infos: dict[str, Entry]
+    video_infos: dict[str, ProtocolEntry]
     vid_name_pairs: list[tuple[str, str]]
 
 
 class ProtocolFile(NamedTuple):
     """The entries of a file in its order, the pairs of an appearance transfer, and what file it was."""
 
-    entries: dict[str, Entry]
+    entries: dict[str, ProtocolEntry]
     pairs: list[tuple[str, str]]
     fact: InputFact
 
 
-def read_protocol(path: Path, question: Question) -> ProtocolFile:
+def read_protocol(path: Path, question: ProtocolQuestion) -> ProtocolFile:
     """The entries and pairs of a protocol file, checked."""
     source = read(path, DataError)
-    appearance = question is Question.APPEARANCE
+    appearance = question is ProtocolQuestion.APPEARANCE
     try:
         entries, pairs = _decoded(source.data, appearance=appearance)
     except msgspec.DecodeError as error:
@@ -88,16 +88,16 @@ def read_protocol(path: Path, question: Question) -> ProtocolFile:
     return ProtocolFile(entries, pairs, source.fact)
 
 
-def _decoded(data: bytes, *, appearance: bool) -> tuple[dict[str, Entry], list[tuple[str, str]]]:
+def _decoded(data: bytes, *, appearance: bool) -> tuple[dict[str, ProtocolEntry], list[tuple[str, str]]]:
     if appearance:
         transfer = msgspec.json.decode(data, type=_AppearanceFile)
         return transfer.video_infos, transfer.vid_name_pairs
     return msgspec.json.decode(data, type=_MotionFile).val, []
 
 
-def _check_entry(path: Path, video: str, entry: Entry, question: Question) -> None:
+def _check_entry(path: Path, video: str, entry: ProtocolEntry, question: ProtocolQuestion) -> None:
     windows = {"flag": entry.flag}
-    if question is Question.IMITATION:
+    if question is ProtocolQuestion.IMITATION:
         for what, window in (("self_imitation", entry.self_imitation), ("cross_imitation", entry.cross_imitation)):
             if window is None:
                 raise DataError(f"{path}: {video!r} has no {what!r}. Give its target video and its range.")
@@ -105,7 +105,7 @@ def _check_entry(path: Path, video: str, entry: Entry, question: Question) -> No
     for what, (first, last) in windows.items():
         if first < 0 or last < first:
             raise DataError(f"{path}: the {what} window of {video!r} is [{first}, {last}]; expected 0 ≤ first ≤ last.")
-    if question is Question.IMITATION:
+    if question is ProtocolQuestion.IMITATION:
         flag, cross = entry.flag, windows["cross_imitation"]
         if flag[1] - flag[0] != cross[1] - cross[0]:
             raise DataError(

@@ -40,7 +40,7 @@ def smooth_vgg16() -> Backbone:
     return backbone
 
 
-class Shares(nn.Module):
+class ChannelShares(nn.Module):
     """What the means (`alpha`) and the correlation (`beta`) of every channel count."""
 
     def __init__(self, channels: int) -> None:
@@ -56,7 +56,7 @@ class Dists(nn.Module):
         super().__init__()
         self.backbone = smooth_vgg16()
         self.widths = [3, *self.backbone.widths]
-        self.shares = Shares(sum(self.widths))
+        self.shares = ChannelShares(sum(self.widths))
 
     def forward(self, pictures: Tensor, references: Tensor) -> Tensor:
         mean, deviation = (torch.tensor(part, device=pictures.device).view(1, 3, 1, 1) for part in (_MEAN, _DEVIATION))

@@ -21,7 +21,7 @@ def _padded(x: Tensor, kernel: Three, stride: Three) -> Tensor:
     return functional.pad(x, sides)
 
 
-class Unit(nn.Module):
+class I3dUnit(nn.Module):
     """Convolution, batch norm, ReLU."""
 
     def __init__(self, inside: int, outside: int, kernel: Three = (1, 1, 1), stride: Three = (1, 1, 1)) -> None:
@@ -34,7 +34,7 @@ class Unit(nn.Module):
         return functional.relu(self.bn(self.conv3d(_padded(x, self.kernel, self.stride))))
 
 
-class Pool(nn.Module):
+class I3dPool(nn.Module):
     """The largest value of each window; padding counts as 0."""
 
     def __init__(self, kernel: Three, stride: Three) -> None:
@@ -51,10 +51,10 @@ class Mixed(nn.Module):
     def __init__(self, inside: int, widths: tuple[int, int, int, int, int, int]) -> None:
         super().__init__()
         a, b, c, d, e, f = widths
-        self.b0 = Unit(inside, a)
-        self.b1a, self.b1b = Unit(inside, b), Unit(b, c, (3, 3, 3))
-        self.b2a, self.b2b = Unit(inside, d), Unit(d, e, (3, 3, 3))
-        self.b3a, self.b3b = Pool((3, 3, 3), (1, 1, 1)), Unit(inside, f)
+        self.b0 = I3dUnit(inside, a)
+        self.b1a, self.b1b = I3dUnit(inside, b), I3dUnit(b, c, (3, 3, 3))
+        self.b2a, self.b2b = I3dUnit(inside, d), I3dUnit(d, e, (3, 3, 3))
+        self.b3a, self.b3b = I3dPool((3, 3, 3), (1, 1, 1)), I3dUnit(inside, f)
 
     def forward(self, x: Tensor) -> Tensor:
         branches = self.b0(x), self.b1b(self.b1a(x)), self.b2b(self.b2a(x)), self.b3b(self.b3a(x))
@@ -74,7 +74,7 @@ _MIXED = (
 )
 
 
-class Logits(nn.Module):
+class I3dLogits(nn.Module):
     """The classifier: a 1 × 1 × 1 convolution with a bias and nothing behind it."""
 
     def __init__(self, classes: int) -> None:
@@ -91,13 +91,13 @@ class InceptionI3d(nn.Module):
 
     def __init__(self, classes: int = 400) -> None:
         super().__init__()
-        self.Conv3d_1a_7x7 = Unit(3, 64, (7, 7, 7), (2, 2, 2))
-        self.Conv3d_2b_1x1, self.Conv3d_2c_3x3 = Unit(64, 64), Unit(64, 192, (3, 3, 3))
+        self.Conv3d_1a_7x7 = I3dUnit(3, 64, (7, 7, 7), (2, 2, 2))
+        self.Conv3d_2b_1x1, self.Conv3d_2c_3x3 = I3dUnit(64, 64), I3dUnit(64, 192, (3, 3, 3))
         for name, inside, widths in _MIXED:
             self.add_module(name, Mixed(inside, widths))
-        self.logits = Logits(classes)
-        self.halve_sides = Pool((1, 3, 3), (1, 2, 2))
-        self.halve_all, self.halve_last = Pool((3, 3, 3), (2, 2, 2)), Pool((2, 2, 2), (2, 2, 2))
+        self.logits = I3dLogits(classes)
+        self.halve_sides = I3dPool((1, 3, 3), (1, 2, 2))
+        self.halve_all, self.halve_last = I3dPool((3, 3, 3), (2, 2, 2)), I3dPool((2, 2, 2), (2, 2, 2))
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.halve_sides(self.Conv3d_1a_7x7(x))

@@ -54,7 +54,7 @@ def vgg16() -> Backbone:
     return Backbone(convolutions(plan), (3, 8, 15, 22, 29), (64, 128, 256, 512, 512))
 
 
-class Head(nn.Module):
+class LpipsHead(nn.Module):
     """One weight per channel; the name `model.1` is that of the published file."""
 
     def __init__(self, width: int) -> None:
@@ -72,7 +72,7 @@ class Lpips(nn.Module):
     def __init__(self, backbone: Backbone) -> None:
         super().__init__()
         self.backbone = backbone
-        self.heads = nn.ModuleDict({f"lin{index}": Head(width) for index, width in enumerate(backbone.widths)})
+        self.heads = nn.ModuleDict({f"lin{index}": LpipsHead(width) for index, width in enumerate(backbone.widths)})
 
     def forward(self, pictures: Tensor, references: Tensor) -> Tensor:
         shift, scale = (torch.tensor(part, device=pictures.device).view(1, 3, 1, 1) for part in (_SHIFT, _SCALE))

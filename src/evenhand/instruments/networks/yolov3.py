@@ -51,13 +51,13 @@ class Double(NamedTuple):
     """Twice the size, nearest neighbour."""
 
 
-class Head(NamedTuple):
+class YoloHead(NamedTuple):
     """Turns 255 channels into boxes, three anchors a cell."""
 
     anchors: tuple[int, int, int]
 
 
-Layer = Convolution | Add | Join | LargestOf | Double | Head
+Layer = Convolution | Add | Join | LargestOf | Double | YoloHead
 
 
 def plan() -> Iterator[Layer]:
@@ -72,12 +72,12 @@ def plan() -> Iterator[Layer]:
     yield from (Convolution(512, 1), Convolution(1024, 3), Convolution(512, 1))
     yield from (LargestOf(5), Join((-2,)), LargestOf(9), Join((-4,)), LargestOf(13), Join((-1, -3, -5, -6)))
     yield from (Convolution(512, 1), Convolution(1024, 3), Convolution(512, 1), Convolution(1024, 3))
-    yield from (Convolution(255, 1, linear=True), Head((6, 7, 8)))
+    yield from (Convolution(255, 1, linear=True), YoloHead((6, 7, 8)))
     for filters, earlier, anchors in ((256, 61, (3, 4, 5)), (128, 36, (0, 1, 2))):
         yield from (Join((-4,)), Convolution(filters, 1), Double(), Join((-1, earlier)))
         for _ in range(3):
             yield from (Convolution(filters, 1), Convolution(filters * 2, 3))
-        yield from (Convolution(255, 1, linear=True), Head(anchors))
+        yield from (Convolution(255, 1, linear=True), YoloHead(anchors))
 
 
 class YoloV3Spp(nn.Module):
@@ -120,7 +120,7 @@ class YoloV3Spp(nn.Module):
                     x = functional.max_pool2d(x, kernel, 1, kernel // 2)
                 case Double():
                     x = functional.interpolate(x, scale_factor=2.0, mode="nearest")
-                case Head(anchors):
+                case YoloHead(anchors):
                     found.append(_boxes(x, anchors, pictures.shape[2] / x.shape[2]))
             outputs.append(x)
         return torch.cat(found, 1)

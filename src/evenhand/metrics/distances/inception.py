@@ -49,7 +49,7 @@ def inception_score(logits: Array, *, rows_per_split: int | None = None) -> Ince
 
 
 @dataclass(frozen=True, eq=False)
-class Logits(Collected):
+class FrameLogits(Collected):
     """The logits of synthesised frames, the split of each, and whether it could be read."""
 
     logits: Array  # (rows, classes)
@@ -58,7 +58,7 @@ class Logits(Collected):
 
 
 @dataclass(frozen=True)
-class InceptionScore(Metric[Logits]):
+class InceptionScore(Metric[FrameLogits]):
     """The inception score of the synthesised frames: sure of each, many classes in all; higher is better.
 
     `split` names a column with the split of each row; the score is then the mean over the `splits` that have rows,
@@ -84,7 +84,7 @@ class InceptionScore(Metric[Logits]):
     def columns(self) -> tuple[str, ...]:
         return (self.logits, *(name for name in (self.side, self.split) if name))
 
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Logits:
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> FrameLogits:
         made = np.asarray(rows[self.side], dtype=np.bool_) if self.side else np.ones(len(rows), dtype=np.bool_)
         codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
         logits = np.asarray(rows[self.logits])[made]
@@ -92,9 +92,9 @@ class InceptionScore(Metric[Logits]):
         if len(split) and not 0 <= int(split.min()) <= int(split.max()) < self.splits:
             raise ValueError(f"a split outside 0…{self.splits - 1}")
         usable = np.isfinite(logits).all(axis=1) if logits.size else np.zeros(len(logits), dtype=np.bool_)
-        return Logits(codes[made], size, None, logits, split.astype(np.intp), usable)
+        return FrameLogits(codes[made], size, None, logits, split.astype(np.intp), usable)
 
-    def result(self, part: Logits, whole: Logits) -> Mapping[str, Column]:
+    def result(self, part: FrameLogits, whole: FrameLogits) -> Mapping[str, Column]:
         means, deviations = np.full(part.size, np.nan), np.full(part.size, np.nan)
         logits, split = part.logits[part.usable], part.split[part.usable]
         for span in blocks(part.size, _CELLS):
@@ -113,7 +113,7 @@ class InceptionScore(Metric[Logits]):
             found["deviation"] = Numbers(deviations, "there is no synthesised frame")
         return found
 
-    def missing(self, state: Logits) -> Array:
+    def missing(self, state: FrameLogits) -> Array:
         lost = np.bincount(state.codes[~state.usable], minlength=state.basis)
         return lost if state.mixture is None else np.asarray(state.mixture @ lost).astype(np.int64)
 

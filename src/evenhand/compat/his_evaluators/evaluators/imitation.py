@@ -21,7 +21,7 @@ from evenhand.benchmarks.synthesis.models import SynthesisModel
 from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.benchmarks.synthesis.pairs import PairLists, pair_lists
 from evenhand.benchmarks.synthesis.protocol import Protocol, Reading, flavour_named
-from evenhand.benchmarks.synthesis.protocol_file import Question
+from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
 from evenhand.benchmarks.synthesis.published_text import CROSS, SELF, quality, results_text
 from evenhand.benchmarks.synthesis.record import Asked
 from evenhand.benchmarks.synthesis.runners import RunnerResults, all_metrics, run_paired, run_unpaired
@@ -45,7 +45,7 @@ OnMissing = Literal["error", "skip", "worst"]
 class _Evaluator:
     """What all evaluators share: where the data are, the model's run, and the printed lines."""
 
-    question = Question.IMITATION
+    question = ProtocolQuestion.IMITATION
 
     def __init__(
         self,
@@ -362,14 +362,14 @@ class AppearanceTransferEvaluator(_PairedEvaluator):
     No reader for its protocol was ever published; the item is (a, b): sources of a, appearance and motion of b.
     """
 
-    question = Question.APPEARANCE
+    question = ProtocolQuestion.APPEARANCE
     title = "Appearance-transfer"
 
 
 class NovelViewEvaluator(_PairedEvaluator):
     """A source seen from other sides, measured against the frames that the protocol lists."""
 
-    question = Question.NOVEL_VIEW
+    question = ProtocolQuestion.NOVEL_VIEW
     title = "Novel-view"
 
 
