@@ -55,7 +55,7 @@ from evenhand.benchmarks.fairface.shapes import (
     unwrapped,
 )
 from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, GENDERS
-from evenhand.core.errors import MissingExtraError, PredictionError
+from evenhand.core.errors import PredictionError
 from evenhand.core.task import InputFact
 from evenhand.files.delimited import SEPARATORS, expanding
 from evenhand.files.inputs import HashingFile, decode, hash_of, opened
@@ -483,7 +483,9 @@ def _workbook(path: Path) -> tuple[list[str], Iterator[tuple[int, Sequence[str]]
     try:
         import openpyxl  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
-        raise MissingExtraError(f"{path} is an Excel file, which needs openpyxl", "excel") from None
+        raise PredictionError(
+            f"{path} is an Excel file, which needs openpyxl: pip install openpyxl. Or save it as CSV."
+        ) from None
     try:
         sheet = openpyxl.load_workbook(path, read_only=True, data_only=True).active
         rows = sheet.iter_rows(values_only=True)
