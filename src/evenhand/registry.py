@@ -1,6 +1,6 @@
 """Finds families, engines, model providers, instruments and commands by entry point.
 
-Ours use the same door as everybody's. Nothing is imported until it is asked for, and a
+Ours are found the way everybody's are. Nothing is imported until it is asked for, and a
 plug-in that does not import is named by `doctor` and harms nothing else.
 """
 
@@ -19,11 +19,11 @@ ENGINES = "evenhand.engines"
 INSTRUMENTS = "evenhand.instruments"
 MODELS = "evenhand.models"
 COMMANDS = "evenhand.commands"
-DOORS = (BENCHMARKS, ENGINES, INSTRUMENTS, MODELS, COMMANDS)
+KINDS = (BENCHMARKS, ENGINES, INSTRUMENTS, MODELS, COMMANDS)
 
 
 class Command(Protocol):
-    """A command of its own below `evenhand`, in a published tool's clothes."""
+    """A command of its own below `evenhand`, with the interface of a published tool."""
 
     name: str
     summary: str
@@ -39,23 +39,23 @@ class PluginError(EvenhandError):
 class Plugin:
     """One entry, as `doctor` shows it."""
 
-    door: str
+    kind: str
     name: str
     target: str
     package: str
     problem: str  # empty when it loads
 
 
-def names(door: str) -> tuple[str, ...]:
-    """What is registered behind a door, sorted."""
-    return tuple(sorted(_entries(door)))
+def names(kind: str) -> tuple[str, ...]:
+    """What is registered under a kind of entry point, sorted."""
+    return tuple(sorted(_entries(kind)))
 
 
-def load(door: str, name: str) -> Any:
-    """The object behind a door; raises with the nearest names, or with what is broken."""
-    entries = _entries(door)
+def load(kind: str, name: str) -> Any:
+    """The object registered under a kind of entry point; raises with the nearest names, or with what is broken."""
+    entries = _entries(kind)
     if name not in entries:
-        raise UnknownNameError(door.rpartition(".")[2].rstrip("s"), name, sorted(entries))
+        raise UnknownNameError(kind.rpartition(".")[2].rstrip("s"), name, sorted(entries))
     return _load(entries[name])
 
 
@@ -97,20 +97,20 @@ def task(name: str) -> Task[Any, Any]:
 def plugins() -> tuple[Plugin, ...]:
     """Everything registered, with what is wrong with it."""
     found = []
-    for door in DOORS:
-        for name, entry in sorted(_entries(door).items()):
+    for kind in KINDS:
+        for name, entry in sorted(_entries(kind).items()):
             try:
                 _load(entry)
                 problem = ""
             except PluginError as error:
                 problem = str(error)
             package = entry.dist.name if entry.dist is not None else ""
-            found.append(Plugin(door, name, entry.value, package, problem))
+            found.append(Plugin(kind, name, entry.value, package, problem))
     return tuple(found)
 
 
-def _entries(door: str) -> Mapping[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=door)}
+def _entries(kind: str) -> Mapping[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=kind)}
 
 
 def _load(entry: EntryPoint) -> Any:

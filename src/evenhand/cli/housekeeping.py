@@ -98,7 +98,7 @@ def doctor(as_json: Json = False) -> None:
     for limit in limits:
         console.print(escape(f"- {limit['family']}: {limit['metrics']}: {limit['why']}"), soft_wrap=True)
     listed = tuple(
-        (plugin.door.rpartition(".")[2], plugin.name, plugin.package, plugin.problem or "ok") for plugin in plugins
+        (plugin.kind.rpartition(".")[2], plugin.name, plugin.package, plugin.problem or "ok") for plugin in plugins
     )
     draw_table(console, Table("Plug-ins", ("door", "name", "package", "state"), listed))
     for plugin in broken:

@@ -1,1 +1,1 @@
-"""The idea: rows, metrics over them, and the types that travel between rooms."""
+"""The idea: rows, metrics over them, and the types that travel between packages."""

@@ -24,7 +24,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """The listed pairs of one family of tests, a column for each fact; «not a number» is a fact that is not there."""
+    """The listed pairs of one family of tests, a column for each fact; "not a number" is a fact that is not there."""
 
     metric: str
     output: str

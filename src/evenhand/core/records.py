@@ -50,7 +50,7 @@ class Attribute:
 
     @classmethod
     def of(cls, values: Iterable[str | None], levels: Sequence[str]) -> Attribute:
-        """One level per row; `None` or an empty text is «not annotated»."""
+        """One level per row; `None` or an empty text is not annotated."""
         known: dict[str | None, int] = {None: len(levels), "": len(levels)}
         known.update((level, code) for code, level in enumerate(levels))
         try:
@@ -63,7 +63,7 @@ class Attribute:
     def coded(cls, codes: Array, levels: Sequence[str]) -> Attribute:
         """One level per row, given by its index.
 
-        The index `len(levels)` is «not annotated», `NOT_APPLICABLE` is «does not apply».
+        The index `len(levels)` is "not annotated", `NOT_APPLICABLE` is "does not apply".
         """
         count = len(levels)
         codes = np.asarray(codes)
@@ -75,7 +75,7 @@ class Attribute:
 
     @classmethod
     def many(cls, values: Iterable[Collection[str] | None], levels: Sequence[str]) -> Attribute:
-        """Any number of levels per row; an empty collection is «not annotated», `None` does not apply.
+        """Any number of levels per row; an empty collection is "not annotated", `None` does not apply.
 
         >>> Attribute.many([{"a", "b"}, (), None], levels=("a", "b")).applies.tolist()
         [True, True, False]
@@ -224,7 +224,7 @@ class Records:
         return inside
 
     def kept(self, group: Group) -> NDArray[np.bool_]:
-        """(rows,): the rows that `select` keeps; per term, members and «does not apply»."""
+        """(rows,): the rows that `select` keeps; per term, members and those it does not apply to."""
         inside = np.ones(len(self), dtype=np.bool_)
         for name, level in group.terms:
             attribute = self.attribute(name)
@@ -283,7 +283,7 @@ def distinct(rows: Records, by: Sequence[str] = (), columns: Sequence[str] = ())
         attribute = rows.attribute(name)
         keys.append(attribute.codes)
         radices.append(len(attribute.patterns) + 1)
-    offsets = [0] * len(columns) + [1] * len(by)  # «does not apply» is −1
+    offsets = [0] * len(columns) + [1] * len(by)  # "does not apply" is −1
     index, combinations_ = _combine(keys, radices, offsets, len(rows))
     picked: dict[str, Array] = {
         name: values[name][codes] for name, codes in zip(columns, combinations_[: len(columns)], strict=True)

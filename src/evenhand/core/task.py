@@ -97,7 +97,7 @@ class Answers(Generic[P]):
 
 
 class Codec(ABC, Generic[P]):
-    """The official format of answers: read at the door, written by `predict`."""
+    """The official format of answers: read before anything is recorded, written by `predict`."""
 
     filename: str = "predictions.json"  # what `predict` writes
     example: str = ""  # shown by `describe`
@@ -246,7 +246,7 @@ class Question(Generic[T, P]):
     aliases: tuple[str, ...] = ()
     # The same data, with a folder in which what is slow to parse is kept; for data that `load` takes long to read.
     load_kept: Callable[[Path, Any, Path], Dataset[T]] | None = None
-    # A model of the house from an object written to the family's published contract; None for any other object.
+    # A `Model` from an object written to the family's published contract; None for any other object.
     adapt: Adapt | None = None
     serves: str = ""  # the task that takes the answers, where a question can't be evaluated by its own name
 

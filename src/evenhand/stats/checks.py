@@ -1,8 +1,8 @@
-"""What the functions of this room ask of the arrays they are given.
+"""What the functions of this package ask of the arrays they are given.
 
-Counts, weights, confidences and codes are checked once, at the door, with a
-message that names what was found and what to do. Inside the arrays of this room
-NaN means "not defined"; it never leaves the room: the layer over it says
+Counts, weights, confidences and codes are checked once, at the entry, with a
+message that names what was found and what to do. Inside the arrays of this package
+NaN means "not defined"; it never leaves the package: the layer over it says
 `Undefined(reason)` or None instead.
 """
 

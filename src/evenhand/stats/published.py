@@ -21,9 +21,9 @@ ALPHA = 0.05
 
 CAUTIONS = (
     "images of one subject count as independent",
-    "equal medians give disparity 0 even for a highly significant pair; then the label «worst» follows list order, "
+    "equal medians give disparity 0 even for a highly significant pair; then the label 'worst' follows list order, "
     "not performance",
-    "for metrics where lower is better «worst» is inverted",
+    "for metrics where lower is better 'worst' is inverted",
     "z grows with the root of the number of scores and is not an effect size",
     "each attribute has its own correction, so the whole report has no family-wise guarantee",
     "negative or missing scores are not supported",

@@ -103,7 +103,7 @@ def verification_sheet(
     a, b = codes[: len(rows)].astype(np.int64), codes[len(rows) :].astype(np.int64)
     levels, membership = _membership(rows, attribute, attribute_b, a, b, len(people))
     score = floats(rows["score"])
-    score = np.where(score == -np.inf, np.nan, score)  # both ways to say «could not be enrolled»
+    score = np.where(score == -np.inf, np.nan, score)  # both ways to say "could not be enrolled"
     impostor = a != b
     base = impostor
     if reference is not None:
