@@ -162,10 +162,14 @@ class _Translation:
     def results(self) -> ShownResults:
         stored = self.stored
         contrasts: Sequence[Contrast]
+        first = stored.headline  # only its pairs are shown; those of other values are in the files for programs
         if isinstance(stored.contrasts, Contrasts):
-            contrasts = Contrasts(tuple(map(self.family, stored.contrasts.families)))
+            families = stored.contrasts.families
+            kept_families = [f for f in families if first is None or (f.metric, f.output) == first]
+            contrasts = Contrasts(tuple(map(self.family, kept_families)))
         else:
-            contrasts = tuple(map(self.contrast, stored.contrasts))
+            pairs = (c for c in stored.contrasts if first is None or (c.metric, c.output) == first)
+            contrasts = tuple(map(self.contrast, pairs))
         missing = {self.names.attribute(key): count for key, count in stored.missing_attributes.items()}
         changed: dict[str, Any] = {
             "estimates": tuple(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from evenhand import registry
 from evenhand.core.errors import EvenhandError
@@ -33,20 +34,25 @@ class Reported:
     problems: tuple[str, ...] = ()  # what is missing or damaged
     finished: str = ""  # when it was evaluated
 
+    @cached_property
+    def shown(self) -> ShownResults:
+        """The results with display names, translated once."""
+        return shown(self.results)
+
     @property
     def sections(self) -> tuple[Section, ...]:
         """Everything that is said about the run, in order."""
-        return self._with_problems(with_added(standard(self.results, self.question, self.inputs), self.added))
+        return self._with_problems(with_added(standard(self.shown, self.question, self.inputs), self.added))
 
     @property
     def brief(self) -> tuple[Section, ...]:
         """What is said about the run when it is one of many."""
-        return self._with_problems(brief(self.results, self.question, self.inputs))
+        return self._with_problems(brief(self.shown, self.question, self.inputs))
 
     @property
     def facts(self) -> tuple[str, ...]:
         """The line below the title: data, date, size, and what share was answered."""
-        results = shown(self.results)
+        results = self.shown
         first = headline(results)
         size = results.get(*first).rows if first is not None else results.rows
         parts = [f"Data: {results.dataset.partition(' (')[0]}" if results.dataset else "", self.finished[:10]]
@@ -94,11 +100,11 @@ def report_page(runs: Sequence[Reported], links: Sequence[Link] = ()) -> Page:
         kicker = task_title(results.task)
         return Page(results.model or kicker, [Article(results.model, runs[0].sections)], kicker, runs[0].facts, links)
     tasks = list(dict.fromkeys(run.results.task for run in runs))
-    together = Article("Side by side", _together([shown(run.results) for run in runs]))
+    together = Article("Side by side", _together([run.shown for run in runs]))
     many = len(runs) > MANY
     articles = []
     for run in runs:
-        title, kicker = run.results.model or "model", task_title(run.results.task)
+        title, kicker = run.results.model or "model", task_title(run.results.task, run.shown.names)
         if len(tasks) > 1:
             title, kicker = kicker, title
         articles.append(Article(title, run.brief if many else run.sections, " · ".join((kicker, *run.facts))))

@@ -21,7 +21,7 @@ from evenhand.core.page import Cell, Figure, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
 from evenhand.files.writing import write_file
-from evenhand.reporting.display import ShownResults, shown, task_title
+from evenhand.reporting.display import ShownResults, task_title
 from evenhand.reporting.phrases import as_cell, direction_of, group_words, headline, value_name
 from evenhand.reporting.reported import Reported, names_of
 from evenhand.reporting.rounding import cell
@@ -91,7 +91,7 @@ def paper_tables(runs: Sequence[Reported]) -> list[Table]:
     tables: list[Table] = []
     for task in dict.fromkeys(run.results.task for run in runs):
         same = [run for run in runs if run.results.task == task]
-        models, names = [shown(run.results) for run in same], names_of([run.results for run in same])
+        models, names = [run.shown for run in same], names_of([run.results for run in same])
         tables += [table for table in (_fairness_table(models, names), *_metric_tables(models, names)) if table.rows]
         tables += _group_tables(models, names)
         tables += _family_tables(same, names)
