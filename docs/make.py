@@ -8,6 +8,7 @@ stale.
 from __future__ import annotations
 
 import html
+import inspect
 import json
 import posixpath
 import re
@@ -23,8 +24,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+import evenhand
 from evenhand import __version__, registry
 from evenhand.cli.catalogue import description
+from evenhand.cli.main import EXAMPLES
+from evenhand.cli.main import application as command_line
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -33,7 +37,17 @@ ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 
 TUTORIALS = ("tutorials/table", "tutorials/researcher", "tutorials/team", "tutorials/engineer")
 TOOLS = ("fairlearn", "fhibe", "uccs", "fairface", "ijb", "his_evaluators")
-GUIDES = ("runs", "report", "serve", "statistics", "calibration", "instruments", "adding-a-family")  # these first
+GUIDES = (
+    "install",
+    "gallery",
+    "runs",
+    "report",
+    "serve",
+    "statistics",
+    "calibration",
+    "instruments",
+    "adding-a-family",
+)  # these first
 PICTURES = (".png", ".svg", ".jpg", ".pdf")
 
 
@@ -59,12 +73,12 @@ class Page:
 
     @property
     def label(self) -> str:
-        """What the navigation calls it, below the title of its shelf."""
+        """What the navigation calls it, below the title of its group."""
         return self.title.removeprefix("Coming from the ").removeprefix("Coming from ")
 
 
 @dataclass(frozen=True)
-class Shelf:
+class PageGroup:
     """Pages that belong together, in the navigation."""
 
     title: str
@@ -76,12 +90,12 @@ class Site:
     """All pages, and where the Markdown files went."""
 
     pages: dict[str, Page] = field(default_factory=dict)
-    shelves: list[Shelf] = field(default_factory=list)
+    groups: list[PageGroup] = field(default_factory=list)
 
     def add(self, title: str, pages: Sequence[Page]) -> None:
         """Add pages under a title."""
         self.pages.update({page.name: page for page in pages})
-        self.shelves.append(Shelf(title, tuple(page.name for page in pages)))
+        self.groups.append(PageGroup(title, tuple(page.name for page in pages)))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -107,7 +121,7 @@ def build() -> Site:
     families = sorted(path.stem for path in (DOCS / "families").glob("*.md"))
     site.add("Families", [from_markdown(f"families/{name}") for name in families])
     site.add("Tasks", [tasks_page(), *task_pages()])
-    site.add("Reference", [metrics_page(), conventions_page()])
+    site.add("Reference", [python_page(), command_page(), metrics_page(), conventions_page()])
     others = sorted(path.stem for path in DOCS.glob("*.md") if path.stem not in ("index", *GUIDES))
     guides = [name for name in (*GUIDES, *others) if (DOCS / f"{name}.md").exists()]
     site.add("Guides", [from_markdown(name) for name in guides])
@@ -240,6 +254,85 @@ def _described(facts: dict[str, Any]) -> Iterator[str]:
         yield f"## Duties of the licence\n\n{_md(facts['licence'])}\n"
     if facts["rules"]:
         yield f"## Rules\n\n{_block(facts['rules'])}\n"
+
+
+def python_page() -> Page:
+    """Every public name of the package with its signature and docstring, from the objects themselves."""
+    lines = ["# Python API", "", f"`import evenhand` {__version__}. Every public name, from its docstring.", ""]
+    for name in sorted(evenhand.__all__, key=str.lower):
+        lines += _described_object(name, getattr(evenhand, name))
+    return rendered("reference/python", "\n".join(lines))
+
+
+def _described_object(name: str, value: Any) -> Iterator[str]:
+    yield f"## {name}"
+    yield ""
+    if not (inspect.isclass(value) or inspect.isroutine(value)):
+        yield f"`{name} = {value!r}`"
+        yield ""
+        return
+    yield from _signature(name, value)
+    yield _docstring(value)
+    yield ""
+    if inspect.isclass(value):
+        for member, inner in sorted(vars(value).items()):
+            method = inner.__func__ if isinstance(inner, classmethod | staticmethod) else inner
+            if member.startswith("_") or not (inspect.isfunction(method) or isinstance(method, property)):
+                continue
+            doc = _docstring(method.fget if isinstance(method, property) else method)
+            if doc:
+                yield f"**{name}.{member}**: {doc.splitlines()[0]}"
+                yield ""
+
+
+def _signature(name: str, value: Any) -> Iterator[str]:
+    try:
+        text = f"{name}{inspect.signature(value)}"
+    except (TypeError, ValueError):
+        return
+    text = re.sub(r"<factory>|<object object at 0x[0-9a-f]+>", "…", text)
+    yield from ("```python", text, "```", "")
+
+
+def _docstring(value: Any) -> str:
+    """The docstring as Markdown; its examples are code."""
+    text = inspect.cleandoc(value.__doc__ or "")
+    parts, code = [], False
+    for line in text.splitlines():
+        starts = line.startswith(">>>")
+        if starts and not code:
+            parts.append("```python")
+        if code and not line.strip():
+            parts.append("```")
+        code = starts or (code and bool(line.strip()))
+        parts.append(line if code else _md(line))
+    return "\n".join([*parts, "```"] if code else parts)
+
+
+def command_page() -> Page:
+    """Every verb with its arguments and options, from the parser itself."""
+    import typer
+
+    group = typer.main.get_command(command_line())
+    lines = ["# Command line", "", f"evenhand {__version__}. Every verb and option, from the parser.", ""]
+    for name, command in group.commands.items():
+        lines += [f"## evenhand {name}", "", _md(inspect.cleandoc(command.help or "")), ""]
+        if name in EXAMPLES:
+            lines += ["```sh", EXAMPLES[name], "```", ""]
+        lines += ["| argument or option | default | meaning |", "| --- | --- | --- |"]
+        for parameter in command.params:
+            names = ", ".join(f"`{option}`" for option in parameter.opts) if parameter.opts else f"`{parameter.name}`"
+            if parameter.param_type_name == "argument":
+                names = f"`{(parameter.metavar or parameter.name).upper()}`"
+            default = (
+                "" if parameter.default in (None, False) or callable(parameter.default) else str(parameter.default)
+            )
+            lines.append(f"| {names} | {_cell(default)} | {_cell(getattr(parameter, 'help', '') or '')} |")
+        lines.append("")
+    lines += ["## Commands of families", "", "Published tools under their own names; each has its own `--help`.", ""]
+    for name in registry.names(registry.COMMANDS):
+        lines.append(f"- `evenhand {name}`: {_md(getattr(registry.load(registry.COMMANDS, name), 'summary', ''))}")
+    return rendered("reference/command-line", "\n".join(lines))
 
 
 def metrics_page() -> Page:

@@ -74,3 +74,25 @@ def test_building_does_not_replace_a_folder_of_something_else(make: Any, tmp_pat
     with pytest.raises(SystemExit, match="something else"):
         make.main([str(tmp_path)])
     assert (tmp_path / "thesis.txt").exists()
+
+
+def test_the_reference_has_every_public_name_and_every_option(site: Path) -> None:
+    import typer
+
+    import evenhand
+    from evenhand.cli.main import EXAMPLES, VERBS, application
+
+    python = (site / "reference" / "python.html").read_text(encoding="utf-8")
+    assert [name for name in evenhand.__all__ if f">{name.strip('_')}<" not in python.replace("__", "")] == []
+    command = (site / "reference" / "command-line.html").read_text(encoding="utf-8")
+    group = typer.main.get_command(application())
+    options = {option for verb in group.commands.values() for one in verb.params for option in one.opts}  # type: ignore[attr-defined]
+    assert [option for option in options if option.startswith("--") and option not in command] == []
+    assert set(EXAMPLES) == set(VERBS)
+    assert all(f"evenhand {verb}" in command for verb in VERBS)
+
+
+def test_the_version_is_on_every_page(site: Path) -> None:
+    from evenhand import __version__
+
+    assert [path for path in site.rglob("*.html") if __version__ not in path.read_text(encoding="utf-8")] == []

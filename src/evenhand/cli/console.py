@@ -62,7 +62,7 @@ def _progress_lines() -> ProgressHook:
 
 @contextmanager
 def progress(quiet: bool = False) -> Iterator[ProgressHook]:
-    """A hook that draws a bar with rate and remaining time once work takes more than a second.
+    """A hook that draws, from the first second, what is being done, for how long, and how long it will take.
 
     Where there is no terminal, it writes a line every half a minute.
     """
@@ -73,22 +73,28 @@ def progress(quiet: bool = False) -> Iterator[ProgressHook]:
     if not console.is_terminal:
         yield _progress_lines()
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskID,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
-    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
+    bar = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True)
     rows: dict[str, tuple[TaskID, float]] = {}
-    start = time.monotonic()
-    shown = False
+    reading = bar.add_task("reading data and predictions", total=None, rate="")
+    bar.start()
 
     def hook(done: int, total: int | None, what: str) -> None:
-        nonlocal shown
         now = time.monotonic()
+        if not rows:
+            bar.update(reading, visible=False)
         if what not in rows:
             rows[what] = (bar.add_task(what, total=total, rate=""), now)
-        if not shown and now - start > 1:
-            bar.start()
-            shown = True
         task, began = rows[what]
         rate = f"{done / (now - began):,.0f}/s" if now > began and done else ""
         bar.update(task, completed=done, total=total, rate=rate)
@@ -96,5 +102,4 @@ def progress(quiet: bool = False) -> Iterator[ProgressHook]:
     try:
         yield hook
     finally:
-        if shown:
-            bar.stop()
+        bar.stop()

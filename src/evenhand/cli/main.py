@@ -51,6 +51,28 @@ VERBS = {
 }
 
 
+# One example per verb, at the end of its help.
+EXAMPLES = {
+    "tasks": "evenhand tasks",
+    "describe": "evenhand describe fairface/race",
+    "check": "evenhand check fairface/race answers.jsonl --data FairFace",
+    "evaluate": "evenhand evaluate fairface/race v2=answers.jsonl --data FairFace --by race,age",
+    "rows": "evenhand rows runs/fairface/race/v2/1a2b3c4d --group race=Black --worst 20",
+    "explain": "evenhand explain runs/ijb/test1/v2/1a2b3c4d",
+    "predict": "evenhand predict fairface/race --model my_model.py:Model --data FairFace",
+    "compare": "evenhand compare runs/fairface/race/v1/1a2b3c4d runs/fairface/race/v2/5e6f7a8b --page compare.html",
+    "diff": "evenhand diff runs/fairface/race/v1/1a2b3c4d runs/fairface/race/v2/5e6f7a8b",
+    "gate": "evenhand gate runs/fairface/race/v2/5e6f7a8b --require release.toml --junit gate.xml",
+    "plan": "evenhand plan --margin 0.05 --rate 0.8",
+    "report": "evenhand report runs/fairface/race/v1/1a2b3c4d runs/fairface/race/v2/5e6f7a8b -o report.html",
+    "serve": "evenhand serve runs --data FairFace",
+    "doctor": "evenhand doctor",
+    "cache": "evenhand cache --empty",
+    "weights": "evenhand weights get NAME",
+    "demo": "evenhand demo fairface",
+}
+
+
 def application(arguments: Sequence[str] = ("",)) -> typer.Typer:
     """The command line, with as many verbs as the arguments ask for; all of them by default."""
     app = typer.Typer(
@@ -66,11 +88,23 @@ def application(arguments: Sequence[str] = ("",)) -> typer.Typer:
     if verb in ("-h", "--help"):
         for name, (_, summary) in VERBS.items():
             app.command(name, help=summary)(_nothing)
+        for name, summary in family_commands().items():
+            app.command(name, help=summary, rich_help_panel="Commands of families (published tools)")(_nothing)
         return app
     for module in dict.fromkeys(module for module, _ in VERBS.values()):
         if verb not in VERBS or VERBS[verb][0] == module:
             import_module(f"evenhand.cli.{module}").mount(app)
+    for command in app.registered_commands:
+        command.epilog = f"Example: {EXAMPLES[command.name]}" if command.name in EXAMPLES else None
     return app
+
+
+def family_commands() -> dict[str, str]:
+    """The published tools' own commands, by name; they are not imported for a list."""
+    from importlib.metadata import entry_points
+
+    names = sorted(entry.name for entry in entry_points(group="evenhand.commands"))
+    return {name: f"A published tool under its own names: evenhand {name} --help." for name in names}
 
 
 def _nothing() -> None:
