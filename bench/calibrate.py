@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -558,8 +560,9 @@ def _drawn_alarms(rng: np.random.Generator, families: int, must: tuple[float, fl
             drawn = np.stack(
                 [_macro_f1(rng.multinomial(units, c / units, size=400).reshape(-1, 3, 3)) for c in cells], axis=1
             )
+            apart: Any = SimpleNamespace(shared_pairs=lambda one, other: np.zeros(len(one), dtype=np.int64))
             evidence = DrawnEvidence(
-                _macro_f1(cells.reshape(-1, 3, 3)), drawn, np.full(5, units), np.zeros((5, 5)), "cluster_bootstrap"
+                _macro_f1(cells.reshape(-1, 3, 3)), drawn, np.full(5, units), apart, "cluster_bootstrap"
             )
             first, second = (np.array(side) for side in zip(*combinations(range(5), 2), strict=True))
             found = evidence.pairs(first, second, confidence=0.95, alpha=0.05)
