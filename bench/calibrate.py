@@ -28,7 +28,7 @@ from evenhand.core.streams import stream
 from evenhand.stats import contrasts, paired, permutation, ranks
 from evenhand.stats.evidence import FEW_DRAWN_UNITS, DrawnEvidence
 from evenhand.stats.intervals import (
-    Interval,
+    IntervalArrays,
     bias_corrected,
     clopper_pearson,
     effective_size,
@@ -133,7 +133,7 @@ def clustered(
     return UnitTable(group, unit, sums.ravel(), counts.ravel().astype(float), sets, sets * subjects, kind, alone)
 
 
-def covered(interval: Interval, truth: float | np.ndarray) -> float:
+def covered(interval: IntervalArrays, truth: float | np.ndarray) -> float:
     """The share of intervals that hold the truth; one that does not exist does not."""
     return float(np.mean((interval.low <= truth) & (truth <= interval.high)))
 
@@ -276,7 +276,9 @@ def _macro_f1(counts: np.ndarray) -> np.ndarray:
     return np.divide(2 * right, below, out=np.zeros(right.shape), where=below > 0).mean(axis=1)
 
 
-def _drawn_lines(what: str, units: int, found: tuple[list[Interval], ...], truth: float, sets: int) -> Iterator[Line]:
+def _drawn_lines(
+    what: str, units: int, found: tuple[list[IntervalArrays], ...], truth: float, sets: int
+) -> Iterator[Line]:
     used = 0 if units >= FEW_DRAWN_UNITS else 1
     for position, name in enumerate(("percentile", "percentile_t", "bca")):
         reached = float(np.mean([covered(one, truth) for one in found[position]]))
@@ -349,7 +351,7 @@ def intervals_of_differences(scale: float) -> Iterator[Line]:
         hits = []
         for p, q in combinations(RATES[::3], 2):
             found = contrasts.newcombe(rng.binomial(n, p, sets), n, rng.binomial(n, q, sets), n)
-            hits.append(covered(Interval(found.low, found.high), p - q))
+            hits.append(covered(IntervalArrays(found.low, found.high), p - q))
         yield Line(
             "difference", "newcombe", f"{n} rows each", 0.95, float(np.mean(hits)), sets * len(hits), (LOWEST, HIGHEST)
         )
@@ -386,7 +388,7 @@ def intervals_of_differences(scale: float) -> Iterator[Line]:
         ):
             drawn = rng.multinomial(n, [both, only_a, only_b, 1 - both - only_a - only_b], size=4 * sets)
             found = paired.bonett_price(drawn[:, 1], drawn[:, 2], n)
-            hits.append(covered(Interval(found.low, found.high), only_a - only_b))
+            hits.append(covered(IntervalArrays(found.low, found.high), only_a - only_b))
         yield Line(
             "difference",
             "bonett_price",
@@ -398,7 +400,7 @@ def intervals_of_differences(scale: float) -> Iterator[Line]:
         )
 
 
-def _neighbours(table: UnitTable) -> tuple[Interval, Interval, np.ndarray]:
+def _neighbours(table: UnitTable) -> tuple[IntervalArrays, IntervalArrays, np.ndarray]:
     """Limits at 95 and 90 % and p-values of groups 0 and 1, 2 and 3, …, a few hundred at a time."""
     found = []
     for start in range(0, table.groups, 200):
@@ -407,7 +409,7 @@ def _neighbours(table: UnitTable) -> tuple[Interval, Interval, np.ndarray]:
         pairs = table_pairs(part, first, first + 1, 0.95, 0.05)
         found.append((*pairs.interval, *pairs.narrow, pairs.p_value))
     low, high, low90, high90, p = (np.concatenate(column) for column in zip(*found, strict=True))
-    return Interval(low, high), Interval(low90, high90), p
+    return IntervalArrays(low, high), IntervalArrays(low90, high90), p
 
 
 def false_alarms(scale: float) -> Iterator[Line]:

@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 from laws import Listed
 
-from evenhand.benchmarks.synthesis.metrics import DecibelsOfFrames, PublishedDecibels, PublishedMean
+from evenhand.benchmarks.synthesis.metrics import DecibelsOfFrames, FrameMean, PublishedDecibels, PublishedMean
 from evenhand.core.records import Records
-from evenhand.metrics.distances import Frechet, FrechetOfMoments, InceptionScore, KernelDistance, Neighbours
+from evenhand.metrics.distances import (
+    Frechet,
+    FrechetOfMoments,
+    GaussianDistance,
+    InceptionScore,
+    KernelDistance,
+    Neighbours,
+)
 
 
 def frames(rng: np.random.Generator, n: int) -> Records:
@@ -41,6 +48,7 @@ def pairs(rng: np.random.Generator, n: int) -> Records:
 
 
 LISTED = [
+    Listed("mean over frames", FrameMean("ssim", "value"), pairs, exact=False),
     Listed("mean of batch means", PublishedMean("ssim", "value"), pairs, exact=False),
     Listed("mean of batch means with infinities", PublishedDecibels("psnr", "psnr"), pairs, exact=False),
     Listed("decibels of frames", DecibelsOfFrames("psnr/strict"), pairs, exact=False),
@@ -49,6 +57,7 @@ LISTED = [
     Listed("Fréchet among faces", Frechet("fd", "features", among="has_face", nothing=0.0), frames, exact=False),
     Listed("Fréchet of moments", FrechetOfMoments("fd", "features"), frames, exact=False),
     Listed("kernel distance", KernelDistance("kid", "features"), frames, exact=False),
+    Listed("gaussian distance", GaussianDistance("cmmd", "features"), frames, exact=False),
     Listed("inception score", InceptionScore("is", "features"), frames, exact=False),
     Listed("inception score by split", InceptionScore("is", "features", split="split", splits=3), frames, exact=False),
     Listed("neighbours", Neighbours("prdc", "features", nearest=2), frames, exact=False),

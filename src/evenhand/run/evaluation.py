@@ -161,12 +161,12 @@ def _counted(progress: Progress) -> Callable[[Done[Any] | Failed], None]:
     """Tells of parts that the workers of a cluster have finished, whatever their turn."""
     count = 0
 
-    def heard(outcome: Done[Any] | Failed) -> None:
+    def count_part(outcome: Done[Any] | Failed) -> None:
         nonlocal count
         count += 1
         progress(count, None, "parts finished on the cluster")
 
-    return heard
+    return count_part
 
 
 def _groups(task: Task[Any, Any], dataset: Dataset[Any], by: Sequence[str] | None) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from evenhand.serve.listing import RunEntry, RunState
 from evenhand.serve.pages import address, environment
 from evenhand.serve.pictures import FILMS, PICTURES, NoPictureError, thumbnail
 from evenhand.serve.selection import (
-    Labels,
+    RowLabels,
     RowPage,
     RowQuery,
     ValueChoice,
@@ -100,7 +100,7 @@ class Selection:
     cells: list[list[str]]
     truths: list[str]
     answers: list[str]
-    labels: Labels
+    labels: RowLabels
     problems: tuple[str, ...]
 
 

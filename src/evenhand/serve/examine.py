@@ -130,12 +130,12 @@ def _manifest(folder: Path, pieces: list[Piece]) -> tuple[Manifest | None, Mappi
     except InputError as error:
         missing = not (folder / FILENAME).exists()
         pieces.append(Piece(FILENAME, what, Condition.MISSING if missing else Condition.DAMAGED, str(error)))
-        return None, _told(folder / FILENAME)
+        return None, _manifest_facts(folder / FILENAME)
     pieces.append(Piece(FILENAME, what, Condition.WHOLE))
     return manifest, {}
 
 
-def _told(path: Path) -> Mapping[str, str]:
+def _manifest_facts(path: Path) -> Mapping[str, str]:
     """The plain facts in a run.json of another version."""
     try:
         plain = loads(path.read_bytes())

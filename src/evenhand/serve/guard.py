@@ -108,13 +108,15 @@ class Guard:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if len(headers.getlist("host")) != 1 or not self.access.knows(host):
-            return _said(421, "This page is not served under that name. Use the address that `evenhand serve` printed.")
+            return _refusal(
+                421, "This page is not served under that name. Use the address that `evenhand serve` printed."
+            )
         if _comes_from_elsewhere(headers, host):
-            return _said(403, "Another site may not ask for this.")
+            return _refusal(403, "Another site may not ask for this.")
         if scope["method"] not in ("GET", "HEAD"):
-            return _said(405, "Nothing here can be changed: only GET and HEAD are answered.", {"Allow": "GET, HEAD"})
+            return _refusal(405, "Nothing here can be changed: only GET and HEAD are answered.", {"Allow": "GET, HEAD"})
         if _is_crooked(scope.get("raw_path") or scope["path"].encode()):
-            return _said(400, "The path has dot segments, backslashes or null bytes. Nothing is found that way.")
+            return _refusal(400, "The path has dot segments, backslashes or null bytes. Nothing is found that way.")
         return self._stranger(scope, headers)
 
     def _stranger(self, scope: Scope, headers: Headers) -> Response | None:
@@ -133,7 +135,7 @@ class Guard:
         cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
         if self.access.admits(cookie) or self.access.admits(bearer):
             return None
-        return _said(401, "A token is needed: open the address that `evenhand serve` printed, with its ?token=….")
+        return _refusal(401, "A token is needed: open the address that `evenhand serve` printed, with its ?token=….")
 
 
 def report_policy(nonce: str) -> str:
@@ -208,5 +210,5 @@ def _is_every(host: str) -> bool:
     return _is_address(host) and ipaddress.ip_address(host).is_unspecified
 
 
-def _said(code: int, text: str, headers: Mapping[str, str] | None = None) -> Response:
+def _refusal(code: int, text: str, headers: Mapping[str, str] | None = None) -> Response:
     return PlainTextResponse(text + "\n", status_code=code, headers=dict(headers or {}))

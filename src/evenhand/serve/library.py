@@ -22,7 +22,7 @@ from evenhand.serve.folders import ServedFolders
 from evenhand.serve.listing import RunEntry, RunIndex, RunList
 from evenhand.serve.pictures import NoPictureError, SampleMedia, load_media, pictures_of
 from evenhand.serve.progress import ProgressMonitor
-from evenhand.serve.selection import Labels, RowQuery, item_of, labels_of, metrics_of, select
+from evenhand.serve.selection import RowLabels, RowQuery, item_of, labels_of, metrics_of, select
 from evenhand.serve.settings import ServeSettings
 from evenhand.stats.comparison import Comparison
 from evenhand.store.differences import Difference, diff
@@ -54,7 +54,7 @@ class Library:
         self._examined = LRUCache[Examined](most=16)
         self._metrics = LRUCache[tuple[Metric[Any], ...]](most=16)
         self._rows = LRUCache[Rows](most=3)
-        self._labels = LRUCache[Labels](most=16)
+        self._labels = LRUCache[RowLabels](most=16)
         self._selected = LRUCache[tuple[Array, bool]](most=32)
         self._media = LRUCache[SampleMedia](most=8)
         self._compared = LRUCache[tuple[Comparison, ...]](most=8)
@@ -89,7 +89,7 @@ class Library:
         every = self._metrics.get(self._stamped(line), lambda: metrics_of(results))
         return next((metric for metric in every if metric.name == name), None)
 
-    def labels(self, line: RunEntry) -> Labels:
+    def labels(self, line: RunEntry) -> RowLabels:
         """The words for truth and answer of a classification."""
         return self._labels.get(
             self._stamped(line), lambda: labels_of(self.whole(line).results, self.rows(line).records)

@@ -179,7 +179,7 @@ class RowPage:
         return max(-(-self.of // PAGE), 1)
 
 
-def select(rows: Records, query: RowQuery, metric: Metric[Any] | None, labels: Labels) -> tuple[Array, bool]:
+def select(rows: Records, query: RowQuery, metric: Metric[Any] | None, labels: RowLabels) -> tuple[Array, bool]:
     """The numbers of the rows that a query selects, in its order, and whether the metric could order them."""
     mask = np.asarray(rows.members(query.group)).copy()
     for column, word in ((labels.truth, query.truth), (labels.answer, query.answer)):
@@ -228,7 +228,7 @@ class CodedColumn:
 
 
 @dataclass(frozen=True)
-class Labels:
+class RowLabels:
     """Truth and answer of a classification: the columns that its confusion matrix counts."""
 
     truth: CodedColumn = CodedColumn()
@@ -236,7 +236,7 @@ class Labels:
     grid: Grid | None = None  # as shown
 
 
-def labels_of(results: Results, rows: Records) -> Labels:
+def labels_of(results: Results, rows: Records) -> RowLabels:
     """The classes of a run that has a confusion matrix over two columns of its rows; none for any other."""
     for estimate in shown(results).estimates:
         grid = estimate.value
@@ -244,8 +244,8 @@ def labels_of(results: Results, rows: Records) -> Labels:
             names = (grid.row_name, grid.column_name)
             coded = all(name in rows and np.issubdtype(rows[name].dtype, np.integer) for name in names)
             if coded:
-                return Labels(CodedColumn(names[0], grid.rows), CodedColumn(names[1], grid.columns), grid)
-    return Labels()
+                return RowLabels(CodedColumn(names[0], grid.rows), CodedColumn(names[1], grid.columns), grid)
+    return RowLabels()
 
 
 def scalar_columns(rows: Records) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from evenhand.stats.checks import (
     t_quantile,
     t_two_sided,
 )
-from evenhand.stats.intervals import Interval, wilson
+from evenhand.stats.intervals import IntervalArrays, wilson
 from evenhand.stats.ranks import OmnibusTest
 
 FEWEST_EXPECTED = 5.0
@@ -87,7 +87,9 @@ def newcombe(
     )
 
 
-def difference_of_limits(first: ArrayLike, limits1: Interval, second: ArrayLike, limits2: Interval) -> ContrastInterval:
+def difference_of_limits(
+    first: ArrayLike, limits1: IntervalArrays, second: ArrayLike, limits2: IntervalArrays
+) -> ContrastInterval:
     """Differences of two independent values from the limits of each (Newcombe's square-and-add)."""
     p, q = floats(first), floats(second)
     d = p - q
@@ -177,7 +179,7 @@ def joint_test(difference: ArrayLike, error: ArrayLike, clusters: ArrayLike) -> 
     return floats(np.where(g >= 2, p, np.nan))
 
 
-def at_confidence(contrast: MeanContrast, confidence: float) -> Interval:
+def at_confidence(contrast: MeanContrast, confidence: float) -> IntervalArrays:
     """The limits of a difference of means at another confidence.
 
     >>> at_confidence(welch(0.7, 0.01, 15, 0.6, 0.01, 15), 0.9).low.round(4)
@@ -185,7 +187,7 @@ def at_confidence(contrast: MeanContrast, confidence: float) -> Interval:
     """
     error = contrast.standard_error
     half = np.where(error == 0, 0.0, t_quantile(confidence, contrast.degrees) * error)
-    return Interval(floats(contrast.value - half), floats(contrast.value + half))
+    return IntervalArrays(floats(contrast.value - half), floats(contrast.value + half))
 
 
 def proportion_test(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> ProportionTest:

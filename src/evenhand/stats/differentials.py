@@ -18,7 +18,7 @@ from scipy import sparse
 
 from evenhand.core.metric import Undefined
 from evenhand.stats.checks import Booleans, Floats, Integers, StatisticsError, divide, floats
-from evenhand.stats.intervals import Interval, percentile, wilson
+from evenhand.stats.intervals import IntervalArrays, percentile, wilson
 from evenhand.stats.resample import PairCounts, Weights, dyadic_totals, pair_counts
 from evenhand.stats.summaries import gini, max_over_geometric_mean, max_over_min
 
@@ -170,8 +170,8 @@ def rate_draws(
 class RateIntervals(NamedTuple):
     """Intervals of both rates of every group, from redrawn subjects, with a limit where no error was seen."""
 
-    fmr: Interval
-    fnmr: Interval
+    fmr: IntervalArrays
+    fnmr: IntervalArrays
     fmr_is_limit: Booleans  # no error seen: the upper limit is Wilson's with one comparison per subject
     fnmr_is_limit: Booleans
 
@@ -192,12 +192,12 @@ def rate_intervals(seen: ErrorRates, draws: RateDraws, *, confidence: float = 0.
         size = np.where(none, np.minimum(seen.subjects, pairs), 0.0)
         bound = wilson(np.zeros_like(size), size, confidence=confidence)
         found.append(
-            (Interval(np.where(none, 0.0, limits.low), np.where(none, bound.high, limits.high)), np.asarray(none))
+            (IntervalArrays(np.where(none, 0.0, limits.low), np.where(none, bound.high, limits.high)), np.asarray(none))
         )
     return RateIntervals(found[0][0], found[1][0], found[0][1], found[1][1])
 
 
-def naive_intervals(seen: ErrorRates, *, confidence: float = 0.95) -> tuple[Interval, Interval]:
+def naive_intervals(seen: ErrorRates, *, confidence: float = 0.95) -> tuple[IntervalArrays, IntervalArrays]:
     """Wilson intervals that count comparisons as independent, of FMR and FNMR: too narrow, label them "naive"."""
     return (
         wilson(seen.false_matches, seen.impostor_pairs, confidence=confidence),

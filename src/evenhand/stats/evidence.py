@@ -21,7 +21,7 @@ from evenhand.stats import contrasts, ranks
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, t_two_sided
 from evenhand.stats.intervals import (
     MOST_SKIPPED,
-    Interval,
+    IntervalArrays,
     are_rates,
     clopper_pearson,
     percentile,
@@ -63,7 +63,7 @@ _DRAWN_AT_ONCE = 4_000_000  # draws of differences
 class Limits:
     """Intervals of all groups, with the name of the method and what to note beside each."""
 
-    interval: Interval
+    interval: IntervalArrays
     method: tuple[str, ...]
     notes: tuple[tuple[str, ...], ...]
 
@@ -286,7 +286,7 @@ class DrawnEvidence(Evidence):
     units: Integers  # (groups,)
     places: TallyLayout
     name: str
-    corrected: Interval | None = None  # BCa limits, when asked for
+    corrected: IntervalArrays | None = None  # BCa limits, when asked for
     scale: Scale = UNBOUNDED
 
     @property
@@ -324,7 +324,7 @@ class DrawnEvidence(Evidence):
                 said.append(f"{skipped} of {len(self.draws)} draws had no value{withheld}")
             notes.append(tuple(said))
         low, high = np.where(still, np.nan, low), np.where(still, np.nan, high)
-        return Limits(Interval(low, high), tuple(methods.tolist()), tuple(notes))
+        return Limits(IntervalArrays(low, high), tuple(methods.tolist()), tuple(notes))
 
     def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> GroupPairs:
         size = max(1, _DRAWN_AT_ONCE // max(len(self.draws), 1))
@@ -344,7 +344,7 @@ class DrawnEvidence(Evidence):
             wider = scaled_percentile(apart, difference, units, confidence=level, plain=plain)
             low, high = np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high)
             span = self._scale.span
-            found.append(Interval(np.maximum(low, -span), np.minimum(high, span)))
+            found.append(IntervalArrays(np.maximum(low, -span), np.minimum(high, span)))
         return GroupPairs(
             difference,
             found[0],

@@ -22,7 +22,7 @@ from evenhand.core.streams import stream
 from evenhand.stats.checks import Booleans, Floats, Integers
 from evenhand.stats.contrasts import detectable_difference
 from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
-from evenhand.stats.intervals import Interval, bias_corrected
+from evenhand.stats.intervals import IntervalArrays, bias_corrected
 from evenhand.stats.redraw import draws_of, left_out, redraw, redraw_dyadic
 from evenhand.stats.resample import Weights, table_draws, weight_blocks
 from evenhand.stats.sets import set_evidence
@@ -121,7 +121,7 @@ def _evidence(
     without = left_out(metric, state, places, others).values if settings.bias_corrected and others else {}
     for name, values in drawn.items():
         centre = np.array([np.nan if e.number is None else e.number for e in mine[name]])
-        corrected: Interval | None = None
+        corrected: IntervalArrays | None = None
         if name in without:
             corrected = bias_corrected(values, centre, without[name], confidence=settings.confidence).interval
         drawn_by = f"{name_of}_linearised" if name in metric.linearised else name_of

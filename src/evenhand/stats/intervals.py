@@ -38,7 +38,7 @@ MOST_SKIPPED = 0.05
 """The share of draws that may lack a group before its interval is withheld."""
 
 
-class Interval(NamedTuple):
+class IntervalArrays(NamedTuple):
     """Lower and upper limits, one pair for each group; NaN where there is no interval."""
 
     low: Floats
@@ -74,14 +74,14 @@ class DrawInterval(NamedTuple):
     skipped: Integers
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> IntervalArrays:
         """The limits alone."""
-        return Interval(self.low, self.high)
+        return IntervalArrays(self.low, self.high)
 
 
 def wilson(
     events: ArrayLike, rows: ArrayLike, *, confidence: float = 0.95, quantile: ArrayLike | None = None
-) -> Interval:
+) -> IntervalArrays:
     """Wilson's score interval of proportions; the lower limit is 0 without events, the upper 1 without their absence.
 
     `quantile` replaces the normal quantile, for instance by that of a t distribution.
@@ -100,10 +100,10 @@ def wilson(
     low = np.where(k == 0, 0.0, np.maximum(centre - half, 0.0))
     high = np.where(k == n, 1.0, np.minimum(centre + half, 1.0))
     defined = some & np.isfinite(z)
-    return Interval(np.where(defined, low, np.nan), np.where(defined, high, np.nan))
+    return IntervalArrays(np.where(defined, low, np.nan), np.where(defined, high, np.nan))
 
 
-def clopper_pearson(events: ArrayLike, rows: ArrayLike, *, confidence: float = 0.95) -> Interval:
+def clopper_pearson(events: ArrayLike, rows: ArrayLike, *, confidence: float = 0.95) -> IntervalArrays:
     """The exact (conservative) interval of proportions from beta quantiles.
 
     >>> low, high = clopper_pearson(0, 20)
@@ -115,7 +115,7 @@ def clopper_pearson(events: ArrayLike, rows: ArrayLike, *, confidence: float = 0
     inside_low, inside_high = k > 0, k < n
     low = np.where(inside_low, special.betaincinv(np.where(inside_low, k, 1.0), n - k + 1, tail), 0.0)
     high = np.where(inside_high, special.betaincinv(k + 1, np.where(inside_high, n - k, 1.0), 1 - tail), 1.0)
-    return Interval(np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan))
+    return IntervalArrays(np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan))
 
 
 def cluster_means(sums: ArrayLike, counts: ArrayLike, groups: ArrayLike | None = None, size: int = 1) -> ClusteredMean:
@@ -139,7 +139,7 @@ def cluster_means(sums: ArrayLike, counts: ArrayLike, groups: ArrayLike | None =
     return ClusteredMean(value, variance, rows, clusters)
 
 
-def mean_interval(means: ClusteredMean, *, confidence: float = 0.95, scale: Scale = UNBOUNDED) -> Interval:
+def mean_interval(means: ClusteredMean, *, confidence: float = 0.95, scale: Scale = UNBOUNDED) -> IntervalArrays:
     """The t interval of clustered means, G − 1 degrees of freedom; none with fewer than two clusters.
 
     Means of numbers that can't leave a scale get it where the scale has no end: on the logit of their place
@@ -185,27 +185,27 @@ def jackknife_means(
     )
 
 
-def jackknife_interval(means: JackknifeMean, *, confidence: float = 0.95, scale: Scale = UNBOUNDED) -> Interval:
+def jackknife_interval(means: JackknifeMean, *, confidence: float = 0.95, scale: Scale = UNBOUNDED) -> IntervalArrays:
     """The t interval of means with jackknife variance; none with fewer than two clusters. `scale`: `mean_interval`."""
     quantile = t_quantile(confidence, np.nan_to_num(means.degrees))
     return _around(means.value, quantile, np.sqrt(means.variance), means.clusters, scale)
 
 
-def _around(value: Floats, quantile: Floats, error: Floats, clusters: Integers, scale: Scale) -> Interval:
+def _around(value: Floats, quantile: Floats, error: Floats, clusters: Integers, scale: Scale) -> IntervalArrays:
     """The interval value ± quantile · error, made where the scale has no end.
 
     A mean at an end of the scale has no spread to go by: as for a proportion, every cluster counts once (Wilson).
     """
     if np.isinf(scale.low) and np.isinf(scale.high):
-        return Interval(value - quantile * error, value + quantile * error)
+        return IntervalArrays(value - quantile * error, value + quantile * error)
     if np.isinf(scale.high):
         distance = value - scale.low
         factor = np.exp(np.minimum(divide(quantile * error, distance), _LARGEST_EXPONENT))
         low, high = (np.where(distance > 0, distance * f, 0.0 * quantile * error) for f in (1 / factor, factor))
-        return Interval(scale.low + low, scale.low + high)
+        return IntervalArrays(scale.low + low, scale.low + high)
     if np.isinf(scale.low):
         mirrored = _around(-value, quantile, error, clusters, Scale(-scale.high, np.inf))
-        return Interval(-mirrored.high, -mirrored.low)
+        return IntervalArrays(-mirrored.high, -mirrored.low)
     share = np.clip((value - scale.low) / scale.span, 0.0, 1.0)
     inside = (share > 0) & (share < 1)
     within = np.where(inside, share, 0.5)
@@ -214,7 +214,7 @@ def _around(value: Floats, quantile: Floats, error: Floats, clusters: Integers, 
     edge = divide(square, clusters + square)
     low = np.where(inside, special.expit(middle - half), np.where(share > 0, 1 - edge, 0.0 * edge))
     high = np.where(inside, special.expit(middle + half), np.where(share > 0, 1 + 0.0 * edge, edge))
-    return Interval(scale.low + scale.span * low, scale.low + scale.span * high)
+    return IntervalArrays(scale.low + scale.span * low, scale.low + scale.span * high)
 
 
 def effective_size(means: ClusteredMean) -> EffectiveSize:
@@ -230,7 +230,9 @@ def effective_size(means: ClusteredMean) -> EffectiveSize:
     return EffectiveSize(effect, divide(rows, effect))
 
 
-def proportion_interval(means: ClusteredMean, *, confidence: float = 0.95, small_sample: bool = False) -> Interval:
+def proportion_interval(
+    means: ClusteredMean, *, confidence: float = 0.95, small_sample: bool = False
+) -> IntervalArrays:
     """Wilson's interval of clustered proportions on their effective number of rows.
 
     With `small_sample` the normal quantile gives way to that of t with G − 1 degrees of freedom,

@@ -17,7 +17,7 @@ from evenhand.core.metric import Kind, Scale
 from evenhand.stats import contrasts, ranks
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
 from evenhand.stats.intervals import (
-    Interval,
+    IntervalArrays,
     effective_size,
     jackknife_interval,
     mean_interval,
@@ -38,8 +38,8 @@ class GroupPairs:
     """Differences of pairs of groups: arrays with one entry for each pair."""
 
     difference: Floats
-    interval: Interval
-    narrow: Interval  # at 1 − 2α, for equivalence
+    interval: IntervalArrays
+    narrow: IntervalArrays  # at 1 − 2α, for equivalence
     p_value: Floats
     test: Names
     interval_name: Names
@@ -51,8 +51,8 @@ class GroupPairs:
     def take(self, at: Integers) -> "GroupPairs":
         """Some of the pairs, in the order given."""
         return GroupPairs(
-            self.difference[at], Interval(self.interval.low[at], self.interval.high[at]),
-            Interval(self.narrow.low[at], self.narrow.high[at]), self.p_value[at], self.test[at],
+            self.difference[at], IntervalArrays(self.interval.low[at], self.interval.high[at]),
+            IntervalArrays(self.narrow.low[at], self.narrow.high[at]), self.p_value[at], self.test[at],
             self.interval_name[at], self.detectable[at], {name: values[at] for name, values in self.effects.items()},
             self.shared_rows[at], self.shared_units[at],
         )  # fmt: skip
@@ -68,8 +68,8 @@ def joined(parts: Sequence[GroupPairs]) -> GroupPairs:
 
     return GroupPairs(
         every(lambda part: part.difference),
-        Interval(every(lambda part: part.interval.low), every(lambda part: part.interval.high)),
-        Interval(every(lambda part: part.narrow.low), every(lambda part: part.narrow.high)),
+        IntervalArrays(every(lambda part: part.interval.low), every(lambda part: part.interval.high)),
+        IntervalArrays(every(lambda part: part.narrow.low), every(lambda part: part.narrow.high)),
         every(lambda part: part.p_value),
         every(lambda part: part.test),
         every(lambda part: part.interval_name),
@@ -85,7 +85,7 @@ def names(text: str | Names, count: int | None = None) -> Names:
     return np.array(text if count is None else [text] * count, dtype="<U40")
 
 
-def table_limits(table: UnitTable, confidence: float) -> tuple[Interval, Names]:
+def table_limits(table: UnitTable, confidence: float) -> tuple[IntervalArrays, Names]:
     """The interval that fits a table of sums by unit, and its name, for every group."""
     means = table.means
     few = means.clusters < FEW_UNITS
@@ -109,8 +109,8 @@ def _form(scale: Scale) -> str:
     return "_logit" if all(ends) else "_log" if any(ends) else ""
 
 
-def _either(few: Booleans, wider: Interval, plain: Interval) -> Interval:
-    return Interval(np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high))
+def _either(few: Booleans, wider: IntervalArrays, plain: IntervalArrays) -> IntervalArrays:
+    return IntervalArrays(np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high))
 
 
 def table_pairs(table: UnitTable, first: Integers, second: Integers, confidence: float, alpha: float) -> GroupPairs:
@@ -223,13 +223,13 @@ def _proportion_pairs(
     )
 
 
-def _from_limits(table: UnitTable, first: Integers, second: Integers, confidence: float) -> Interval:
+def _from_limits(table: UnitTable, first: Integers, second: Integers, confidence: float) -> IntervalArrays:
     """The interval of differences from the limits of both groups, Newcombe's way."""
     own, _ = table_limits(table, confidence)
     value = table.means.value
-    sides = [Interval(own.low[side], own.high[side]) for side in (first, second)]
+    sides = [IntervalArrays(own.low[side], own.high[side]) for side in (first, second)]
     found = contrasts.difference_of_limits(value[first], sides[0], value[second], sides[1])
-    return Interval(found.low, found.high)
+    return IntervalArrays(found.low, found.high)
 
 
 def _mean_pairs(
@@ -248,7 +248,7 @@ def _mean_pairs(
     wide = contrasts.welch(m[i], v[i], g[i], m[j], v[j], g[j], confidence=confidence)
     slim = contrasts.at_confidence(wide, narrow)
     name = "welch" if table.independent else "welch_clusters"
-    limits = Interval(wide.low, wide.high), Interval(slim.low, slim.high)
+    limits = IntervalArrays(wide.low, wide.high), IntervalArrays(slim.low, slim.high)
     if np.isfinite(table.scale.span):  # so that it can't be wider than the scale
         name = "newcombe_means"
         limits = _from_limits(table, i, j, confidence), _from_limits(table, i, j, narrow)
@@ -269,8 +269,8 @@ def _mean_pairs(
     ranked = ranks.cliffs_delta_interval(delta[apart], n[i], n[j], confidence=confidence)
     return GroupPairs(
         _apart(m, first, second),
-        Interval(of_all(limits[0].low), of_all(limits[0].high)),
-        Interval(of_all(limits[1].low), of_all(limits[1].high)),
+        IntervalArrays(of_all(limits[0].low), of_all(limits[0].high)),
+        IntervalArrays(of_all(limits[1].low), of_all(limits[1].high)),
         of_all(test.p_value),
         names("mann_whitney", len(first)),
         names(name, len(first)),

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evenhand.stats.checks import Floats, Integers, StatisticsError, checked_codes, divide, floats
-from evenhand.stats.intervals import Interval
+from evenhand.stats.intervals import IntervalArrays
 
 _BLOCK = 8192
 _HALVINGS = 40
@@ -162,7 +162,9 @@ def cliffs_delta(u: ArrayLike, n1: ArrayLike, n2: ArrayLike) -> Floats:
     return divide(2 * floats(u), product) - 1
 
 
-def cliffs_delta_interval(delta: ArrayLike, n1: ArrayLike, n2: ArrayLike, *, confidence: float = 0.95) -> Interval:
+def cliffs_delta_interval(
+    delta: ArrayLike, n1: ArrayLike, n2: ArrayLike, *, confidence: float = 0.95
+) -> IntervalArrays:
     """Limits of Cliff's delta from independent values: Newcombe's fifth method, which stays inside −1 … 1.
 
     A limit is the value from which the estimate lies z standard errors away, with the error that Hanley and McNeil give
@@ -185,7 +187,7 @@ def cliffs_delta_interval(delta: ArrayLike, n1: ArrayLike, n2: ArrayLike, *, con
             far, near = np.where(outside, middle, far), np.where(outside, near, middle)
         return np.where(np.isnan(share), np.nan, far + near - 1)
 
-    return Interval(limit(0.0), limit(1.0))
+    return IntervalArrays(limit(0.0), limit(1.0))
 
 
 def brunner_munzel(first: ArrayLike, second: ArrayLike) -> float:

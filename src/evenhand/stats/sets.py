@@ -19,7 +19,7 @@ from evenhand.core.streams import stream
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, t_quantile, t_two_sided
 from evenhand.stats.contrasts import detectable_by_error
 from evenhand.stats.evidence import Evidence, Limits, NullGaps, middle, spread
-from evenhand.stats.intervals import Interval, subsampled
+from evenhand.stats.intervals import IntervalArrays, subsampled
 from evenhand.stats.pairing import GroupPairs, names
 from evenhand.stats.permutation import gap_of
 from evenhand.stats.ranks import OmnibusTest
@@ -62,7 +62,7 @@ class SetEvidence(Evidence):
         found = subsampled(self.draws, self.centre, self._taken, self.units, confidence=confidence)
         said = ("from subsamples of half of the units, without replacement",)
         scale = self.metric.scales.get(self.output, UNBOUNDED)
-        inside = Interval(np.maximum(found.low, scale.low), np.minimum(found.high, scale.high))
+        inside = IntervalArrays(np.maximum(found.low, scale.low), np.minimum(found.high, scale.high))
         return Limits(inside, (METHOD,) * len(self.centre), (said,) * len(self.centre))
 
     def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> GroupPairs:
@@ -81,7 +81,7 @@ class SetEvidence(Evidence):
         limits = []
         for level in (confidence, 1 - 2 * alpha):
             half = t_quantile(level, degrees) * error
-            limits.append(Interval(difference - half, difference + half))
+            limits.append(IntervalArrays(difference - half, difference + half))
         return GroupPairs(
             difference,
             limits[0],

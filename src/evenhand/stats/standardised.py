@@ -58,7 +58,9 @@ def standardised_rates(
     )
     found = standardise(sums, counts)
 
-    def told(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], reason: str) -> dict[str, float | Undefined]:
+    def rates_or_reason(
+        values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], reason: str
+    ) -> dict[str, float | Undefined]:
         return {
             name: Undefined(reason) if np.isnan(value) else float(value)
             for name, value in zip(levels, values, strict=True)
@@ -70,6 +72,6 @@ def standardised_rates(
         attribute,
         strata,
         {name: float(weight) for name, weight in zip(layers, found.weights, strict=True)},
-        told(found.crude, "the group has no rows"),
-        told(found.standardised, f"the group has no rows in some of {strata}"),
+        rates_or_reason(found.crude, "the group has no rows"),
+        rates_or_reason(found.standardised, f"the group has no rows in some of {strata}"),
     )

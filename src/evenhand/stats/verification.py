@@ -33,7 +33,7 @@ from evenhand.stats.differentials import (
     smoothed,
     trade_off,
 )
-from evenhand.stats.intervals import Interval
+from evenhand.stats.intervals import IntervalArrays
 from evenhand.stats.resample import Weights, unit_weights
 from evenhand.stats.settings import Settings
 from evenhand.stats.summaries import eligible
@@ -145,7 +145,7 @@ def verification_sheet(
         threshold=threshold,
         realised_fmr=float(everyone.fmr[0]),
         overall_fnmr=Undefined("there are no genuine comparisons") if np.isnan(overall) else overall,
-        groups=_told(levels, seen, drawn, large, absent.tolist(), chosen.confidence),
+        groups=_group_rates(levels, seen, drawn, large, absent.tolist(), chosen.confidence),
         matrix=fmr_matrix(counts, membership) if crossed else nobody,
         numbers=differentials(kept.fmr, kept.fnmr, alpha=alpha),
         smoothed=smoothed(kept),
@@ -207,7 +207,7 @@ def _never_scored(a: Integers, b: Integers, score: Floats, people: int) -> Boole
     return compared & ~scored
 
 
-def _told(
+def _group_rates(
     levels: Sequence[str], seen: ErrorRates, drawn: RateDraws, large: Booleans, absent: Sequence[int], confidence: float
 ) -> tuple[GroupRates, ...]:
     """Every group with its counts, rates and intervals; an error rate of zero with its upper limit."""
@@ -252,6 +252,6 @@ def _or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _both(interval: Interval, at: int) -> tuple[float, float] | None:
+def _both(interval: IntervalArrays, at: int) -> tuple[float, float] | None:
     low, high = float(interval.low[at]), float(interval.high[at])
     return None if np.isnan(low) or np.isnan(high) else (low, high)

@@ -12,7 +12,7 @@ import pytest
 from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.crops import aligned, similarity
 from evenhand.benchmarks.ijb.demo import IMPOSTORS, PEOPLE, PROBES
-from evenhand.benchmarks.ijb.faces import EmbeddingCodec, VideoCodec
+from evenhand.benchmarks.ijb.faces import FaceFolderCodec, VideoCodec
 from evenhand.benchmarks.ijb.options import FaceQuestionOptions, SearchOptions, VerificationOptions
 from evenhand.core.errors import PredictionError
 from evenhand.core.options import Options
@@ -58,7 +58,7 @@ def test_faces_are_put_to_a_model_once_each_and_mirrored(folder: Path) -> None:
     assert dataset.samples[0].given["box"] == (10.0, 20.0, 30.0, 40.0)
     assert len(dataset.samples[0].given["landmarks"]) == 3
     assert "subject" not in str(dataset.samples[0].given).lower()
-    codec = EmbeddingCodec()
+    codec = FaceFolderCodec()
     answers = [(name, codec.from_plain(codec.to_plain(answer))) for name, answer in Pixels().predict(dataset.samples)]
     codec.write(folder / "out", answers, dataset, FaceQuestionOptions())
     results = evaluate(benchmark.find("ijb/test1"), folder / "out", folder, draws=0, permutations=0, by=()).results
@@ -68,9 +68,9 @@ def test_faces_are_put_to_a_model_once_each_and_mirrored(folder: Path) -> None:
 def test_a_face_without_its_mirrored_picture_is_refused(folder: Path) -> None:
     dataset = benchmark.find("ijb/faces").load(folder, FaceQuestionOptions())
     with pytest.raises(PredictionError, match="mirror=false"):
-        EmbeddingCodec().write(folder / "out", [("0", np.ones(3))], dataset, FaceQuestionOptions())
+        FaceFolderCodec().write(folder / "out", [("0", np.ones(3))], dataset, FaceQuestionOptions())
     with pytest.raises(PredictionError, match="finite"):
-        EmbeddingCodec().to_plain(np.array([np.nan]))
+        FaceFolderCodec().to_plain(np.array([np.nan]))
 
 
 def test_videos_are_put_to_a_model_with_their_first_box(folder: Path, official: Any) -> None:

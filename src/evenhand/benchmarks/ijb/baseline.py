@@ -23,7 +23,7 @@ from evenhand.benchmarks.ijb.embeddings import FORMATS, open_array
 from evenhand.benchmarks.ijb.files import read_table
 from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.options import PoolingOptions
-from evenhand.benchmarks.ijb.submission import FaceEmbeddings, Parts, read_embedded
+from evenhand.benchmarks.ijb.submission import Parts, SubmittedEmbeddings, read_embedded
 from evenhand.benchmarks.ijb.templates import BOX, ProtocolFaces, TemplateSet, faces_of
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.files.writing import open_file
@@ -170,7 +170,7 @@ def _write(output: Path, header: tuple[str, ...], rows: Iterable[tuple[Any, ...]
         writer.writerows(rows)
 
 
-def _without_subjects(content: FaceEmbeddings, data: Path, faces: ProtocolFaces) -> FaceEmbeddings:
+def _without_subjects(content: SubmittedEmbeddings, data: Path, faces: ProtocolFaces) -> SubmittedEmbeddings:
     """The index of faces by file and box: the input of test 7 names no subjects.
 
     Files that show one face of interest are told by their name; where several are shown, the

@@ -15,7 +15,14 @@ from evenhand.benchmarks.ijb.embeddings import read_array
 from evenhand.benchmarks.ijb.files import read_matrix, read_table, scores_of
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions, VerificationOptions
 from evenhand.benchmarks.ijb.papers import VARIANTS, variant_facts
-from evenhand.benchmarks.ijb.submission import FaceEmbeddings, Parts, Submitted, TemplateEntries, placed, read_embedded
+from evenhand.benchmarks.ijb.submission import (
+    Parts,
+    Submitted,
+    SubmittedEmbeddings,
+    TemplateEntries,
+    placed,
+    read_embedded,
+)
 from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
@@ -28,7 +35,7 @@ from evenhand.search.enrol import Membership, Templates
 class PooledTemplates:
     """The templates of test 1 or 2, with the embeddings that they were pooled from."""
 
-    source: FaceEmbeddings
+    source: SubmittedEmbeddings
     members: Membership
     templates: Templates
 
@@ -48,7 +55,7 @@ class CandidateLists:
 
 
 PairContent = PooledTemplates | NDArray[np.float64]  # templates, or one score per comparison
-SearchContent = FaceEmbeddings | Matrices | CandidateLists
+SearchContent = SubmittedEmbeddings | Matrices | CandidateLists
 
 
 class PairCodec(Codec[Any]):
@@ -69,7 +76,9 @@ class PairCodec(Codec[Any]):
             return self._read_scores(parts, truth)
         templates = truth.templates
 
-        def pooled(content: FaceEmbeddings) -> tuple[PooledTemplates, Coverage, tuple[InputFact, ...], tuple[str, ...]]:
+        def pooled(
+            content: SubmittedEmbeddings,
+        ) -> tuple[PooledTemplates, Coverage, tuple[InputFact, ...], tuple[str, ...]]:
             content, warnings = content.halved(options)
             content, facts = placed(content, templates.faces, truth.lists, weighs=options.detector == "on")
             members = content.membership(templates)
@@ -137,7 +146,9 @@ class SearchCodec(Codec[Any]):
         probes = truth.galleries[0].probes.templates
         assert probes is not None
 
-        def matched(content: FaceEmbeddings) -> tuple[FaceEmbeddings, Coverage, tuple[InputFact, ...], tuple[str, ...]]:
+        def matched(
+            content: SubmittedEmbeddings,
+        ) -> tuple[SubmittedEmbeddings, Coverage, tuple[InputFact, ...], tuple[str, ...]]:
             content, warnings = content.halved(options)
             content, facts = placed(content, faces, lambda: lists_in(truth.folder), weighs=options.detector == "on")
             if content.rows is not None:  # in the order of the files: which template each belongs to is known by its id
@@ -161,7 +172,7 @@ class SearchCodec(Codec[Any]):
         raise PredictionError("Templates are not asked of a model; `evenhand predict ijb/faces` asks for embeddings.")
 
 
-def probe_membership(probes: TemplateSet, content: FaceEmbeddings) -> Membership:
+def probe_membership(probes: TemplateSet, content: SubmittedEmbeddings) -> Membership:
     """The faces of probes; those of a video probe are what the submission's tracker found, one medium each."""
     is_video = bool((probes.faces.video != "").any())
     if content.video is None or not is_video:

@@ -25,7 +25,7 @@ MIRRORED = "/mirrored"  # at the end of a sample's id
 
 
 @dataclass(frozen=True)
-class FaceAnswer:
+class EmbeddedFace:
     """The embedding of a face, and the score of the detector that found it, if there was one."""
 
     vector: NDArray[np.float32]
@@ -138,7 +138,7 @@ def load_videos(folder: Path, options: Any) -> Dataset[ProtocolFaces]:
     return Dataset(version=version, samples=samples, truth=faces, inputs=(fact,), facts={"videos": len(faces)})
 
 
-class EmbeddingCodec(Codec[FaceAnswer]):
+class FaceFolderCodec(Codec[EmbeddedFace]):
     """A folder with embeddings.npy, faces.csv and, with mirrored faces, embeddings_flip.npy."""
 
     filename = "submission"
@@ -188,16 +188,16 @@ class EmbeddingCodec(Codec[FaceAnswer]):
         made = self._answer(answer)
         return {"vector": made.vector, "score": made.score}
 
-    def from_plain(self, plain: Any) -> FaceAnswer:
-        return self._answer(FaceAnswer(np.asarray(plain["vector"], dtype=np.float32), plain["score"]))
+    def from_plain(self, plain: Any) -> EmbeddedFace:
+        return self._answer(EmbeddedFace(np.asarray(plain["vector"], dtype=np.float32), plain["score"]))
 
-    def _answer(self, answer: Any) -> FaceAnswer:
+    def _answer(self, answer: Any) -> EmbeddedFace:
         """A vector, or a vector with a detector score."""
-        if isinstance(answer, FaceAnswer):
+        if isinstance(answer, EmbeddedFace):
             made = answer
         else:
             vector, score = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
-            made = FaceAnswer(np.asarray(vector, dtype=np.float32), None if score is None else float(score))
+            made = EmbeddedFace(np.asarray(vector, dtype=np.float32), None if score is None else float(score))
         if made.vector.ndim != 1 or not len(made.vector) or not np.isfinite(made.vector).all():
             raise PredictionError(
                 f"An embedding has the shape {made.vector.shape} or a value that is not finite; "

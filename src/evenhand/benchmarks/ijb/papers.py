@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.benchmarks.ijb.data import PairTruth
 from evenhand.benchmarks.ijb.options import VerificationOptions
-from evenhand.benchmarks.ijb.submission import FaceEmbeddings
+from evenhand.benchmarks.ijb.submission import SubmittedEmbeddings
 from evenhand.core.page import Interval, Section, Table
 from evenhand.core.results import Results
 from evenhand.metrics.operating_points import Convention, SortedScores, rates_at
@@ -22,7 +22,7 @@ CONVENTIONS = "conventions"  # in the facts of results
 
 
 def variant_facts(
-    source: FaceEmbeddings, members: Membership, truth: PairTruth, options: VerificationOptions
+    source: SubmittedEmbeddings, members: Membership, truth: PairTruth, options: VerificationOptions
 ) -> list[dict[str, Any]]:
     """TAR at every rate of the eight variants of public scripts, by the convention of papers (`nearest`)."""
     table = []

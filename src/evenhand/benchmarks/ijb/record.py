@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from evenhand.benchmarks.ijb.codec import CandidateLists, Matrices, PooledTemplates, SearchContent, probe_membership
 from evenhand.benchmarks.ijb.data import Gallery, PairTruth, Probes, SearchTruth
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
-from evenhand.benchmarks.ijb.submission import FaceEmbeddings, Submitted
+from evenhand.benchmarks.ijb.submission import Submitted, SubmittedEmbeddings
 from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
@@ -153,7 +153,7 @@ def search_candidates(
 
 
 def _enrol_probes(
-    probes: Probes, content: FaceEmbeddings, options: SearchOptions, tools: Tools, known: dict[int, Templates]
+    probes: Probes, content: SubmittedEmbeddings, options: SearchOptions, tools: Tools, known: dict[int, Templates]
 ) -> Templates:
     assert probes.templates is not None
     key = id(probes.templates)
@@ -253,7 +253,7 @@ def _merged(
     truth = dataset.truth
     probes = truth.galleries[0].probes
     if any(gallery.probes is not probes for gallery in truth.galleries) or not isinstance(
-        content, FaceEmbeddings | Matrices
+        content, SubmittedEmbeddings | Matrices
     ):
         raise PredictionError("The merged gallery needs one set of probes, and embeddings or score matrices.")
     wanted = max(math.ceil(rate * len(probes)) for rate in LEGACY_RATES)

@@ -170,7 +170,7 @@ class TemplateEntries(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FaceEmbeddings:
+class SubmittedEmbeddings:
     """Embeddings of faces, and which row belongs to which face: by an index, by list files, or by their order."""
 
     vectors: Array  # (faces, dimensions)
@@ -224,7 +224,7 @@ class FaceEmbeddings:
             )
         return found
 
-    def halved(self, options: PoolingOptions) -> tuple[FaceEmbeddings, tuple[str, ...]]:
+    def halved(self, options: PoolingOptions) -> tuple[SubmittedEmbeddings, tuple[str, ...]]:
         """Rows that hold a pass and its mirrored pass side by side, taken apart where the options ask for it."""
         width = self.vectors.shape[1]
         if self.flipped is not None or options.halves == "keep":
@@ -313,8 +313,8 @@ class FaceIndex:
 
 
 def placed(
-    content: FaceEmbeddings, faces: ProtocolFaces, lists: Callable[[], FaceList | None], *, weighs: bool
-) -> tuple[FaceEmbeddings, tuple[InputFact, ...]]:
+    content: SubmittedEmbeddings, faces: ProtocolFaces, lists: Callable[[], FaceList | None], *, weighs: bool
+) -> tuple[SubmittedEmbeddings, tuple[InputFact, ...]]:
     """The embeddings with what says whose they are, and the list files that were read for it.
 
     An index of faces is matched by name, with the protocol's files or with the list files. Without an index, rows
@@ -350,7 +350,7 @@ def placed(
     return replace(content, index=None, rows=rows), ()
 
 
-def _with_scores(content: FaceEmbeddings, listed: FaceList, rows: NDArray[np.int64]) -> FaceEmbeddings:
+def _with_scores(content: SubmittedEmbeddings, listed: FaceList, rows: NDArray[np.int64]) -> SubmittedEmbeddings:
     """The detector scores of list files, where the submission has none of its own."""
     if content.scores is not None or listed.score is None:
         return content
@@ -359,7 +359,7 @@ def _with_scores(content: FaceEmbeddings, listed: FaceList, rows: NDArray[np.int
     return replace(content, scores=scores)
 
 
-def read_embedded(parts: Parts, meanwhile: Callable[[FaceEmbeddings], M]) -> tuple[M, tuple[InputFact, ...]]:
+def read_embedded(parts: Parts, meanwhile: Callable[[SubmittedEmbeddings], M]) -> tuple[M, tuple[InputFact, ...]]:
     """What `meanwhile` makes of the embeddings of a submission, and the files that were read.
 
     The large files are hashed on a thread beside the work.
@@ -404,7 +404,7 @@ def read_embedded(parts: Parts, meanwhile: Callable[[FaceEmbeddings], M]) -> tup
             frames = len(vectors) if video_vectors is None else len(video_vectors)
             video = (table.whole("TEMPLATE_ID"), _row_numbers(table.whole("FACE_INDEX"), frames, path))
             facts.append(table.fact)
-        content = FaceEmbeddings(
+        content = SubmittedEmbeddings(
             vectors, flipped, index, rows, row_names, video, scores, source, video_vectors, video_flipped
         )
         made = meanwhile(content)

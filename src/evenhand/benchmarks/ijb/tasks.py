@@ -36,7 +36,7 @@ from evenhand.benchmarks.ijb.data import SearchTruth, load_covariates, load_sear
 from evenhand.benchmarks.ijb.detection import FaceDetectionCodec, load_detection, record_detections
 from evenhand.benchmarks.ijb.detection_metric import DetectionRates
 from evenhand.benchmarks.ijb.differentials import differentials_section
-from evenhand.benchmarks.ijb.faces import EmbeddingCodec, VideoCodec, load_faces, load_videos
+from evenhand.benchmarks.ijb.faces import FaceFolderCodec, VideoCodec, load_faces, load_videos
 from evenhand.benchmarks.ijb.figures import confidence_curve, confidence_section, histogram_section
 from evenhand.benchmarks.ijb.legacy import ListStyleSearch, MergedGallerySearch
 from evenhand.benchmarks.ijb.names import NAMES
@@ -278,7 +278,7 @@ QUESTIONS: tuple[Question[Any, Any], ...] = (
         name="ijb/faces",
         summary="Embed every face of the protocols; the answers serve tests 1 to 5 and 7.",
         load=load_faces,
-        codec=EmbeddingCodec(),
+        codec=FaceFolderCodec(),
         options=FaceQuestionOptions,
         about=FACES,
         serves="ijb/test1",

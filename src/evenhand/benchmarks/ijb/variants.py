@@ -24,7 +24,7 @@ from evenhand.benchmarks.ijb.conventions import (
 )
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
 from evenhand.benchmarks.ijb.record import record_searches
-from evenhand.benchmarks.ijb.submission import FaceEmbeddings, Submitted
+from evenhand.benchmarks.ijb.submission import Submitted, SubmittedEmbeddings
 from evenhand.core.errors import InputError, OptionError
 from evenhand.core.metric import Numbers, canonical_output
 from evenhand.core.options import parse
@@ -168,7 +168,7 @@ def _tars(scores: Array, same: Array, switches: str, source: str, far: Sequence[
 
 def _of_searches(dataset: Dataset[Any], content: Any, options: SearchOptions) -> Iterator[Variant]:
     """Identification rates under every pooling, tie rule, combination of galleries and policy."""
-    if not isinstance(content, FaceEmbeddings):
+    if not isinstance(content, SubmittedEmbeddings):
         yield from _search_variants(dataset, content, options, "scores as given", "")
         return
     truth = dataset.truth
@@ -198,7 +198,7 @@ def _search_variants(
     known: Mapping[int, Templates] | None = None,
 ) -> Iterator[Variant]:
     can_merge = len({id(gallery.probes) for gallery in dataset.truth.galleries}) == 1
-    is_listed = not isinstance(content, FaceEmbeddings) and hasattr(content, "lists")
+    is_listed = not isinstance(content, SubmittedEmbeddings) and hasattr(content, "lists")
     tables: dict[str, list[tuple[str, str, float, str]]] = {}
     for policy in ("penalise", "exclude"):
         chosen = replace(options, fte=policy, legacy=can_merge and not is_listed)
