@@ -63,7 +63,33 @@ def metric_frame(data: dict[str, Any]) -> Any:
     ).by_group_ci
 
 
+def crossed() -> dict[str, Any]:
+    """Labels of 400,000 people with four attributes of ten levels: 14,640 groups at depth 4."""
+    rng = np.random.default_rng(5)
+    truth = rng.integers(0, 2, 400_000)
+    data = {f"attribute {place}": rng.integers(0, 10, len(truth)) for place in range(4)}
+    return {**data, "truth": truth, "prediction": np.where(rng.random(len(truth)) < 0.85, truth, 1 - truth)}
+
+
+def deep(data: dict[str, Any]) -> Any:
+    """Accuracy of 14,640 groups with intervals, 50 million pairs tested, gaps beside their references."""
+    import evenhand as eh
+
+    by = [name for name in data if name.startswith("attribute")]
+    given: dict[str, Any] = {"by": by, "depth": 4, "metrics": ["accuracy"], "rows": "none", "warn": print}
+    return eh.evaluate_table(data, truth="truth", prediction="prediction", **given).results.estimates[0]
+
+
 HOT = [
+    Hot(
+        "table/deep",
+        "evaluate_table: 400,000 rows × 4 attributes of ten levels at depth 4: 14,640 groups, 50 million pairs",
+        crossed,
+        deep,
+        goal="under 2 GB",
+        repeat=1,
+        slow=True,
+    ),
     Hot(
         "table/million",
         "evaluate_table: 1 million rows × 3 attributes, depth 2, 2,000 resamples, accuracy and balanced accuracy",
