@@ -307,3 +307,23 @@ def test_a_printed_page_has_every_figure(open_page, reports):
     assert page.pdf()[:4] == b"%PDF"
     page.wait_for_function(f"() => {READY} === {DRAWN}")
     assert not page.locator(".contents").is_visible()
+
+
+@pytest.mark.parametrize("width", [1440, 1280, 390])
+def test_a_report_with_everything_folded_is_short_small_and_fits_the_window(open_page, reports, width):
+    assert reports["fairface/race"].stat().st_size < 1_500_000
+    page = open_page(reports["fairface/race"], width=width)
+    page.wait_for_function("() => window.evenhand !== undefined")
+    height, wide = page.evaluate("[document.documentElement.scrollHeight, document.documentElement.scrollWidth]")
+    assert height < 5000
+    assert wide <= width
+    lead, chart = page.locator("p.lead").first.bounding_box(), page.locator("svg.plot:visible").first.bounding_box()
+    assert lead["y"] + lead["height"] < 900
+    assert chart["y"] + chart["height"] < 900  # the sentence and the figure are on the first screen
+
+
+def test_the_report_of_several_runs_cuts_no_column_at_1280(open_page, reports):
+    page = open_page(reports["all"], width=1280)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    cut = "[...document.querySelectorAll('#part0 .wide')].filter(w => w.scrollWidth > w.clientWidth + 1).length"
+    assert page.evaluate(cut) == 0
