@@ -43,3 +43,8 @@ def served(runs: Path, *folders: Path) -> str:
             return (await client.get(f"/compare/found?{query}")).text
 
     return anyio.run(ask)
+
+
+def test_a_report_says_in_json_where_it_was_written(evenhand: Command, first: Path, tmp_path: Path) -> None:
+    document = json.loads(evenhand("report", first, "-o", tmp_path / "r.html", "--json").out)
+    assert document == {"report": str(tmp_path / "r.html"), "format": "html", "problems": [[]]}

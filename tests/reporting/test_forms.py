@@ -114,3 +114,16 @@ def test_an_mlflow_that_does_not_take_a_run_is_an_error_of_ours_with_its_reason(
 
     with pytest.raises(StorageError, match="nowhere://"):
         log_run(Reported(results), "nowhere://x")
+
+
+def test_junit_is_well_formed_for_any_name(tmp_path):
+    from dataclasses import make_dataclass
+    from xml.etree import ElementTree
+
+    from evenhand.reporting.junit import write_junit
+
+    outcome = make_dataclass("Outcome", ["name", "met", "message"])
+    name = "a\x00\x1b\ud800\ufffe\uffff<&>\"'\U0001f600]]>"
+    write_junit([outcome(name, False, name)], name, tmp_path / "gate.xml")
+    case = ElementTree.parse(tmp_path / "gate.xml").getroot()[0][0]
+    assert case.get("name") == "a" + "�" * 5 + "<&>\"'\U0001f600]]>"

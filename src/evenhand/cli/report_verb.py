@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.console import escape, out, warn
+from evenhand.cli.console import escape, out, print_json, warn
 
 
 def mount(app: typer.Typer) -> None:
@@ -22,6 +22,7 @@ def report(
     ] = "html",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="file to write; by default in the run")] = None,
     mlflow: Annotated[str | None, typer.Option(help="log the runs to this MLflow server or folder instead")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Write a report of one or several runs.
 
@@ -38,11 +39,17 @@ def report(
     if mlflow is not None:
         from evenhand.reporting.tracking import log_run
 
-        for run in found:
-            key = log_run(run, mlflow)
+        keys = [log_run(run, mlflow) for run in found]
+        if as_json:
+            print_json({"logged": keys})
+            return
+        for run, key in zip(found, keys, strict=True):
             out().print(f"logged: {escape(run.results.task)} {escape(run.results.model)} as {escape(key)}")
         return
     target = output if output is not None else runs[0] / "report" / f"report.{SUFFIXES[form]}"
     check_output(target, "the report", runs)
     write(found, target)
+    if as_json:
+        print_json({"report": str(target), "format": form, "problems": [list(run.problems) for run in found]})
+        return
     out().print(f"report: {escape(str(target))}", soft_wrap=True)

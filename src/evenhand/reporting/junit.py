@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -35,5 +36,8 @@ def write_junit(verdicts: Sequence[Judged], suite: str, path: Path) -> None:
 
 
 def _xml(text: str) -> str:
-    """Text without the control characters that XML forbids."""
-    return "".join(char if char in "\t\n" or char >= " " else "�" for char in text)
+    """Text without the characters that XML forbids: controls, lone surrogates, U+FFFE and U+FFFF."""
+    return "".join(char if _FORBIDDEN.match(char) is None else "�" for char in text)
+
+
+_FORBIDDEN = re.compile("[^\\t\\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
