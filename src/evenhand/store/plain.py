@@ -230,6 +230,8 @@ class _PlainReader:
 
     def _generic(self, plain: Any, kind: Any) -> Any:
         origin, inner = get_origin(kind), get_args(kind)
+        while hasattr(origin, "__value__"):  # a type alias, as NumPy 2.5 declares NDArray
+            origin = get_origin(origin.__value__)
         if origin in (Union, types.UnionType):
             return self._union(plain, inner)
         if origin is tuple:
