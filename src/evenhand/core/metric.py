@@ -166,7 +166,7 @@ class OperatingPoint:
     asked: float
     realised: float | None
     threshold: float | None
-    events: int | None = None  # how many errors the operating point rests on
+    events: int | None = None  # how many errors the operating point is based on
 
 
 def canonical_output(name: str) -> str:
@@ -198,7 +198,7 @@ S = TypeVar("S", bound=State)
 
 
 class Sampled(Protocol):
-    """Whom the cells of a state are about, and which cells make which group."""
+    """The units that the cells of a state are about, and which cells make which group."""
 
     @property
     def unit(self) -> Array:

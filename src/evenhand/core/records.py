@@ -8,7 +8,7 @@ the rows to which an attribute does not apply.
 
 An attribute is kept as one small integer per row, the row's *pattern*, and one table
 of patterns × levels. A million rows cost a megabyte per attribute, however many levels
-it has, and rows with equal patterns are told apart from others by integers alone.
+it has, and rows with equal patterns are found by comparing integers alone.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Estimate:
-    """One value of one group, with what it rests on."""
+    """One value of one group, with the counts it is based on."""
 
     metric: str
     output: str
@@ -45,7 +45,7 @@ class Estimate:
     method: str = ""  # how the interval was made
     status: Status = Status.OK
     missing: int = 0  # rows that could not be measured
-    events: int | None = None  # the count that the value rests on
+    events: int | None = None  # the count that the value is based on
     at: OperatingPoint | None = None
     notes: tuple[str, ...] = ()
 
@@ -170,7 +170,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that was found, with the facts it rests on."""
+    """Everything that was found, with the facts it is based on."""
 
     task: str
     model: str

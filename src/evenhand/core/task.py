@@ -289,7 +289,7 @@ class Demo:
     task: str
     data: Path
     predictions: Path
-    planted: str  # the group that is served worse
+    planted: str  # the group for which the model performs worse
     chance: str  # the group that only looks worse
     story: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)

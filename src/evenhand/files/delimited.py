@@ -381,7 +381,7 @@ def _text_file(path: Path, problem: Problem) -> Iterator[_TextFile]:
 
 
 def expanding(raw: HashingFile, start: bytes) -> _Stream | None:
-    """What expands a compressed file, told by its first bytes; None for plain text."""
+    """What expands a compressed file, chosen by its first bytes; None for plain text."""
     buffered = io.BufferedReader(raw, 1 << 20)  # type: ignore[type-var]  # a raw file that reads into bytes
     if start.startswith(b"\x1f\x8b"):
         return gzip.GzipFile(fileobj=buffered)
@@ -429,7 +429,7 @@ def _by_polars(body: bytes, header: Header, chosen: Mapping[str, CellKind]) -> p
         )
     except (pl.exceptions.PolarsError, ValueError):
         return None
-    if len(frame) != lines:  # blank lines, or line breaks in fields: rows must be told their lines one by one
+    if len(frame) != lines:  # blank lines, or line breaks in fields: line numbers must be found row by row
         return None
     if (not has_every_field or width == 1) and frame[f"{width - 1}"].null_count():
         return None

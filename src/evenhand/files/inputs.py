@@ -1,7 +1,7 @@
 """Files as they are read: content and SHA-256 in one pass.
 
-Every loader and codec opens its files here, so that a result can name exactly what it
-rests on, and so that a missing, empty or unreadable file gets the same clear message
+Every loader and codec opens its files here, so that a result can name exactly which files
+it is based on, and so that a missing, empty or unreadable file gets the same clear message
 everywhere.
 """
 

@@ -193,7 +193,7 @@ def link_file(source: Path, target: Path) -> None:
 
 
 def move_file(source: Path, target: Path) -> None:
-    """Give a finished file of the same disk its place; what was there makes room."""
+    """Move a finished file of the same disk to its place, replacing what was there."""
     with storing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         source.replace(target)

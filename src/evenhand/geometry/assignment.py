@@ -23,7 +23,7 @@ NOBODY = -1  # in `face_of` and `detection_of`: no partner
 
 
 class Assignment(NamedTuple):
-    """Who was paired with whom. The pairs are in the order in which they were accepted, per image."""
+    """Matched faces and detections. The pairs are in the order in which they were accepted, per image."""
 
     faces: Array  # (pairs,)
     detections: Array  # (pairs,)

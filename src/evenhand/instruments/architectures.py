@@ -103,7 +103,7 @@ def _known(name: str) -> Architecture:
 
 
 def _empty(architecture: Architecture) -> nn.Module:
-    """The network with room for its weights; they are all about to be set, so none is drawn first."""
+    """The network with uninitialised weights; all of them are about to be loaded."""
     import torch
 
     with torch.device("meta"):

@@ -99,7 +99,7 @@ class PackageArchives:
 
 
 def pip_registries() -> Registries:
-    """The registries that pip would use here; PyPI where it was told of none."""
+    """The registries that pip would use here; PyPI where none is configured."""
     command = [sys.executable, "-I", "-m", "pip", "config", "list"]
     try:
         told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout

@@ -53,7 +53,7 @@ class FrocPoint(NamedTuple):
     rate: float | None
     threshold: float | None
     actual: float | None  # false alarms per image that were really reached
-    negatives: int | None  # false alarms it rests on
+    negatives: int | None  # false alarms it is based on
 
 
 def free_response(

@@ -156,7 +156,7 @@ class RatePoint(NamedTuple):
     tar: float
     threshold: float
     fmr: float  # realised
-    false_accepts: float  # impostors that the operating point rests on
+    false_accepts: float  # impostors that the operating point is based on
 
 
 Corners = tuple[Array, Array, Array]  # false match rate, true accept rate, threshold

@@ -72,7 +72,7 @@ class Scores(Collected):
 
     @classmethod
     def of_one_cell(cls, score: Array) -> Self:
-        """Scores that are not told apart by cells; the given array is theirs, and is sorted in place."""
+        """Scores that all belong to one cell; the given array is theirs, and is sorted in place."""
         score.sort()
         return cls(_one_cell(len(score)), 1, None, score)._mark()
 

@@ -1,4 +1,4 @@
-"""Models that leave decoding to the house: pictures are read while the network is busy with others.
+"""Models that leave decoding to evenhand: pictures are read while the network is busy with others.
 
 ```python
 from evenhand.models.batched import Batched

@@ -1,4 +1,4 @@
-"""One request to an HTTP server, with everything that can go wrong on the way told apart.
+"""One request to an HTTP server, with every kind of failure distinguished.
 
 A request has one deadline for all of it, so a server that drips bytes can't hold
 it. A failure is transient (try again), about this request (no answer), a refusal of the

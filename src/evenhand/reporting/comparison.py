@@ -84,7 +84,7 @@ def _outputs(comparison: Comparison, first: Output | None) -> list[Output]:
 
 
 def _finding(comparison: Comparison, results: ShownResults, first: Output | None) -> Section:
-    """Did it get better, and for whom did it get worse."""
+    """Whether the model got better, and for which groups it got worse."""
     chosen = [c for c in comparison.contrasts if first is None or (c.metric, c.output) == first]
     overall = next((c for c in chosen if c.group == EVERYONE), None)
     if overall is None or overall.difference is None:
@@ -113,7 +113,7 @@ def _finding(comparison: Comparison, results: ShownResults, first: Output | None
 
 
 def change(contrast: ModelContrast, comparison: Comparison) -> str:
-    """What happened to a group, in words: worse, better, the same, or not to be told.
+    """What happened to a group, in words: worse, better, the same, or undecided.
 
     Clearly: the difference is larger than the threshold for a meaningful one.
     """

@@ -1,4 +1,4 @@
-"""Who is taken for whom: confusion matrices as figures."""
+"""Confusion matrices as figures: which class is mistaken for which."""
 
 from __future__ import annotations
 

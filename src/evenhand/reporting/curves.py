@@ -113,7 +113,7 @@ def curve_figure(lines: Mapping[str, Curve], metric: str, output: str = "curve",
 
 
 def _region(rows: Sequence[tuple[Cell, ...]], log_x: bool, log_y: bool) -> dict[str, tuple[float, float]]:
-    """The limits of the axes: where the lines still change and can be told apart."""
+    """The limits of the axes: where the lines still change and can be distinguished."""
     lines: dict[Cell, list[tuple[float, float]]] = {}
     for name, x, y, *_ in rows:
         if isinstance(x, float) and isinstance(y, float) and np.isfinite(x) and np.isfinite(y) and (x > 0 or not log_x):

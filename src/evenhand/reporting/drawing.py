@@ -2,7 +2,7 @@
 
 Every mark carries the colours of light paper as attributes, so a figure is right where styles are not applied (mail,
 strict content security policies), and classes by which a page gives it the colours of dark paper. A mark says in
-its `title` what it shows. Colours are told apart by people who see red and green alike; lines beyond the
+its `title` what it shows. Colours can be distinguished with red–green colour blindness; lines beyond the
 eighth differ by dashes as well.
 """
 
@@ -271,7 +271,7 @@ def _lines(chart: Lines, table: Table, width: int, *, alone: bool, heading: str 
                 continue
             at = (round(x_axis.place(x) - left, 1), round(y_axis.place(y) - top, 1))
             if steps and abs(at[0] - steps[-1][0]) + abs(at[1] - steps[-1][1]) < 0.7:
-                continue  # not to be told apart on a screen
+                continue  # not distinguishable on a screen
             if chart.steps and steps:
                 steps.append((at[0], steps[-1][1]))
             steps.append(at)

@@ -1,7 +1,7 @@
 """A fragment for a model card: the `model-index` that Hugging Face reads, and a paragraph that people read.
 
 The worst group and the gap stand beside the overall value, so that a card does not say how
-well a model does without saying for whom it does worse.
+well a model does without saying for which group it performs worse.
 """
 
 from __future__ import annotations

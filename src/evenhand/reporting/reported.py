@@ -30,7 +30,7 @@ class Reported:
     results: Results
     added: tuple[Section, ...] = ()  # the sections of its family
     question: str = ""  # what the task asks, in a line
-    inputs: tuple[InputFile, ...] = ()  # the files that it rests on
+    inputs: tuple[InputFile, ...] = ()  # the files that it is based on
     problems: tuple[str, ...] = ()  # what is missing or damaged
     finished: str = ""  # when it was evaluated
 

@@ -16,7 +16,7 @@ COLUMNS = 600  # of pixels
 
 
 def visible(curve: Curve, columns: int = COLUMNS) -> Array:
-    """The places of the points that can be told apart on a screen, in order; the first and the last always.
+    """The places of the points that can be distinguished on a screen, in order; the first and the last always.
 
     >>> x = np.arange(10_000) / 10_000
     >>> len(visible(Curve(x, x**2, "x", "y"), columns=100)) <= 4 * 2 * 101

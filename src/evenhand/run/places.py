@@ -43,6 +43,6 @@ def place_of(parent: Path, fingerprint: str) -> Path:
         try:
             if read_manifest(folder).fingerprint == fingerprint:
                 return folder
-        except RunError:  # damaged or newer: whoever opens it is told, whoever forces replaces it
+        except RunError:  # damaged or newer: opening it gives an error, --force replaces it
             return folder
     return parent / fingerprint

@@ -1,7 +1,7 @@
 """How many connections are held, and for how long one may be silent.
 
 A connection that has sent no whole request after `HEADER_SECONDS` is closed. When `MOST_CONNECTIONS` are open, the
-one that has been idle longest makes room for a new one, so that idle connections never lock anybody out.
+one that has been idle longest is closed for a new one, so that idle connections never lock anybody out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class BoundedProtocol(H11Protocol):
     """HTTP/1.1 with a bound on connections and on the time until a request is whole."""
 
     def connection_made(self, transport: Any) -> None:
-        """Make room where there is none, and wait for a request only for a while."""
+        """Close an idle connection if too many are open, and wait for a request only for a while."""
         self.opened = self.loop.time()
         self.deadline: asyncio.TimerHandle | None = None
         if len(self.connections) >= MOST_CONNECTIONS:

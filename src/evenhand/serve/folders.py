@@ -1,6 +1,6 @@
 """Which files may be read: those that really lie below one of the named folders.
 
-«Really» means after all symbolic links were followed, so a link that leads out of a folder is no way out of it.
+"Really" means after all symbolic links were followed, so a link that leads out of a folder is no way out of it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 - Only `GET` and `HEAD`: nothing on this page changes anything.
 - The `Host` is one of ours. A foreign name that was made to point at this machine (DNS rebinding) is refused.
-- A request that another site caused, told by `Origin` or `Sec-Fetch-Site`, is refused; following a plain link to a
+- A request that another site caused, as shown by `Origin` or `Sec-Fetch-Site`, is refused; following a plain link to a
   page is not.
 - Away from loopback a token is needed: in the first address (`?token=…`), then in a cookie that scripts can't read.
 - A path with dot segments, backslashes or null bytes, however encoded, is refused.

@@ -1,4 +1,4 @@
-"""Runs that are being made: how far they are, told by what is on disk.
+"""Progress of unfinished runs, as seen from what is on disk.
 
 An evaluation keeps the parts that it has recorded, `predict` journals its answers; both do so in a hidden folder
 that is locked while somebody writes it. Looking takes no lock and changes nothing.

@@ -1,4 +1,4 @@
-"""What is served, to whom."""
+"""What is served, and who may access it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verification at one threshold for all: whom does it fail, and how unevenly?
+"""Verification at one threshold for all: error rates by group, and how uneven they are.
 
 Comparisons are accepted when their score reaches the threshold. A false match rate of a group is that of
 impostor comparisons with *both* people in it; comparisons across groups fill a matrix. A person who

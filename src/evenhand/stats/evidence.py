@@ -87,7 +87,7 @@ class Evidence(ABC):
     @property
     @abstractmethod
     def rows(self) -> Floats | None:
-        """(groups,): rows that the value rests on, when that is a number of its own."""
+        """(groups,): rows that the value is based on, when that is a number of its own."""
 
     @property
     @abstractmethod
@@ -252,8 +252,8 @@ class RatioEvidence(Evidence):
     def _unit_patterns(self) -> tuple[Integers, sparse.csr_array, Floats, Floats]:
         """The pattern of groups of each unit that has rows, the patterns (patterns, groups), sums and counts of units.
 
-        As `_unit_memberships`, for tables that are too large to be written out. Patterns are told apart by two sums of
-        random whole numbers, one for each group; two patterns with equal sums are not to be expected.
+        As `_unit_memberships`, for tables that are too large to be written out. Patterns are distinguished by two sums
+        of random whole numbers, one for each group; two patterns with equal sums are not to be expected.
         """
         inside = self.table.presence.T.tocsr()
         numbers_ = stream("patterns").integers(1, 2**38, (self.table.groups, 2)).astype(np.float64)

@@ -154,7 +154,7 @@ def _listed(p_values: Floats) -> Integers:
 
 
 def _worse(direction: Direction, difference: Floats, first: Integers, second: Integers) -> Integers:
-    """The position of the group that is worse off; −1 when neither way is better, or both are equal."""
+    """The position of the disadvantaged group; −1 when neither way is better, or both are equal."""
     told = np.isfinite(difference) & (difference != 0) & (direction is not Direction.NEITHER)
     lower_is_worse = direction is Direction.HIGHER
     return np.where(told, np.where((difference < 0) == lower_is_worse, first, second), -1)

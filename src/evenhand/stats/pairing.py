@@ -81,7 +81,7 @@ def joined(parts: Sequence[GroupPairs]) -> GroupPairs:
 
 
 def names(text: str | Names, count: int | None = None) -> Names:
-    """One name for each pair, with room for longer ones."""
+    """One name for each pair, with space for longer ones."""
     return np.array(text if count is None else [text] * count, dtype="<U40")
 
 

@@ -26,7 +26,7 @@ _FEW_OF_A_LABEL = 200  # clusters of a label that are drawn one by one all the s
 
 
 class GapReference(NamedTuple):
-    """A gap beside the gaps that a model without any difference would show."""
+    """A gap beside the gaps expected by chance alone."""
 
     gap: float
     mean: float  # of the gap under no difference

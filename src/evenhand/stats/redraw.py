@@ -209,7 +209,7 @@ def _kinds(state: Any, places: TallyLayout) -> Kinds | None:
 def _kinds_by_hash(
     pattern: NDArray[np.int64], columns: list[Floats]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """First cell of each kind, and the kind of each cell, told by a hash of a cell's values; None where it collides."""
+    """First cell of each kind, and the kind of each cell, by a hash of the cell's values; None where it collides."""
     codes = pattern.astype(np.uint64)
     for column in columns:
         for values in column.T:

@@ -103,7 +103,7 @@ def table_draws(counts: ArrayLike, draws: int, rng: np.random.Generator) -> NDAr
 
 
 class PairCounts(NamedTuple):
-    """Comparisons counted by who was compared with whom.
+    """Comparisons counted by the two people compared.
 
     `genuine` counts a person's comparisons with themselves, `impostor` those of two people;
     both for all comparisons and for those that are errors, one table per threshold.

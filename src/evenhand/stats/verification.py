@@ -1,6 +1,6 @@
 """Verification by group, from rows that are comparisons: rates, their uncertainty, and how uneven they are.
 
-Rows have `unit`, `unit_b` and `score`. To whom a person belongs is said either by one attribute of each side (the
+Rows have `unit`, `unit_b` and `score`. The group of a person is given either by one attribute of each side (the
 first and the second person), which also gives the matrix of cross-group false matches, or by an attribute
 of the pair. The threshold is set once, on everyone.
 """

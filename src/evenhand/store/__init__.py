@@ -1,4 +1,4 @@
-"""A run on disk: what was read, what was written, and how both are told apart."""
+"""A run on disk: what was read, what was written, and how both are identified."""
 
 from evenhand.store.caches import Cache, Emptied, empty_caches, list_caches
 from evenhand.store.differences import Change, Difference, RowChange, RowChanges, diff

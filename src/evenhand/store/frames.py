@@ -24,7 +24,7 @@ FORMATS = ("csv", "jsonl", "parquet")
 def rows_frame(rows: Records) -> pl.DataFrame:
     """The rows as a table: every column, and every attribute as text.
 
-    Several levels are joined with `|`; «not annotated» is `(missing)`, «does not apply» is empty.
+    Several levels are joined with `|`; "not annotated" is `(missing)`, "does not apply" is empty.
     """
     import polars as pl
 

@@ -25,7 +25,7 @@ from evenhand.store.plain import dumps, from_plain, loads, to_plain
 FORMAT = 1  # raised when an older evenhand could not read what we write
 FILENAME = "run.json"
 PACKAGE = "evenhand"
-_VIEWS = frozenset({"cli", "compat", "report", "reporting", "scenes", "serve"})  # rooms that no number depends on
+_VIEWS = frozenset({"cli", "compat", "report", "reporting", "scenes", "serve"})  # subpackages that no number depends on
 _PACKAGES = (
     "numpy",
     "scipy",
@@ -197,7 +197,7 @@ def versions() -> dict[str, str]:
 
 
 def own_version() -> str:
-    """The version of evenhand; the package is there before any of its rooms, which need not import it."""
+    """The version of evenhand; the package is loaded before its subpackages, which need not import it."""
     return str(vars(sys.modules[PACKAGE])["__version__"])
 
 

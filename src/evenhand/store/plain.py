@@ -2,7 +2,7 @@
 
 The types of `core` say how they are written: a frozen dataclass is an object with its fields,
 an enum its value, a group the list of its terms. Numbers come back to the last bit. JSON has
-no infinities and no «not a number», so these are the texts "inf", "-inf" and "nan"; a value
+no infinities and no "not a number", so these are the texts "inf", "-inf" and "nan"; a value
 that does not exist is `{"undefined": reason}`.
 """
 

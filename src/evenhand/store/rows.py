@@ -2,7 +2,7 @@
 
 A part of records is one Parquet file. Columns keep their type and shape; an attribute is the
 column `attribute:NAME`, whose values can be read by any other tool: the level, several levels
-joined by « | », `(missing)` where it was not annotated, nothing where it does not apply. What a
+joined by " | ", `(missing)` where it was not annotated, nothing where it does not apply. What a
 table of texts can't say (levels without rows, the order of patterns) is in the file's metadata
 under `evenhand`.
 

@@ -143,7 +143,7 @@ def open_run(folder: Path | str) -> Run:
 
 
 def find_runs(root: Path | str, *, problem: Callable[[str], None] = lambda message: None) -> tuple[Run, ...]:
-    """All evaluations below a folder, sorted by path; what can't be opened is told to `problem`."""
+    """All evaluations below a folder, sorted by path; what can't be opened is reported to `problem`."""
     found = []
     for folder in run_folders(Path(root)):
         try:

@@ -22,7 +22,7 @@ from evenhand.files.writing import flush_folder, flush_tree, make_folder, remove
 
 _LOCKS = os.name == "posix"  # elsewhere folders have no locks: nothing is taken over, and nothing of others removed
 UNFINISHED = ".partial-"  # in the name of a folder that is being written
-REPLACED = ".replaced-"  # in the name of a run that makes room for its successor
+REPLACED = ".replaced-"  # in the name of a run that is being replaced
 OPTION = "--runs"  # what a user changes when a run can't be written
 
 
@@ -38,7 +38,7 @@ class Claim:
     def publish(self, final: Path, *, replace: bool = False) -> bool:
         """Give the folder its name; False when another process was first and has it.
 
-        With `replace`, a run that is there makes room.
+        With `replace`, an existing run is replaced.
         """
         with storing(final, OPTION):
             _sweep(self.folder)

@@ -1,7 +1,7 @@
 """Answer files, record by record, in whatever shape they come; nothing is matched or merged here.
 
 JSON lines, JSON lists, objects keyed by image, delimited text, Parquet and Excel tables, each perhaps
-compressed; the kind is told by the content. A record has the key of an image, and either an
+compressed; the format is detected from the content. A record has the key of an image, and either an
 answer or the error that came instead.
 """
 

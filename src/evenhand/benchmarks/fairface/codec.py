@@ -103,7 +103,7 @@ class FaceCodec(Codec[Any]):
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
     def to_plain(self, answer: Any) -> Any:
-        """The answer under `raw_output`, with what a chat endpoint told about it."""
+        """The answer under `raw_output`, with what a chat endpoint reported about it."""
         if isinstance(answer, ChatReply):
             return {"raw_output": answer.text, **answer.facts()}
         if isinstance(answer, ImageAnswer):

@@ -1,4 +1,4 @@
-"""Small made-up data with a planted truth: one group is served worse, one only looks so.
+"""Small made-up data with a planted truth: the model performs worse for one group, and only seems to for another.
 
 A thousand faces that exist only as labels, and the answers of a model that is
 wrong more often about one group. A second, small group has the same chance of

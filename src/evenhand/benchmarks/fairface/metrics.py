@@ -54,7 +54,7 @@ class LabelAgreement(Confusion):
 
 @dataclass(frozen=True, eq=False)
 class _Reasons(Sequence[str]):
-    """Why a cell has no value, told when it is asked for: draws have hundreds of thousands of cells."""
+    """Why a cell has no value, written on demand: resamples have hundreds of thousands of cells."""
 
     lone: NDArray[np.bool_]
     column: Numbers

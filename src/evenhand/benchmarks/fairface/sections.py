@@ -25,7 +25,7 @@ _SEEN: Final = {
 
 
 def contamination(results: Results) -> Section:
-    """Whether the model may have seen the data, as told by whoever ran it."""
+    """Whether the model may have seen the data, as stated by whoever ran it."""
     seen = str(results.options.get("seen", "unknown"))
     return Section("Was the data seen in training?", [Text(_SEEN[seen], "caution"), Text(CONTAMINATION, "small")])
 

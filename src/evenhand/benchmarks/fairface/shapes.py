@@ -156,7 +156,7 @@ def _has_attribute(value: Mapping[str, Any]) -> bool:
 
 
 def attribute_asked(record: Mapping[str, Any]) -> str:
-    """The only attribute that a record's question is about; empty when it is about several, or not told.
+    """The only attribute that a record's question is about; empty when it is about several, or unknown.
 
     >>> attribute_asked({"question": "How old is this person?"}), attribute_asked({"prompt": "Gender, race, age?"})
     ('age', '')

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class People:
-    """One entry per row: whom it is about, in which image."""
+    """One entry per row: the person it is about, and the image."""
 
     root: Path
     images: tuple[str, ...]  # the row's image, relative to the data root

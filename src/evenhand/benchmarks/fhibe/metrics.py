@@ -303,8 +303,8 @@ class TarAtOwnFar(_OfFaces):
     """Share of genuine pairs accepted at a threshold set on the group's own impostor pairs, and what it rests on.
 
     Limits are Wilson's and count subjects, not pairs; `shared_low` and `shared_high` are those of `TAR_AT_FAR`, which
-    hold where every pair is accepted too, and draws show no spread. `few_impostors` is 1 where the threshold rests on
-    fewer than thirty false accepts: then the rate is not to be compared with another group's.
+    hold where every pair is accepted too, and resamples show no spread. `few_impostors` is 1 where the threshold is
+    based on fewer than thirty false accepts: then the rate is not to be compared with another group's.
     """
 
     name: str = "TAR_AT_OWN_FAR"

@@ -26,7 +26,7 @@ TARGET = 0.001
 MOST_PAIRS = 3000
 PAIR_SEED, SHUFFLE_SEED = 7789, 11
 FOLDS = 10
-FEW_EVENTS = 30  # a rate that rests on fewer false accepts is flagged
+FEW_EVENTS = 30  # a rate based on fewer false accepts is flagged
 
 _GRID = np.arange(-1, 1, 0.001)
 _ACCURACY_GRID = np.arange(-1, 1, 0.01)
@@ -53,7 +53,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class GroupValidation:
-    """VAL of one group, with what it rests on."""
+    """VAL of one group, with the counts it is based on."""
 
     validation: Validation
     images: int
@@ -76,7 +76,7 @@ class AcceptRate:
     subjects: int
 
     def rests_on_few(self, far: float) -> bool:
-        """Whether a threshold at a false accept rate rests on fewer than thirty false accepts."""
+        """Whether a threshold at a false accept rate is based on fewer than thirty false accepts."""
         return self.impostor * far < FEW_EVENTS
 
 

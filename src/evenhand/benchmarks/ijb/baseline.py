@@ -173,7 +173,7 @@ def _write(output: Path, header: tuple[str, ...], rows: Iterable[tuple[Any, ...]
 def _without_subjects(content: SubmittedEmbeddings, data: Path, faces: ProtocolFaces) -> SubmittedEmbeddings:
     """The index of faces by file and box: the input of test 7 names no subjects.
 
-    Files that show one face of interest are told by their name; where several are shown, the
+    Files that show one face of interest are identified by their name; where several are shown, the
     metadata file says which sighting has which box.
     """
     assert content.index is not None

@@ -37,7 +37,7 @@ WITHOUT_ASSIGNED = BCubed("BCubed without assigned FTE", recall="recall_assigned
 
 @dataclass(frozen=True)
 class ClusterReport:
-    """BCubed of a clustering, with what it rests on."""
+    """BCubed of a clustering, with the counts it is based on."""
 
     precision: float | Undefined
     recall: float | Undefined

@@ -1,4 +1,4 @@
-"""How many multiply-adds it takes to compare templates, told before it is done."""
+"""How many multiply-adds it takes to compare templates, estimated beforehand."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _MOST_WITH_OCCLUSIONS = 10_000_000  # comparisons: a byte for each of the 18 cel
 
 @dataclass(frozen=True)
 class PairTruth:
-    """Comparisons of templates: who is compared with whom, and whether they are the same person."""
+    """Comparisons of templates: which two are compared, and whether they are the same person."""
 
     templates: TemplateSet | None  # None: labels come with the scores
     first: NDArray[np.int32]  # positions of templates

@@ -287,7 +287,7 @@ class FaceIndex:
     def find(self, faces: ProtocolFaces) -> NDArray[np.int64]:
         """(faces,): the row of each face of a protocol, −1 where there is none.
 
-        A face is told by its file and what else both sides know of it: subject, sighting.
+        A face is identified by its file and what else both sides know of it: subject, sighting.
         """
         import polars as pl
 

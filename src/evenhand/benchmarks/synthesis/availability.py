@@ -1,4 +1,4 @@
-"""Which networks can be had here, told before anything is measured and without building them.
+"""Which networks are available here, found before anything is measured and without building them.
 
 A network needs packages and weights files; what is missing is one sentence with the line that gets it. What is missing
 is part of a run's inputs, so that the same command computes it once the package or file has arrived.

@@ -213,7 +213,7 @@ def _serve(model: SynthesisModel, connection: Connection) -> None:
     """What the model's process does: build, answer items until there are none, terminate."""
     try:
         model.build_model()
-    except Exception as error:  # told to whoever started us
+    except Exception as error:  # reported to the parent process
         connection.send(Unfinished(f"{type(error).__name__}: {error}", traceback.format_exc()))
         return
     connection.send(None)

@@ -1,4 +1,4 @@
-"""What a model is asked, item by item: the frames of the source, those to be imitated, and what the model is told.
+"""What a model is asked, item by item: the frames of the source, those to be imitated, and the model's other inputs.
 
 `as_dictionary` gives the dictionaries of the published package, under its own names.
 """

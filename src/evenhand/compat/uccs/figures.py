@@ -123,7 +123,7 @@ def figure_path(path: Path) -> Path:
 
 
 def draw(figure: CurveFigure, path: Path) -> None:
-    """Write the figure; the format is told by the name."""
+    """Write the figure; the format follows from the file name."""
     drawing.write_figure(page_figure(figure), figure_path(path))
 
 

@@ -176,7 +176,7 @@ def _need_gallery(config: Configuration) -> None:
 
 
 def _check_writable(path: Path, what: str) -> None:
-    """Raise when an output can't be written, told by the nearest folder that is there."""
+    """Raise when an output can't be written, judged by the nearest existing folder."""
     if path.is_dir() and what not in ("recognition.result_dir", "scoring.gallery"):
         raise OptionError(f"{what} is {path}, which is a folder. Name a file.")
     folder = path if path.is_dir() else path.parent

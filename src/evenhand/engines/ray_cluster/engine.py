@@ -243,7 +243,7 @@ class _ActorPool:
         worker.tasks[reference] = (task, monotonic())
 
     def _wait(self) -> None:
-        """Wait until something is heard from a worker, or a time limit has passed."""
+        """Wait until a worker reports, or a time limit has passed."""
         worker_of: dict[Any, _ActorWorker] = {}
         for worker in self.workers:
             for reference in (worker.where, worker.set_up, *worker.tasks):

@@ -120,7 +120,7 @@ def _asserted(candidates: list[Candidate], marks: bytearray, tokens: Sequence[st
 
 
 def _is_denied(tokens: Sequence[str], start: int) -> bool:
-    """Whether the clause before a position denies what follows, rather than saying that it can't be told."""
+    """Whether the clause before a position denies what follows, rather than saying that it can't be determined."""
     for word in reversed(tokens[max(start - _FARTHEST_CUE, 0) : start]):
         if word in CLAUSE_ENDS or word in CONTRASTS or word in _NOT_TOLD:
             return False

@@ -1,6 +1,6 @@
 """The strict-vocabulary profile: only the labels themselves are understood.
 
-A run under this profile shows how much of a result rests on the normaliser's
+A run under this profile shows how much of a result depends on the normaliser's
 generosity. Objects and labelled values are located by the same rules; what they
 contain must be one of FairFace's own labels, or for age a plain number.
 """
