@@ -38,7 +38,7 @@ MOST_PIXELS = 178_956_970
 
 
 class Decoder(Enum):
-    """Whose reading of a file counts."""
+    """The library that decodes a file."""
 
     OPENCV = "opencv"
     PILLOW = "pillow"

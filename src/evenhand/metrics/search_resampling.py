@@ -1,4 +1,4 @@
-"""Identification rates when people are drawn again, without weighing every search in every draw.
+"""Identification rates when people are resampled, without weighing every search in every draw.
 
 Thresholds lie among the highest non-mated searches. Over all draws they move within a narrow range of scores: what
 lies above that range counts in every draw and is one product of weights and counts, and only searches inside the range

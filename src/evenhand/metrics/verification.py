@@ -162,7 +162,7 @@ class Verification(Metric[Comparisons]):
 class Separation(Metric[Comparisons]):
     """How well scores tell genuine from impostor comparisons over all thresholds: AUC, EER, ROC, DET.
 
-    When subjects are drawn again, the EER is found anew; the AUC, which looks at every comparison, moves to
+    When subjects are resampled, the EER is found anew; the AUC, which looks at every comparison, moves to
     first order.
     """
 

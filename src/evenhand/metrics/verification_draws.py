@@ -1,9 +1,9 @@
-"""Rates of comparisons when people are drawn again, without weighing every comparison in every draw.
+"""Rates of comparisons when people are resampled, without weighing every comparison in every draw.
 
 Thresholds lie among the highest impostors: at a false match rate of α, a little more than the share α of them
 decides (`verification_tails`). Equal errors lie in that tail too.
 
-The area under the ROC looks at everything, so it is drawn to first order: how much its value moves with the
+The area under the ROC looks at everything, so it is resampled to first order: how much its value moves with the
 weight of each comparison, while the ranks of all others stay as they are.
 """
 

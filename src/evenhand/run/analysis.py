@@ -1,6 +1,6 @@
 """From rows to what may be said about groups, at the cost that the settings ask for.
 
-With draws, every metric is tallied per unit, so that units can be redrawn. Without draws nothing is
+With draws, every metric is tallied per unit, so that units can be resampled. Without draws nothing is
 resampled: metrics whose intervals follow from a formula still need units, the others are tallied without,
 and pay nothing for them.
 """

@@ -221,7 +221,7 @@ def _notes(contrasts: Contrasts, places: TallyLayout) -> tuple[str, ...]:
 
 
 def _draw_notes(tally: Tally, places: TallyLayout, settings: Settings) -> Iterator[str]:
-    """Which metrics were drawn less often than asked, because every draw of them is costly."""
+    """Which metrics were resampled less often than requested, because each resample is costly."""
     for metric, state in zip(tally.metrics, tally.states, strict=True):
         count = draws_of(state, places, settings)
         if metric.resampling is Resampling.BOOTSTRAP and count < settings.draws:

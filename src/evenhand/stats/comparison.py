@@ -1,8 +1,8 @@
 """Two models on the same units: paired differences, by group, and differences of gaps.
 
 Only units that both models were asked about are compared. Independent rows that are right or wrong get McNemar and
-Bonett and Price; other ratios a t interval between units with a sign-flip test; anything else joint draws.
-A difference of gaps is never the comparison of two verdicts: it is drawn jointly, and each gap has its
+Bonett and Price; other ratios a t interval between units with a sign-flip test; anything else joint resamples.
+A difference of gaps is never the comparison of two verdicts: it is resampled jointly, and each gap has its
 own permutation reference.
 """
 
@@ -147,7 +147,7 @@ _BothDraws = tuple[Mapping[str, Floats], Mapping[str, Floats]]
 
 
 def _draws_of(sides: Sequence[_Side]) -> _BothDraws:
-    """The outputs of one metric that have no formula, drawn again for both models with the same weights."""
+    """The outputs of one metric that have no formula, resampled for both models with the same weights."""
     left = [side for side in sides if side.ratios is None]
     if not left or left[0].settings.draws == 0:
         return {}, {}
@@ -184,7 +184,7 @@ class _Side:
 
     @property
     def numeric(self) -> bool:
-        """Whether both models have a number in some group, and it may be drawn again."""
+        """Whether both models have a number in some group, and it may be resampled."""
         there = [a.number is not None and b.number is not None for a, b in zip(*self.both, strict=True)]
         return any(there) and self.metric.resampling is not Resampling.NONE
 
@@ -234,7 +234,7 @@ class _Side:
         """Every group, with p-values adjusted over the groups of one order."""
         ratios = self.ratios
         if ratios is None and self.output not in drawn[0]:
-            return []  # nothing was drawn again
+            return []  # nothing was resampled
         raw = list(self._formulas(ratios) if ratios is not None else self._drawn(drawn))
         for order in {len(contrast.group.terms) for contrast in raw}:
             inside = [i for i, contrast in enumerate(raw) if len(contrast.group.terms) == order]

@@ -3,7 +3,7 @@
 Comparisons are accepted when their score reaches the threshold. A false match rate of a group is that of
 impostor comparisons with *both* people in it; comparisons across groups fill a matrix. A person who
 could not be enrolled matches nobody. Comparisons share people, so uncertainty comes from
-redrawing subjects, never from counting pairs as independent.
+resampling subjects, never from counting pairs as independent.
 
 Everything follows from comparisons counted by pair of subjects (`resample.PairCounts`), however many there are.
 """
@@ -152,7 +152,7 @@ def impostor_draws(counts: PairCounts, membership: Booleans, weights: Weights) -
 def rate_draws(
     counts: PairCounts, membership: Booleans, weights: Weights, threshold: int = 0, impostors: Floats | None = None
 ) -> RateDraws:
-    """ErrorRates of every group when subjects are drawn again, the threshold fixed (draws × groups).
+    """ErrorRates of every group when subjects are resampled, the threshold fixed (draws × groups).
 
     A genuine comparison weighs as its person, an impostor comparison as the product of its two.
     `impostors`, from `impostor_draws`, saves counting them again for every threshold.

@@ -1,7 +1,7 @@
 """What the data say about one output: its values, how sure they are, how groups differ.
 
 There are two kinds. A ratio of sums (a proportion, a mean) has formulas: from the sums of each unit
-follow intervals, tests and permutations. Anything else is drawn again. Both answer the same questions,
+follow intervals, tests and permutations. Anything else is resampled. Both answer the same questions,
 so the layer above asks without knowing which it has.
 """
 
@@ -53,7 +53,7 @@ from evenhand.stats.resample import Weights
 from evenhand.stats.tables import TallyLayout, UnitTable, unit_table
 
 FEW_DRAWN_UNITS = 200
-"""Below so many units redrawn limits are drawn apart, as t asks."""
+"""Below so many units, bootstrap limits are widened by the t quantile."""
 _ENTRIES_AT_ONCE = 2_000_000  # of pairs that share rows
 _MOST_MEMBERSHIPS = 50_000_000  # of units in groups that are written out as a table
 _DRAWN_AT_ONCE = 4_000_000  # draws of differences
@@ -279,7 +279,7 @@ class RatioEvidence(Evidence):
 
 @dataclass(frozen=True)
 class DrawnEvidence(Evidence):
-    """Evidence of any other number, from values drawn again under the same weights for all groups."""
+    """Evidence of any other number, from resampled values under the same weights for all groups."""
 
     centre: Floats  # (groups,)
     draws: Floats  # (draws, groups)

@@ -1,6 +1,6 @@
 """What is found about each output of each metric: its values in all groups, with intervals and notes.
 
-A ratio of sums gets the formula that fits it; anything else is drawn again, all metrics from the same draws of units.
+A ratio of sums gets the formula that fits it; anything else is resampled, all metrics from the same resamples of units.
 A group that is too small is shown, and not compared.
 """
 

@@ -278,10 +278,10 @@ def scaled_percentile(
     scale: Scale = UNBOUNDED,
     plain: DrawInterval | None = None,
 ) -> DrawInterval:
-    """Percentile limits drawn apart around the value, for few clusters.
+    """Percentile limits widened around the value, for few clusters.
 
-    A bootstrap of G clusters underestimates the spread by √((G−1)/G) and speaks of a normal
-    distribution where t with G − 1 degrees of freedom is due: both are put right by one factor.
+    A bootstrap of G clusters underestimates the spread by √((G−1)/G) and assumes a normal
+    distribution where t with G − 1 degrees of freedom is due: one factor corrects both.
     Limits of numbers that can't leave a `scale` never do: between two ends they are moved apart on the angle asin √p,
     where the spread of a proportion does not depend on its size, beside one end on the square root of the distance.
     `plain`, the percentile limits at this confidence, saves sorting the draws again.

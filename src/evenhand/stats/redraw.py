@@ -1,8 +1,8 @@
-"""Any metric, drawn again: units with or without replacement, in every group at once.
+"""Resampling of any metric: units with or without replacement, in every group at once.
 
-A draw is a row of weights on units. Spread over the cells and added by membership pattern it is a sparse
+A draw (one resample) is a row of weights on units. Spread over the cells and added by membership pattern it is a sparse
 matrix, and the states of all draws and groups come from two products; the metric itself turns
-them into values. Rows about two units count as often as both were drawn.
+them into values. Rows about two units are weighted by the product of both weights.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,11 +21,11 @@ from evenhand.stats.settings import Settings
 from evenhand.stats.tables import TallyLayout, UnitTable, as_sparse
 
 COSTLY_CELLS = 50_000
-"""Beyond so many cells, metrics that are drawn again get fewer draws."""
+"""Beyond so many cells, metrics that are resampled get fewer draws."""
 
 
 def draws_of(state: Any, places: TallyLayout, settings: Settings) -> int:
-    """How often a metric is drawn again: a tenth where that is costly, but `costly_draws` at least.
+    """How often a metric is resampled: a tenth where that is costly, but `costly_draws` at least.
 
     It is costly where rows are kept and thresholds found anew in every draw, and where there are many cells or groups.
     """

@@ -1,11 +1,11 @@
-"""The data drawn again: how often each sampled unit is in a draw.
+"""Bootstrap resamples: how often each sampled unit is in a draw.
 
-A draw is a row of whole-number weights on units (subjects, images, videos), never a
+A draw (one resample) is a row of whole-number weights on units (subjects, images, videos), never a
 copy of the data: multiplied with per-unit sums, one matrix product redraws every
 metric in every group. Units are drawn over the whole data set, or inside strata.
 
-A comparison of two people comes as often as both were drawn together (the product
-of their weights), a comparison of a person with itself as often as the one. Counting
+A comparison of two people is weighted by the product of their weights, a comparison
+of a person with itself by that person's weight. Counting
 comparisons by pairs of subjects first makes a draw two products of small matrices,
 however many million comparisons there were.
 

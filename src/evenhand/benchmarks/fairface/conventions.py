@@ -54,7 +54,7 @@ def explain_labels(run: Any) -> Section:
 
 
 def explain_ages(run: Any) -> Section:
-    """Age under every reading."""
+    """Age under every scoring convention."""
     results: Results = run.results
     return _section([(metric, words, _value(results, metric, "accuracy"), whose) for metric, words, whose in _AGES])
 

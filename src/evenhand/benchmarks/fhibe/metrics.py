@@ -255,7 +255,7 @@ class TarAtFar(_OfFaces):
     """Share of a group's genuine pairs accepted at a threshold set on everyone's impostor pairs; unbiased.
 
     The threshold is the smallest score at which at most a share `far` of all impostor pairs is accepted. When subjects
-    are drawn again for intervals and differences of groups, it is found anew in every draw.
+    are resampled for intervals and differences of groups, it is found anew in every draw.
     """
 
     name: str = "TAR_AT_FAR"

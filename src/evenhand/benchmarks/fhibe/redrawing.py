@@ -1,8 +1,8 @@
-"""The accept rate at a shared threshold when subjects are drawn again.
+"""The accept rate at a shared threshold when subjects are resampled.
 
-A genuine pair counts as often as its subject was drawn, an impostor pair as often as both were. In every draw the
-threshold is found anew on everyone's impostor pairs, so the interval and the difference of two groups know that it
-is uncertain. Only the highest impostors can decide about it; they are found once.
+A genuine pair is weighted by its subject's weight, an impostor pair by the product of both subjects' weights. In every
+draw the threshold is found anew on everyone's impostor pairs, so the interval and the difference of two groups take
+its uncertainty into account. Only the highest impostors can decide about it; they are found once.
 """
 
 from __future__ import annotations

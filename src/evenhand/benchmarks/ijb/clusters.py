@@ -443,7 +443,7 @@ def _cluster_rows(
     background: NDArray[np.int64] | None = None,
     detected: NDArray[np.bool_] | None = None,
 ) -> Records:
-    """Rows in three readings: all faces, without failures to enrol, without those that were given −1."""
+    """Rows under three conventions: all faces, without failures to enrol, without those that were given −1."""
     every = bcubed(subject, cluster, background)
     columns: dict[str, Any] = {
         "item": item,

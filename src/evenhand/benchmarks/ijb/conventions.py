@@ -139,7 +139,7 @@ def search_conventions(rows: Records, options: SearchOptions) -> Mapping[str, An
 
 
 def conventions_section(results: Results) -> Section | None:
-    """Every convention side by side; nothing for tasks that have one reading only."""
+    """Every convention side by side; nothing for tasks that have one convention only."""
     listed: Sequence[Mapping[str, Any]] = results.facts.get(FACT, ())
     if not listed:
         return None

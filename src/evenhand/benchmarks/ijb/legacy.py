@@ -1,4 +1,4 @@
-"""Two readings of search results that public scripts print, under their own names.
+"""Two scoring conventions of search results that public scripts print, under their own names.
 
 Neither is TPIR at FPIR as the words mean it. They are here so that published numbers can be
 compared with, and only when asked for (`legacy=true`).

@@ -84,7 +84,7 @@ def verification_metrics(options: VerificationOptions | CovariateOptions) -> Met
 
 
 def search_metrics(options: SearchOptions) -> Metrics:
-    """CMC, TPIR at FPIR and counts; the readings of public scripts when asked for."""
+    """CMC, TPIR at FPIR and counts; the conventions of public scripts on request."""
     limits = limits_of(options)
     sorts = (("mated", "mated", True), ("non-mated", "mated", False), ("failures to enrol", "failed", True))
     found: Metrics = (
@@ -123,7 +123,7 @@ def clustering_metrics(options: ClusteringOptions) -> Metrics:
 
 
 def detection_clustering_metrics(options: DetectionClusteringOptions) -> Metrics:
-    """The three readings of failures to enrol: all count, none counts, those that were not detected count."""
+    """The three conventions for failures to enrol: all count, none counts, those that were not detected count."""
     return (
         BCubed("BCubed"),
         BCubed("BCubed without FTE", recall="recall_enrolled", among="enrolled"),

@@ -11,7 +11,7 @@ from evenhand.core.task import Benchmark, Demo
 
 
 def _demo(folder: Path) -> Sequence[Demo]:
-    """Drawn people and a model that serves some of them worse; what draws them is loaded when it is asked for."""
+    """Drawn people and a model that performs worse for some of them; the drawing code is loaded on demand."""
     from evenhand.benchmarks.synthesis.demo import demo
 
     return demo(folder)

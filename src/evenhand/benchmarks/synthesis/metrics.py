@@ -60,7 +60,7 @@ class PublishedMean(Metric[WeightedSums]):
     policy: str = LEFT_OUT
     nothing: str = "no frame could be measured"
     about: str = ""  # what the column holds, in words
-    per_frame: bool = False  # weights are 1 for the frames that count: the corrected reading
+    per_frame: bool = False  # weights are 1 for the frames that count: the corrected convention
     scale: Scale = UNBOUNDED
 
     @property
