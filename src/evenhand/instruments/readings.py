@@ -132,7 +132,7 @@ class _Work:
         self.measured = 0
 
     def left_behind(self, position: int, job: Job) -> _Prepared:
-        """What is said of pictures that a thread did not come back with."""
+        """The result for pictures that a thread did not finish."""
         reason = f"was not read within {self.instrument.limit:g} seconds, so it is left out. Write it again."
         return _Prepared(position, _name_of(job), reason=reason)
 

@@ -1,7 +1,7 @@
 """Means and rates of rows.
 
-A row that could not be measured holds NaN (a mean) or is not in the rate's column. What
-becomes of it is said by the metric: left out and counted, or put in as a value. Rows may have weights.
+A row that could not be measured holds NaN (a mean) or is not in the rate's column. The
+metric decides what happens to it: left out and counted, or put in as a value. Rows may have weights.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class Scores(Collected):
         moved: tuple[Self, Array] | None = self.__dict__.get("_moved_from")
         if moved is not None:
             source, index = moved[0].ordered(), moved[1].astype(_codes_of(self.basis), copy=False)
-            codes = index[source.codes] if self.basis > 1 else self.codes  # in one cell there is nothing to tell apart
+            codes = index[source.codes] if self.basis > 1 else self.codes  # one cell needs no new codes
             return type(self)(codes, self.basis, self.mixture, source.score)
         if self.basis == 1:
             return type(self)(self.codes, 1, self.mixture, np.sort(self.score))

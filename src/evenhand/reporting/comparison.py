@@ -226,7 +226,7 @@ def _form(rows: Sequence[object]) -> str:
 
 def _text(value: object) -> str:
     text = "–" if value is None else str(value)
-    if re.fullmatch("[0-9a-f]{64}", text):  # a hash: its beginning tells it apart
+    if re.fullmatch("[0-9a-f]{64}", text):  # a hash: its beginning identifies it
         return text[:12]
     return text if len(text) <= 80 else text[:77] + "…"
 

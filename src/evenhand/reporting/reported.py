@@ -41,12 +41,12 @@ class Reported:
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """Everything that is said about the run, in order."""
+        """All sections of the run's report, in order."""
         return self._with_problems(with_added(standard(self.shown, self.question, self.inputs), self.added))
 
     @property
     def brief(self) -> tuple[Section, ...]:
-        """What is said about the run when it is one of many."""
+        """The sections of the run when it is one of many."""
         return self._with_problems(brief(self.shown, self.question, self.inputs))
 
     @property

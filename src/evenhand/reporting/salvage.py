@@ -1,7 +1,7 @@
-"""What can still be said of a run that is incomplete, damaged, or of another version.
+"""What can still be shown of a run that is incomplete, damaged, or of another version.
 
 `results.json` has a line per estimate, so a file that was cut off still has whole lines; a newer
-version's fields that are not known here are left out, and both are said. Nothing is guessed: what can't be
+version's fields that are not known here are left out, and both are reported. Nothing is guessed: what can't be
 read is not shown.
 """
 

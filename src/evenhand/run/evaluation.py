@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from evenhand.stats import Analysis
 
 CACHE = ".cache"
-USUAL_DEPTH = 2  # deeper intersections are paid for when asked, and their number is said before
+USUAL_DEPTH = 2  # deeper intersections are computed on request, and their number is reported before
 Rows = Literal["auto", "none", "all"]
 Warn = Callable[[str], None]
 Progress = Callable[[int, int | None, str], None]
@@ -297,7 +297,7 @@ class _EvaluationJob:
     def _record(
         self, stage: str, folder: Path | None, siblings: Sequence[Path]
     ) -> tuple[Tallied | None, Recorded, list[Records]]:
-        """The tally of all rows, what was said on the way, and the rows where they are asked for."""
+        """The tally of all rows, warnings, and the rows where they are requested."""
         records = folder / RECORDS if folder is not None and self.keeps_rows else None
         hold = self.task.extras is not None or (folder is None and self.keeps_rows)
         with self.clock.time("record"):

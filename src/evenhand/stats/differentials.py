@@ -271,7 +271,7 @@ def trade_off(
     """Unevenness at falling false match rates, as far as the comparisons carry.
 
     Beyond the first target for which a group expects fewer than thirty false matches at the overall rate,
-    nothing is estimable, and is said not to be.
+    rates are marked as not estimable.
     """
     a, b, s = np.asarray(unit_a), np.asarray(unit_b), floats(scores)
     impostor = a != b

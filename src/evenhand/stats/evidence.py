@@ -70,7 +70,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class NullGaps:
-    """Gaps that groups without any difference would show."""
+    """Gaps expected by chance alone."""
 
     gaps: Floats
     method: str
@@ -115,7 +115,7 @@ class Evidence(ABC):
 
     @abstractmethod
     def null_gaps(self, chosen: Sequence[int], permutations: int) -> NullGaps:
-        """What the gap between the chosen groups would be without any difference."""
+        """The gaps between the chosen groups expected by chance alone."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Families of pairs: groups of the same attributes compared, p-values adjusted together.
 
 One family is one output and one order of intersections, all attributes together. All its pairs are tested and
-adjusted; of a very large family those with the smallest p-values are listed, and their number is said.
+adjusted; of a very large family those with the smallest p-values are listed, and their number is reported.
 """
 
 from collections.abc import Iterator
@@ -161,7 +161,7 @@ def _worse(direction: Direction, difference: Floats, first: Integers, second: In
 
 
 def _notes(compared: GroupPairs, margin: float | None) -> list[tuple[str, ...]]:
-    """What is said beside each pair; pairs that share as much get the same text."""
+    """The notes of each pair; pairs that share as much get the same text."""
     known: dict[tuple[int, int], tuple[str, ...]] = {}
     found = []
     for shared in zip(compared.shared_rows.tolist(), compared.shared_units.tolist(), strict=True):

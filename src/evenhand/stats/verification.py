@@ -41,7 +41,7 @@ from evenhand.stats.summaries import eligible
 
 @dataclass(frozen=True)
 class GroupRates:
-    """Both error rates of one group at the shared threshold, with what they rest on."""
+    """Both error rates of one group at the shared threshold, with the counts they are based on."""
 
     group: str
     subjects: int

@@ -70,7 +70,7 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the runs say the same and rest on the same."""
+        """Whether the runs have the same results and the same inputs."""
         parts = (self.facts, self.inputs, self.options, self.settings, self.versions, self.values)
         rows = self.rows
         return not any(parts) and not (rows.changed or rows.only_first or rows.only_second)

@@ -47,7 +47,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """What recording gave: the parts, and what was said and counted on the way."""
+    """What recording gave: the parts, with warnings and counts."""
 
     format: int = FORMAT
     fingerprint: str  # of the stage

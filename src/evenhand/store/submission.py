@@ -1,4 +1,4 @@
-"""A copy of the official file beside the results that rest on it."""
+"""A copy of the official file beside the results that are based on it."""
 
 from __future__ import annotations
 

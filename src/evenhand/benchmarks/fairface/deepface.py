@@ -74,7 +74,7 @@ def largest_face(payload: Any) -> Mapping[str, Any] | None:
 
 
 def read_deepface(payload: Any, normaliser: Normaliser) -> tuple[FaceAnswer, ChosenFace]:
-    """What the face that counts is said to be, and the face.
+    """The answer for the face that counts, and the face.
 
     >>> read_deepface({"age": 33, "gender": "Man", "region": {}}, Normaliser())[0].gender.label
     'Male'

@@ -1,4 +1,4 @@
-"""One row per labelled face: what is true, what was said, what was understood and by which rule.
+"""One row per labelled face: the truth, the answer, how it was interpreted and by which rule.
 
 A face without a usable answer is a row with the answer `unknown`. The rows of all
 three tasks carry the whole normalised answer, so that any of them can be re-scored.

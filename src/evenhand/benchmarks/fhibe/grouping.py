@@ -27,7 +27,7 @@ class Labels(NamedTuple):
 
     name: str
     values: tuple[str, ...]
-    rank: NDArray[np.int64]  # (values,): place in the published order; equal where it can't tell them apart
+    rank: NDArray[np.int64]  # (values,): place in the published order; equal where it does not distinguish them
     row: NDArray[np.int64]  # (memberships,): ascending
     label: NDArray[np.int64]  # (memberships,)
 

@@ -205,7 +205,7 @@ def possible_names(people: People) -> dict[str, tuple[str, ...]]:
 
 
 def _beside(picture: Path, folder: Path) -> Path | None:
-    """The picture where it is said to be, else by its name beside the file that names it."""
+    """The picture at its given path, else by its name beside the file that names it."""
     for place in (picture, folder / picture, folder / picture.name):
         if place.is_file():
             return place

@@ -93,7 +93,7 @@ def _matches() -> list[tuple[int, int]]:
 
 
 def _tones(luck: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Skin tones by chance, drawn again until the small group is a little unlucky."""
+    """Random skin tones, sampled again until the small group is a little unlucky."""
     for attempt in range(1000):
         rng = stream("ijb", "demo", "tones", attempt)
         tone = rng.permutation(np.repeat([1, 3, 4, 5, PLANTED, UNLUCKY], [40, 34, 20, 20, 34, 12]))

@@ -93,7 +93,7 @@ def histogram_section(results: Results) -> Section | None:
 
 
 def confidence_section(results: Results) -> Section | None:
-    """Precision and recall of the surest faces; nothing where confidence tells nothing apart."""
+    """Precision and recall of the surest faces; nothing where all confidences are equal."""
     found: Mapping[str, Any] = results.facts.get(CONFIDENCE, {})
     if not found:
         return None

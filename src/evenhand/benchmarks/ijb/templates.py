@@ -1,8 +1,8 @@
 """Which faces make up which template, and whose face it is.
 
 A template is read from the rows of one or several files, grouped by `TEMPLATE_ID`; its rows
-need not stand together. What shares a medium is said by `MEDIA_ID` where there is one
-(IJB-A), else by `SIGHTING_ID` (IJB-B and IJB-C).
+need not stand together. Rows of one medium share a `MEDIA_ID` where there is one
+(IJB-A), else a `SIGHTING_ID` (IJB-B and IJB-C).
 """
 
 from __future__ import annotations

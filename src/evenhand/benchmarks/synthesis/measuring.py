@@ -1,8 +1,8 @@
 """What frames are looked at with: features that were computed before, or networks that are built on first use.
 
 A feature is available when, on both sides, it is in a table or a network can read it from pictures. What is not is
-said once, with the reason (no weights, no torch, no pictures), and its metrics are undefined: nothing is replaced in
-silence.
+reported once, with the reason (no weights, no torch, no pictures), and its metrics are undefined: nothing is replaced
+silently.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ class FrameInstruments:
     recent: dict[tuple[str, tuple[Path, ...]], Any] = field(default_factory=dict)  # the last few Inception readings
 
     def available(self, name: str, *, comparison: bool = False) -> bool:
-        """Whether a feature (or a comparison of two frames) can be had; what can't is said once."""
+        """Whether a feature (or a comparison of two frames) is available; what is not is reported once."""
         if name in self.refused:
             return False
         reason = self._missing_comparison(name) if comparison else self._missing_feature(name)

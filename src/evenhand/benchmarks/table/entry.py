@@ -184,7 +184,7 @@ def _check_roles(table: UserTable, options: TableOptions) -> None:
 
 
 def _used(table: UserTable, options: TableOptions, further: Sequence[str]) -> dict[str, Any]:
-    """The columns that the results rest on, as arrays that are the same whatever frame they came in."""
+    """The columns that the results are based on, as arrays that are the same whatever frame they came in."""
     names = [getattr(options, role, "") for role in (*_ROLES, "unit_b")]
     names += [*options.by, *getattr(options, "value", ()), *further]
     for name in options.by:

@@ -74,7 +74,7 @@ def frechet_distance(first: Array, second: Array) -> float:
 def frechet_of_moments(first: Moments, second: Moments) -> float:
     """The squared Fréchet distance from means and covariances.
 
-    Eigenvalues within rounding of zero count as zero: what a covariance of double precision can't tell apart.
+    Eigenvalues within rounding of zero count as zero: a covariance in double precision can't distinguish them.
 
     >>> unit = Moments(10.0, np.zeros(2), np.eye(2))
     >>> round(frechet_of_moments(unit, Moments(10.0, np.array([3.0, 4.0]), 4 * np.eye(2))), 12)

@@ -1,4 +1,4 @@
-"""Whether `black` or `white` is said of a person (rule R2).
+"""Whether `black` or `white` describes a person (rule R2).
 
 What follows the colour decides first: a person noun or a thing. Where the colour is
 predicated or listed, the head of the clause's subject decides: "the man in the image
