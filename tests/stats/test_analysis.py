@@ -225,7 +225,7 @@ def test_for_a_lower_is_better_metric_the_larger_group_is_worse() -> None:
     found = analyse(tally(rows, [Rate("error", "right", direction=Direction.LOWER)], ["tone"]), ["tone"], 1, QUICK)
     assert found.contrasts[0].worse == Group.of(tone="g1")
     assert found.summaries[0].worst == Group.of(tone="g1")
-    assert any("rests on 5 events" in note for note in estimate_of(found, Group.of(tone="g0")).notes)
+    assert any("based on n = 5 events" in note for note in estimate_of(found, Group.of(tone="g0")).notes)
 
 
 def test_a_metric_without_formula_is_drawn_again_by_unit() -> None:

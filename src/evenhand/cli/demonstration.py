@@ -36,7 +36,7 @@ def demo(
 ) -> None:
     """See every family at work on made-up data.
 
-    In each, one group is really served worse, and one only looks worse by chance. The table
+    In each, the model really performs worse for one group, and another only looks worse by chance. The table
     shows whether the first was found and the second not over-read.
     """
     console = out()

@@ -92,7 +92,7 @@ def doctor(as_json: Json = False) -> None:
         for extra in extras
     )
     draw_table(console, Table("Extras", ("extra", "here", "for", "install with"), rows))
-    console.print(escape(networks["told"]), soft_wrap=True)
+    console.print(escape(networks["summary"]), soft_wrap=True)
     if limits:
         console.print("\nMetrics that can't be computed here", style="bold")
     for limit in limits:
@@ -100,7 +100,7 @@ def doctor(as_json: Json = False) -> None:
     listed = tuple(
         (plugin.kind.rpartition(".")[2], plugin.name, plugin.package, plugin.problem or "ok") for plugin in plugins
     )
-    draw_table(console, Table("Plug-ins", ("door", "name", "package", "state"), listed))
+    draw_table(console, Table("Plug-ins", ("entry point", "name", "package", "state"), listed))
     for plugin in broken:
         console.print(
             f"[red]broken plug-in[/] {escape(plugin.name)} ({escape(plugin.package)}): {escape(plugin.problem)}",

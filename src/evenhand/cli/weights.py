@@ -15,13 +15,13 @@ def out_of_the_box() -> dict[str, Any]:
     from evenhand.instruments.weights import FOLDER_VARIABLE, SETS, absent_weights
 
     absent = absent_weights(SETS["models"])
-    told = (
+    summary = (
         f"{len(absent)} weights files of networks that run out of the box are not here ({', '.join(absent)}). "
         f"Run: evenhand weights get models --to DIR, then set {FOLDER_VARIABLE}=DIR."
         if absent
         else "all weights files of networks that run out of the box are here"
     )
-    return {"absent": list(absent), "told": told}
+    return {"absent": list(absent), "summary": summary}
 
 
 def show(folder: Path | None, as_json: bool) -> None:
@@ -44,7 +44,7 @@ def show(folder: Path | None, as_json: bool) -> None:
             "also in": ", ".join(carrier.distribution for carrier in weight.carriers),
             "licence": weight.licence,
             "size": f"about {weight.size / 1e6:,.1f} MB",
-            "sha-256": weight.sha256 or "not told by its authors; pinned at first use",
+            "sha-256": weight.sha256 or "not published by its authors; pinned at first use",
             "here": f"{status.path or 'no'} {status.note}".strip(),
         }
         for name, fact in facts.items():

@@ -225,10 +225,10 @@ def _draw_notes(tally: Tally, places: TallyLayout, settings: Settings) -> Iterat
     for metric, state in zip(tally.metrics, tally.states, strict=True):
         count = draws_of(state, places, settings)
         if metric.resampling is Resampling.BOOTSTRAP and count < settings.draws:
-            yield f"{metric.name}: {count} draws where values are drawn again, since each is costly"
+            yield f"{metric.name}: {count} bootstrap resamples, since each is costly"
         if metric.linearised and settings.draws:
             names = ", ".join(sorted(metric.linearised))
-            yield f"{metric.name}: {names} is drawn again to first order, the ranks of scores held fixed"
+            yield f"{metric.name}: {names} is resampled to first order, the ranks of scores held fixed"
 
 
 def _or_none(value: Any) -> float | None:

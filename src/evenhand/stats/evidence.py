@@ -222,7 +222,7 @@ class RatioEvidence(Evidence):
             gaps = np.concatenate([gap_of(part.means) for part in self._dealt(permutations, picked)])
             return NullGaps(gaps, f"labels permuted over units{many}")
         drawn = self.table.of(np.array(picked)).drawn(self.weights())
-        return NullGaps(gap_of(drawn - self.values[picked]), "units drawn again, groups moved to a common value")
+        return NullGaps(gap_of(drawn - self.values[picked]), "units resampled, groups moved to a common value")
 
     def forget(self) -> None:
         self.__dict__.pop("_kept_permutations", None)
@@ -305,7 +305,7 @@ class DrawnEvidence(Evidence):
         few = self.units < FEW_DRAWN_UNITS
         plain = percentile(self.draws, confidence=confidence)
         if not len(self.draws):
-            return Limits(plain.interval, ("",) * len(few), (("nothing was drawn again",),) * len(few))
+            return Limits(plain.interval, ("",) * len(few), (("nothing was resampled",),) * len(few))
         own = self._scale
         wider = scaled_percentile(self.draws, self.centre, self.units, confidence=confidence, scale=own, plain=plain)
         low, high = np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high)
@@ -376,7 +376,7 @@ class DrawnEvidence(Evidence):
     def null_gaps(self, chosen: Sequence[int], permutations: int) -> NullGaps:
         picked = list(chosen)
         moved = self.draws[:, picked] - self.centre[picked]
-        return NullGaps(gap_of(moved), "units drawn again, groups moved to a common value")
+        return NullGaps(gap_of(moved), "units resampled, groups moved to a common value")
 
 
 def middle(draws: Floats) -> Floats:

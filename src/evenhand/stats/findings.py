@@ -245,7 +245,7 @@ def _beside(
     if estimate.number is None:
         return
     if events is not None and events < FEW_EVENTS:
-        yield f"rests on {events} events, fewer than {FEW_EVENTS}"
+        yield f"based on n = {events} events, fewer than {FEW_EVENTS}"
     if not there and estimate.units == 1:
         yield "one unit: no interval"
     if there and estimate.units < settings.min_units:

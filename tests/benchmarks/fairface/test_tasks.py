@@ -137,10 +137,12 @@ def test_every_section_can_be_drawn(folder, name):
     sections = [section(run.results) for section in benchmark.find(f"fairface/{name}").sections]
     titles = [section.title for section in sections if section]
     assert "Was the data seen in training?" in titles
-    assert "Who is taken for whom" in titles
+    assert "Confusion: what is taken for what" in titles
     assert "Answers that could not be used" in titles
     assert "available to the model in training" in sections[0].blocks[0].text
-    matrix = next(section for section in sections if section and section.title == "Who is taken for whom").blocks[0]
+    matrix = next(
+        section for section in sections if section and section.title == "Confusion: what is taken for what"
+    ).blocks[0]
     assert isinstance(matrix, Table)
     assert sum(row[-1] for row in matrix.rows) == 5
     if name == "age":

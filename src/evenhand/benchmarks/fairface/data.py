@@ -73,7 +73,7 @@ def load(path: Path, options: FaceOptions) -> Dataset[Faces]:
     if options.subset == "service_test":
         if faces.service_test is None:
             raise DataError(
-                f"{label_file} has no column service_test, so that subset can't be told. "
+                f"{label_file} has no column service_test, so that subset can't be selected. "
                 "Use the published label file, or leave out --set subset=service_test."
             )
         faces = replace(faces, chosen=np.flatnonzero(faces.service_test))

@@ -11,7 +11,7 @@ from evenhand.core.options import Options, option
 
 @dataclass(frozen=True)
 class FaceOptions(Options):
-    """What all three tasks can be told."""
+    """Options of all three tasks."""
 
     split: Literal["val", "train"] = option("val", "which label file of the data folder is evaluated")
     labels: str = option("", "another name of the label file in the data folder")
@@ -51,14 +51,14 @@ class FaceOptions(Options):
 
 @dataclass(frozen=True)
 class RaceTaskOptions(FaceOptions):
-    """What the race task can be told besides."""
+    """Further options of the race task."""
 
     taxonomy: Literal["coarse", "fine"] = option("coarse", "the six evaluated classes, or the seven of the label file")
 
 
 @dataclass(frozen=True)
 class AgeOptions(FaceOptions):
-    """What the age task can be told besides."""
+    """Further options of the age task."""
 
     age_overlap: Literal["inclusive", "strict"] = option(
         "inclusive", "which scoring convention is named first; all three are always shown"

@@ -51,7 +51,7 @@ def confusion(results: Results) -> Section | None:
             for name, row in zip(grid.rows, grid.values, strict=True)
         ),
     )
-    return Section("Who is taken for whom", [counts, shares], name="confusion")
+    return Section("Confusion: what is taken for what", [counts, shares], name="confusion")
 
 
 def reliability(results: Results) -> Section | None:
@@ -114,27 +114,27 @@ _COUNTS: Final = {
 
 def provenance(results: Results) -> Section | None:
     """What made the answers: prompt, model, decoding settings and file; "unknown" where nothing says so."""
-    told = results.facts.get("provenance")
-    if not isinstance(told, Mapping):
+    provenance = results.facts.get("provenance")
+    if not isinstance(provenance, Mapping):
         return None
-    decoding = told.get("decoding", _NOT_KNOWN)
+    decoding = provenance.get("decoding", _NOT_KNOWN)
     rows: list[tuple[Cell, ...]] = [
-        ("written by", str(told.get("written_by", _NOT_KNOWN))),
-        ("model", str(told.get("model", _NOT_KNOWN))),
-        ("prompt", str(told.get("prompt", _NOT_KNOWN))),
+        ("written by", str(provenance.get("written_by", _NOT_KNOWN))),
+        ("model", str(provenance.get("model", _NOT_KNOWN))),
+        ("prompt", str(provenance.get("prompt", _NOT_KNOWN))),
         ("decoding settings", _listed(decoding) if isinstance(decoding, Mapping) else str(decoding)),
         ("image margin", str(results.options.get("crop_margin", _NOT_KNOWN))),
         ("normaliser version", str(results.facts.get("normaliser_version", _NOT_KNOWN))),
         ("label file", f"{results.facts.get('label_file', '')} (sha256 {results.facts.get('label_sha256', '')})"),
     ]
-    rows += [(f"answer file {name}", f"sha256 {digest}") for name, digest in dict(told.get("files", {})).items()]
+    rows += [(f"answer file {name}", f"sha256 {digest}") for name, digest in dict(provenance.get("files", {})).items()]
     for name, label in (("endpoint", "endpoint"), ("asked", "asked on"), ("finish_reasons", "finish reasons")):
-        if value := told.get(name):
+        if value := provenance.get(name):
             rows.append((label, _listed(value) if isinstance(value, Mapping) else str(value)))
     blocks: list[Text | Table] = [Table("Where the answers come from", ("what", "value"), tuple(rows))]
-    if text := told.get("prompt_text"):
+    if text := provenance.get("prompt_text"):
         blocks.append(Text(f"The prompt: {text}", "small"))
-    if told.get("written_by") == _NOT_KNOWN:
+    if provenance.get("written_by") == _NOT_KNOWN:
         blocks.append(
             Text("The file came without its prompt and settings: two runs of it may not be comparable.", "caution")
         )

@@ -39,7 +39,7 @@ The published file has 10,954 rows. Another of the same layout:
 --set labels=NAME, or give the file itself as --data."""
 
 _PREDICTIONS = """\
-One file with an answer per image; its kind is told by what is in it:
+One file with an answer per image; its kind is recognised by its content:
 JSON lines  {"image_path": "val/1.jpg", "raw_output": "...", "status": "ok"}
             free text or JSON of a model; also what chat servers, OpenAI Batch,
             HuggingFace pipelines, LLaVA, ms-swift and lmms-eval write

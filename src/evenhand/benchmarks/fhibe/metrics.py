@@ -300,7 +300,7 @@ class TarAtFar(_OfFaces):
 
 @dataclass(frozen=True)
 class TarAtOwnFar(_OfFaces):
-    """Share of genuine pairs accepted at a threshold set on the group's own impostor pairs, and what it rests on.
+    """Share of genuine pairs accepted at a threshold set on the group's own impostor pairs, and the counts behind it.
 
     Limits are Wilson's and count subjects, not pairs; `shared_low` and `shared_high` are those of `TAR_AT_FAR`, which
     hold where every pair is accepted too, and resamples show no spread. `few_impostors` is 1 where the threshold is

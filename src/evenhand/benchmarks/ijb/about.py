@@ -36,7 +36,7 @@ TAR = (
     "exact: the best TAR while FMR ≤ α (default). at_impostor: the threshold is an impostor's score (bob.measure). "
     "nearest: the point of scikit-learn's thinned ROC whose FPR is nearest to α (most published tables; its FPR can "
     "exceed α). nearest_full_curve: the same without thinning. linear: interpolated ROC.",
-    "A rate that rests on fewer than 30 false accepts is erratic; the count stands beside every value.",
+    "A rate based on fewer than 30 false accepts is erratic; the count stands beside every value.",
 )
 RATES = "`TAR@FAR=…` at a group's own threshold; `FMR@overall…`, `FNMR@overall…` at the threshold set on everyone."
 

@@ -164,7 +164,7 @@ class SearchCodec(Codec[Any]):
 
         (content, coverage, more, warnings), facts = read_embedded(parts, matched)
         if _is_video(truth) and content.video is None:
-            warnings += ("No video_frames: every video probe rests on the face of its first occurrence alone.",)
+            warnings += ("No video_frames: every video probe uses the face of its first occurrence alone.",)
         words = {"pooling": options.pooling.words, "fte_policy": options.fte, "combination": options.combine}
         return Submitted(content, coverage, (*facts, *more), warnings, words)
 

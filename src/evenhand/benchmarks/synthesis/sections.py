@@ -108,7 +108,7 @@ def how_it_was_measured(results: Results) -> Section | None:
         return None
     columns = ("metric", "convention", "looks at", "share measured", "frames missing", "policy for the rest")
     blocks: list[Text | Table] = [
-        Table("What each number rests on", columns, tuple(rows)),
+        Table("What each number is based on", columns, tuple(rows)),
     ]
     missing = results.facts.get("not_available") or {}
     blocks.extend(Text(f"{name} is not available: {reason}", "caution") for name, reason in missing.items())
