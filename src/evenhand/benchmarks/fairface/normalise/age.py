@@ -167,6 +167,8 @@ def _decide(candidates: list[Candidate], tokens: Sequence[str]) -> AgeReading:
 
 
 def _words(candidates: Sequence[Candidate], tokens: Sequence[str]) -> tuple[str, ...]:
+    if len(candidates) == 1:
+        return (" ".join(tokens[candidates[0].start : candidates[0].end]),)
     return tuple(" ".join(tokens[candidate.start : candidate.end]) for candidate in candidates)
 
 

@@ -70,6 +70,7 @@ _BEFORE_MINUS: Final = frozenset("\n([{,:;=<>")
 _MINUS: Final = "\u00ac"
 _NUMERIC: Final = NUMBER_WORDS | {"teens", _MINUS}
 _FAR_OUTSIDE: Final = 1e9
+_SHORTEST_YEAR: Final = 4  # digits
 DECADE_WORDS: Final = frozenset(f"{decade}s" for decade in range(10, 130, 10))  # as they stand in `words`
 TEENS: Final = 13  # the "decade" from 13 to 19
 
@@ -93,12 +94,12 @@ def numbered(text: str, mode: Mode, tokens: list[str] | None = None) -> Numbered
     """
     if tokens is None:
         tokens = words(text)
-    numeric = _numeric(tokens)
+    numeric = _numeric(text, tokens)
     if numeric and _may_need_rewriting(text, tokens, numeric):
         rewritten = _rewrite(text)
         if rewritten != text:
             tokens = words(rewritten)
-            numeric = _numeric(tokens)
+            numeric = _numeric(rewritten, tokens)
     return _recognise(tokens, numeric, mode)
 
 
@@ -137,24 +138,41 @@ def _rewrite(text: str) -> str:
 
 
 def _recognise(tokens: list[str], numeric: list[int], mode: Mode) -> Numbered:
-    out = Numbered(tokens, [], {}, {}, [])
+    words: list[str] = []
+    numbers: dict[int, float] = {}
+    out = Numbered(tokens, words, numbers, {}, [])
+    prose = mode is Mode.PROSE
     free = 0  # the first token that is not yet in the output
     for position in numeric:
         if position < free:
             continue
-        out.words.extend(tokens[free:position])
-        taken = len(out.words)
+        words += tokens[free:position]
+        taken = len(words)
+        token = tokens[position]
+        following = tokens[position + 1] if position + 1 < len(tokens) else ""
+        if token < ":" and following not in _AFTER_DIGITS:  # as `_take_digits` does, in fewer steps
+            if len(token) < _SHORTEST_YEAR:
+                numbers[taken] = float(token)
+                words.append(token)
+                free = position + 1
+                continue
+            if prose and token.isdecimal():
+                out.removed.append(position)
+                free = position + 1
+                continue
         free = _take(tokens, position, mode, out)
-        kept = len(out.words) - taken
+        kept = len(words) - taken
         if position + kept < free:
             out.removed.extend(range(position + kept, free))
-    out.words.extend(tokens[free:])
+    words += tokens[free:]
     return out
 
 
-def _numeric(tokens: list[str]) -> list[int]:
-    """Where a number may begin: at a word for one, a minus sign, or a digit of any script."""
+def _numeric(text: str, tokens: list[str]) -> list[int]:
+    """Where a number may begin in the words of a text: at a word for one, a minus sign, or a digit of any script."""
     # Before ":" come signs and then digits, after it other signs and then letters.
+    if text.isascii() and _NUMERIC.isdisjoint(tokens):
+        return [at for at, token in enumerate(tokens) if token < ":" and token >= "0"]
     return [
         at
         for at, token in enumerate(tokens)
@@ -192,7 +210,7 @@ def _take_digits(tokens: list[str], position: int, mode: Mode, out: Numbered, ne
             decade, after = True, after + 2
         if _is_percentage(tokens, after):
             return after + 1
-    if mode is Mode.PROSE and len(whole) >= 4:
+    if mode is Mode.PROSE and len(whole) >= _SHORTEST_YEAR:
         return after
     value = float(token[:24]) if len(whole) < 10 else _FAR_OUTSIDE
     at = len(out.words)

@@ -20,6 +20,7 @@ from evenhand.benchmarks.fairface.taxonomy import AgeKind
 _MONTHS: Final = frozenset(["month", "months", "mo", "mos", "mth", "mths"])
 _WEEKS_AND_DAYS: Final = frozenset(["week", "weeks", "wk", "wks", "day", "days"])
 _YEARS: Final = frozenset(["year", "years", "yr", "yrs", "yo", "yos", "y"])
+_BEGINS_UNIT: Final = _YEARS | {"-", "ish"}
 
 _RANGE_JOINTS: Final = frozenset({"-", "to", "through", "until", "or", "/", "maybe", "possibly", "perhaps"})
 _ABOUT: Final = frozenset(["about", "around", "approximately", "approx", "roughly", "maybe", "possibly", "perhaps"])
@@ -44,6 +45,9 @@ _TERMS: Final = (
     | {word for word, label in ALONE.items() if label not in (NEUTRAL, MIXED)}
     | frozenset({"m", "f", "american", "eastern", "islander", "person", "individual"})
 ) - frozenset({"men", "women", "males", "females", "boys", "girls", "ladies", "gentlemen"})
+_POINT: Final = AgeKind.POINT
+_RANGE: Final = AgeKind.RANGE
+_OPEN: Final = AgeKind.OPEN
 _SMALLEST_UNMARKED: Final = 10  # "man 45" is an age, "person 2" a number
 
 
@@ -73,6 +77,8 @@ class _Search:
 
     def after_unit(self, position: int) -> int:
         """The position after an optional `-year-old`, `yrs`, `y/o`, `years of age` that begins here."""
+        if self.words[position] not in _BEGINS_UNIT:
+            return position
         at = position + 1 if self.words[position] == "-" else position
         unit = self.words[at]
         if unit == "ish":
@@ -136,9 +142,9 @@ def find_ages(plain: Numbered, mode: Mode) -> list[Candidate]:
     search = _Search(plain, mode)
     telling = (_TELLING_OF_ONE if ages == 1 else _TELLING).intersection(plain.words)
     if telling:
-        for pattern in _IN_ORDER:
-            if ages >= pattern.ages and not pattern.needs.isdisjoint(telling):
-                found.extend(pattern.find(search))
+        for find, needed_words, needed_ages in _IN_ORDER:
+            if ages >= needed_ages and not needed_words.isdisjoint(telling):
+                found.extend(find(search))
                 ages = len(search.numbers) + len(search.decades)
                 if not ages:
                     return sorted(found)
@@ -154,7 +160,7 @@ def _more_than_seventy(search: _Search) -> Iterator[Candidate]:
     for at, value in list(search.numbers.items()):
         if value == 70 and search.words[max(at - 2, 0) : at] == ["more", "than"] and search.words[at - 3] not in _NOT:
             search.use(at)
-            yield Candidate(at - 2, search.after_unit(at + 1), 70, None, AgeKind.OPEN, "A1")
+            yield Candidate(at - 2, search.after_unit(at + 1), 70, None, _OPEN, "A1")
 
 
 def _months(search: _Search) -> Iterator[Candidate]:
@@ -173,7 +179,7 @@ def _months(search: _Search) -> Iterator[Candidate]:
         if other is not None and other in search.numbers and (end := _months_end(search, other)):
             low, high = sorted((_in_years(search, end, value), _in_years(search, end, search.numbers[other])))
             search.use(at, other)
-            yield Candidate(at, end, low, high, AgeKind.POINT if low == high else AgeKind.RANGE, "A2")
+            yield Candidate(at, end, low, high, _POINT if low == high else _RANGE, "A2")
         elif end := _months_end(search, at):
             search.use(at)
             yield _point(at, end, _in_years(search, end, value), "A2")
@@ -204,7 +210,7 @@ def _plus_minus(search: _Search) -> Iterator[Candidate]:
                 spread = search.numbers[other]
                 search.use(at, other)
                 low, high = max(0, math.floor(value - spread)), math.floor(value + spread)
-                yield Candidate(at, search.after_unit(other + 1), low, high, AgeKind.RANGE, "A3")
+                yield Candidate(at, search.after_unit(other + 1), low, high, _RANGE, "A3")
 
 
 def _decade_ranges(search: _Search) -> Iterator[Candidate]:
@@ -223,7 +229,7 @@ def _decade_ranges(search: _Search) -> Iterator[Candidate]:
         first, second = _decade_or_number(search, at), _decade_or_number(search, target)
         search.use(at, target)
         low, high = min(first.low, second.low), max(first.high or 0, second.high or 0)
-        yield Candidate(first.start, second.end, low, high, AgeKind.RANGE, "A4")
+        yield Candidate(first.start, second.end, low, high, _RANGE, "A4")
 
 
 def _skip_parts(search: _Search, position: int) -> int:
@@ -250,7 +256,7 @@ def _decade(search: _Search, at: int) -> Candidate:
         spans = [_TEEN_PARTS[part] for part in parts] or [(13, 19)]
     else:
         spans = [(first + low, first + high) for low, high in [_PARTS[part] for part in parts] or [(0, 9)]]
-    return Candidate(start, at + 1, min(spans)[0], max(spans)[1], AgeKind.RANGE, "A4")
+    return Candidate(start, at + 1, min(spans)[0], max(spans)[1], _RANGE, "A4")
 
 
 def _parts_before(search: _Search, at: int) -> tuple[int, list[str]]:
@@ -339,7 +345,7 @@ def _beyond(start: int, end: int, value: float, *, upward: bool) -> Candidate:
 
 def _open(start: int, end: int, low: float | None, high: float | None) -> Candidate:
     floor = 0 if low is None else math.floor(low)
-    return Candidate(start, end, floor, None if high is None else math.floor(high), AgeKind.OPEN, "A5")
+    return Candidate(start, end, floor, None if high is None else math.floor(high), _OPEN, "A5")
 
 
 def _ranges(search: _Search) -> Iterator[Candidate]:
@@ -353,7 +359,7 @@ def _ranges(search: _Search) -> Iterator[Candidate]:
         low, high = sorted((math.floor(value), math.floor(search.numbers[other])))
         search.use(at, other)
         if not _measures_something_else(search, other):
-            yield Candidate(at, search.after_unit(other + 1), low, high, AgeKind.RANGE, "A6")
+            yield Candidate(at, search.after_unit(other + 1), low, high, _RANGE, "A6")
 
 
 def _single_decades(search: _Search) -> Iterator[Candidate]:
@@ -377,10 +383,11 @@ def _single_numbers(search: _Search) -> Iterator[Candidate]:
 
 def _measures_something_else(search: _Search, at: int) -> bool:
     """Whether the number at a position counts or measures anything but time: "175 cm", "224 x 224", "5'7"."""
-    following = search.words[at + 1]
+    words = search.words
+    following = words[at + 1]
     if following == "-":
-        following = search.words[at + 2]
-    return following in _OTHER_UNITS or (following == "'" and at + 2 in search.numbers) or search.words[at - 1] == "x"
+        following = words[at + 2]
+    return following in _OTHER_UNITS or (following == "'" and at + 2 in search.numbers) or words[at - 1] == "x"
 
 
 def _is_listed(search: _Search, at: int) -> bool:
@@ -426,7 +433,7 @@ def _has_cue_before(search: _Search, at: int) -> bool:
 
 def _point(start: int, end: int, value: float, rule: str) -> Candidate:
     age = math.floor(value)
-    return Candidate(start, end, age, age, AgeKind.POINT, rule)
+    return Candidate(start, end, age, age, _POINT, rule)
 
 
 class _Pattern(NamedTuple):

@@ -15,7 +15,7 @@ from evenhand.benchmarks.fairface.normalise.age_numbers import NUMBER_WORDS
 from evenhand.benchmarks.fairface.normalise.age_words import FIRST_WORDS as AGE_WORDS
 from evenhand.benchmarks.fairface.normalise.age_words import VAGUE
 from evenhand.benchmarks.fairface.normalise.lexicon import table, vocabulary, words
-from evenhand.benchmarks.fairface.normalise.negation import CONTRASTS, SENTENCE_ENDS
+from evenhand.benchmarks.fairface.normalise.negation import CLAUSE_ENDS, CONTRASTS, SENTENCE_ENDS
 from evenhand.benchmarks.fairface.normalise.text_cache import TextCache
 
 _TABLE: Final = table("race.toml")
@@ -35,12 +35,16 @@ _FUNCTION: Final = _GRAMMAR["function"]
 _VERBS: Final = _GRAMMAR["verbs"]
 _PREPOSITIONS: Final = _GRAMMAR["prepositions"]
 _DETERMINERS: Final = _GRAMMAR["determiners"]
+_COPULAS: Final = _GRAMMAR["copulas"]
+_WORN: Final = _GRAMMAR["worn"]
+_WORN_ADVERBS: Final = _GRAMMAR["worn_adverbs"]
 _AGE_TERMS: Final = AGE_WORDS | VAGUE | NUMBER_WORDS | {"early", "mid", "late", "teens"}
 _CLAUSE_SIGNS: Final = frozenset(",()[]{}\"'|/")
 _POSSESSING: Final = frozenset({"has", "have", "had", "having", "with", "his", "her", "their", "its", "sporting"})
 _OF_A_PLACE: Final = frozenset({"with", "on", "against", "under", "behind", "over", "near"})
 _OF_DESCENT: Final = frozenset({"ethnic", "racial", "cultural"})  # "her ethnic background is …"
-_JOINTS: Final = frozenset({"and", "or", "/", ",", "&", "to"})
+_BEFORE_NOUNS: Final = _DETERMINERS | _OF_DESCENT
+_COLOUR_JOINTS: Final = frozenset({"and", "or", "/", "&", "to"})
 _NOT_ADJECTIVES: Final = frozenset({"wearing", "holding", "having", "showing", "using", "featuring", "carrying"})
 _MOST_DESCRIPTORS: Final = 4
 _FARTHEST_NOUN: Final = 9
@@ -62,6 +66,12 @@ class NounKind(Enum):
     PERSON = "person"
     THING = "thing"
     PICTURE = "picture"  # a thing that shows a person
+
+
+_PERSON: Final = NounKind.PERSON
+_THING: Final = NounKind.THING
+_PICTURE: Final = NounKind.PICTURE
+_NO_PERSON: Final = (_THING, _PICTURE)
 
 
 class ColourReader:
@@ -96,29 +106,27 @@ class ColourReader:
         """Whether the colour at a position is; `before_a_term` says that another race follows directly."""
         tokens = self.tokens
         following = tokens[at + 1] if at + 1 < len(tokens) else "."
-        if following in _ONLY_THINGS:  # most colours: black hair, a white shirt
+        if following in _ONLY_THINGS:
             return False
         previous = tokens[at - 1] if at else "."
         if following in _COMPOUNDS or (at + 1 in self.hyphenated and following.endswith("ed")):
             return False
-        noun = self._noun_after(at)
+        noun = None if following in CLAUSE_ENDS else self._noun_after(at)
         if noun is not None:
             kind, position = noun
             if tokens[position] == "background":
                 return self._is_descent(at)
-            if kind is not NounKind.PERSON:
+            if kind is not _PERSON:
                 return False
             return not self._is_part_of_a_thing(position)
         if self._is_worn(at) or (following == "of" and tokens[at].endswith("s")):
             return False
         copular = self._is_copular(at)
-        joined = self._is_joined_to_a_colour(at)
-        if joined and not copular:
-            return False
-        if not copular and self._thing_after_adjectives(at, previous):
-            return False
-        if not (copular or before_a_term or _may_follow(following)):
-            return False
+        if not copular:
+            if self._is_joined_to_a_colour(at) or self._thing_after_adjectives(at, previous):
+                return False
+            if not (before_a_term or _may_follow(following)):
+                return False
         return self._subject_allows(at, previous)
 
     def _noun_after(self, at: int) -> tuple[NounKind, int] | None:
@@ -130,7 +138,7 @@ class ColourReader:
             token = tokens[position]
             kind = kind_of(token)
             if kind is not None and token not in _DESCRIPTORS:
-                return (NounKind.PERSON, position + 1) if self._qualifies_a_person(position) else (kind, position)
+                return (_PERSON, position + 1) if self._qualifies_a_person(position) else (kind, position)
             if token in ("and", "or", "/") and position + 1 < len(tokens) and tokens[position + 1] in _OTHER_COLOURS:
                 position += 2
                 continue
@@ -138,22 +146,22 @@ class ColourReader:
                 position += 1
                 continue
             if token.isalpha() and token not in _FUNCTION and self._qualifies_a_person(position):
-                return NounKind.PERSON, position + 1
+                return _PERSON, position + 1
             last = position - 1  # "a young adult": a descriptor may itself be the noun
-            return (NounKind.PERSON, last) if last > at and kind_of(tokens[last]) is NounKind.PERSON else None
+            return (_PERSON, last) if last > at and kind_of(tokens[last]) is _PERSON else None
         return None
 
     def _qualifies_a_person(self, position: int) -> bool:
         """Whether a noun or an unknown word stands directly before a person noun: "police officer"."""
         following = self.tokens[position + 1] if position + 1 < len(self.tokens) else ""
-        return self.tokens[position] not in _THINGS and kind_of(following) is NounKind.PERSON
+        return self.tokens[position] not in _THINGS and kind_of(following) is _PERSON
 
     def _is_part_of_a_thing(self, position: int) -> bool:
         """Whether a person noun only qualifies a thing: "white men's shirt", "white face paint"."""
         if self.tokens[position] in _OF_DESCENT:
             return False
         following = self.tokens[position + 1] if position + 1 < len(self.tokens) else ""
-        return following not in _PICTURES and kind_of(following) is NounKind.THING and following not in _FUNCTION
+        return following not in _PICTURES and kind_of(following) is _THING and following not in _FUNCTION
 
     def _is_descent(self, at: int) -> bool:
         """Whether a background is that of a person: "of Black background", never "on a white background"."""
@@ -162,14 +170,14 @@ class ColourReader:
 
     def _is_worn(self, at: int) -> bool:
         before = at - 1
-        while before >= 0 and self.tokens[before] in _GRAMMAR["worn_adverbs"]:
+        while before >= 0 and self.tokens[before] in _WORN_ADVERBS:
             before -= 1
-        return before >= 0 and self.tokens[before] in _GRAMMAR["worn"]
+        return before >= 0 and self.tokens[before] in _WORN
 
     def _is_copular(self, at: int) -> bool:
         """Whether the colour is a predicate: "is", "appears to be", "is most likely" stand before it."""
         for token in reversed(self.tokens[max(at - 6, 0) : at]):
-            if token in _GRAMMAR["copulas"]:
+            if token in _COPULAS:
                 return True
             if not (token.endswith("ly") or token in _ADVERBS):
                 return False
@@ -178,10 +186,11 @@ class ColourReader:
     def _is_joined_to_a_colour(self, at: int) -> bool:
         """Whether a colour that never names a race is joined to this one: "black and gray", "brown or black"."""
         tokens = self.tokens
-        ahead = [token for token in tokens[at + 2 : at + 4] if token not in ("dark", "light", "bright")]
-        if tokens[at + 1 : at + 2] and tokens[at + 1] in _JOINTS - {","} and ahead and ahead[0] in _OTHER_COLOURS:
-            return True
-        return at >= 2 and tokens[at - 1] in _JOINTS - {","} and tokens[at - 2] in _OTHER_COLOURS
+        if at + 1 < len(tokens) and tokens[at + 1] in _COLOUR_JOINTS:
+            ahead = [token for token in tokens[at + 2 : at + 4] if token not in ("dark", "light", "bright")]
+            if ahead and ahead[0] in _OTHER_COLOURS:
+                return True
+        return at >= 2 and tokens[at - 1] in _COLOUR_JOINTS and tokens[at - 2] in _OTHER_COLOURS
 
     def _thing_after_adjectives(self, at: int, previous: str) -> bool:
         """Whether a colour begins a list of adjectives before a thing: "has black, curly hair"."""
@@ -190,7 +199,7 @@ class ColourReader:
         for token in self.tokens[at + 1 : at + _FARTHEST_NOUN]:
             kind = kind_of(token)
             if kind is not None and token not in _DESCRIPTORS:
-                return kind is not NounKind.PERSON
+                return kind is not _PERSON
             if token in SENTENCE_ENDS or token in _VERBS or (token in _PREPOSITIONS and not _is_descriptor(token)):
                 break
         return previous in _POSSESSING
@@ -201,12 +210,12 @@ class ColourReader:
         if self._label:
             return False
         if self._verb:
-            return self._subject not in (NounKind.THING, NounKind.PICTURE)
+            return self._subject not in _NO_PERSON
         if self._pending is not None:
-            return self._pending is NounKind.PERSON
+            return self._pending is _PERSON
         if self._inside:
             return previous not in _OF_A_PLACE
-        return not (self._verb_before and self._subject in (NounKind.THING, NounKind.PICTURE))
+        return not (self._verb_before and self._subject in _NO_PERSON)
 
     def _begin_sentence(self) -> None:
         self._subject: NounKind | None = None
@@ -216,11 +225,17 @@ class ColourReader:
 
     def _advance(self, to: int) -> None:
         """Read the words up to a position; every word is read once."""
+        tokens = self.tokens
         for position in range(self._at, to):
-            token = self.tokens[position]
+            token = tokens[position]
             if token in _STRUCTURAL:
                 self._take(position, token)
-            else:
+            elif (
+                _KINDS[token] is not None
+                or token in _DETERMINERS
+                or token in _PRONOUNS
+                or (position and tokens[position - 1] in _BEFORE_NOUNS)
+            ):  # other words are no nouns
                 self._take_noun(position, token)
         self._at = max(self._at, to)
 
@@ -231,7 +246,7 @@ class ColourReader:
             if token in CONTRASTS:
                 self._subject, self._verb_before = subject, verb
         elif token in (":", "="):
-            thing = self._listed is NounKind.THING and not self._verb
+            thing = self._listed is _THING and not self._verb
             self._begin_sentence()
             self._label = thing
         elif token in _CLAUSE_SIGNS:
@@ -240,7 +255,7 @@ class ColourReader:
             if self._verb or (self._verb_before and self._next_is_verb(position)):
                 self._begin_clause()
         elif token == "who":
-            self._subject, self._pending, self._inside = NounKind.PERSON, None, False
+            self._subject, self._pending, self._inside = _PERSON, None, False
         elif token in ("which", "that"):
             if self._next_is_verb(position):
                 self._subject, self._pending, self._inside = self._listed, None, False
@@ -273,25 +288,34 @@ class ColourReader:
                 self._inside = False
             if token not in _PRONOUNS:
                 return
-        if token == "it" and self._last_noun is not NounKind.THING:
+        if token == "it" and self._last_noun is not _THING:
             return  # "it is a man": nothing was named that it could stand for
-        kind = NounKind.PERSON if token in _PRONOUNS or before in _OF_DESCENT else kind_of(token)
+        kind = _PERSON if token in _PRONOUNS or before in _OF_DESCENT else kind_of(token)
         if kind is None:
             if before not in _DETERMINERS or _is_descriptor(token) or token in _COLOURS or token.endswith("ly"):
                 return
-            kind = NounKind.THING  # "the sedan": a noun that is in no list
+            kind = _THING  # "the sedan": a noun that is in no list
         self._listed = self._last_noun = kind
         if self._inside:
             self._swallowed = True
         else:
             self._pending = kind
-        if kind is NounKind.PERSON and self._subject is NounKind.PICTURE:
-            self._subject = NounKind.PERSON
+        if kind is _PERSON and self._subject is _PICTURE:
+            self._subject = _PERSON
 
 
 _ADVERBS: Final = frozenset(
     {"to", "most", "more", "very", "quite", "also", "a", "an", "of", "not", "rather", "perhaps", "maybe", "either"}
 )
+
+
+def is_before_a_thing(tokens: Sequence[str], at: int) -> bool:
+    """Whether a thing follows the colour at a position directly: most colours, and no sentence need be read for them.
+
+    >>> is_before_a_thing(["black", "hair"], 0)
+    True
+    """
+    return at + 1 < len(tokens) and tokens[at + 1] in _ONLY_THINGS
 
 
 def kind_of(token: str) -> NounKind | None:
@@ -305,18 +329,18 @@ def kind_of(token: str) -> NounKind | None:
 
 def _find_kind(token: str) -> NounKind | None:
     if token in _PICTURES:
-        return NounKind.PICTURE
+        return _PICTURE
     if token in _PEOPLE:
-        return NounKind.PERSON
+        return _PERSON
     if token in _THINGS:
-        return NounKind.THING
+        return _THING
     if token in _FUNCTION or token in _VERBS or token in _COLOURS:
         return None
     for singular in _singulars(token):
         if singular in _ALL_THINGS:
-            return NounKind.THING
+            return _THING
         if singular in _ALL_PEOPLE:
-            return NounKind.PERSON
+            return _PERSON
     return None
 
 

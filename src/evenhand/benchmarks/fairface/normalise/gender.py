@@ -28,6 +28,7 @@ THIRD_PAIRS: Final = frozenset(tuple(pair.split()) for pair in phrases(_TABLE["t
 PRONOUNS: Final = {word: label for label in (FEMALE, MALE) for word in phrases(_TABLE["pronouns_and_kinship"][label])}
 
 _LONGEST_ENUMERATION: Final = 14
+_NO_POSITIONS: Final[frozenset[int]] = frozenset()
 _THIRD_FIRST: Final = frozenset(first for first, _ in THIRD_PAIRS)
 _KNOWN: Final = frozenset(CATEGORY_WORDS) | THIRD_WORDS | _THIRD_FIRST
 
@@ -53,8 +54,8 @@ def read_gender(text: str, tokenized: TokenizedText | None = None) -> GenderRead
     if not known:
         return _by_pronouns(tokenized)
     marks = tokenized.marks
-    compares = "than" in tokens
-    echoed = _echoes(tokens, known)
+    compares = "than" in text
+    echoed = _echoes(tokens, known) if len(known) > 1 else _NO_POSITIONS
     classes: set[str] = set()
     asserted: list[str] = []
     negated = category_seen = False

@@ -54,17 +54,18 @@ CLAUSE_ENDS: Final = SENTENCE_ENDS | frozenset(",:()")
 
 _TRIGGERS: Final = CLAUSE_CUES | SENTENCE_CUES | {"rather", "other", "instead", "non"}
 _SPECIAL: Final = _TRIGGERS | CONTRASTS | HEDGES | CLAUSE_ENDS
+_ONLY_CLOSING: Final = _SPECIAL - _TRIGGERS  # outside of every scope they change nothing
 
 
-def negation(tokens: Sequence[str]) -> bytearray:
-    """One mark per token: asserted, inside a negation's scope, or prefixed by `non-`.
+def negation(tokens: Sequence[str], text: str | None = None) -> bytearray:
+    """One mark per token: asserted, inside a negation's scope, or prefixed by `non-`; `text` holds them, if known.
 
     >>> tokens = "not a man but a woman".split()
     >>> list(negation(tokens))
     [0, 1, 1, 0, 0, 0]
     """
     marks = bytearray(len(tokens))
-    if "n't" in " ".join(tokens):
+    if "n't" in (" ".join(tokens) if text is None else text):
         special = [
             at for at, token in enumerate(tokens) if token in _SPECIAL or ("'" in token and token.endswith("n't"))
         ]
@@ -76,10 +77,14 @@ def negation(tokens: Sequence[str]) -> bytearray:
     after_last = sentence = 0
     prefixed: list[int] = []
     for position in special:
+        token = tokens[position]
         if in_clause or in_sentence:
             _mark_all(marks, after_last, position)
+        elif token in _ONLY_CLOSING:
+            if token in SENTENCE_ENDS:
+                sentence = position + 1
+            continue
         after_last = position + 1
-        token = tokens[position]
         if token in CLAUSE_ENDS:
             in_clause = False
             if token in SENTENCE_ENDS or (token == "," and _is_subordinate(tokens, sentence)):
@@ -116,6 +121,15 @@ def negation(tokens: Sequence[str]) -> bytearray:
     return marks
 
 
+def may_negate(text: str, tokens: Sequence[str]) -> bool:
+    """Whether any word of a text may open a scope: where none does, no word is negated, whichever are taken out.
+
+    >>> may_negate("a man", ["a", "man"]), may_negate("he isn't", ["he", "isn't"])
+    (False, True)
+    """
+    return "n't" in text or not _TRIGGERS.isdisjoint(tokens)
+
+
 def is_lesser(tokens: Sequence[str], position: int) -> bool:
     """Whether a term is what another is preferred to: "more East Asian than South Asian".
 
@@ -142,11 +156,11 @@ def without(tokens: Sequence[str], marks: bytearray, removed: Sequence[int]) -> 
     if not _TRIGGERS.isdisjoint(tokens):
         for position in removed:
             if not _TRIGGERS.isdisjoint(tokens[max(position - 2, 0) : position + 2]):
-                return negation(_kept(list(tokens), removed))
-    return _kept(marks, removed)
+                return negation(kept_items(list(tokens), removed))
+    return kept_items(marks, removed)
 
 
-def _kept(items: Items, removed: Sequence[int]) -> Items:
+def kept_items(items: Items, removed: Sequence[int]) -> Items:
     """What stays when the items at some positions, in order, are taken out."""
     kept, free = items[:0], 0
     for position in removed:

@@ -92,13 +92,12 @@ class Normaliser:
         passage = final_answer(without_questions(prepare(plain_text(without_confidences(raw)))))
         labelled = labelled_values(passage.text)
         tokenized = TokenizedText(passage.text)
-        answer = FaceAnswer(
-            self._gender.within(passage, labelled, tokenized, Mode.PROSE),
-            self._race.within(passage, labelled, tokenized, Mode.PROSE),
-            self._age.within(passage, labelled, tokenized, Mode.PROSE),
-        )
-        foreign = Reason.LANGUAGE
-        if answer.gender.reason is foreign or answer.race.reason is foreign or answer.age.reason is foreign:
+        mode, foreign = Mode.PROSE, Reason.LANGUAGE
+        gender = self._gender.within(passage, labelled, tokenized, mode)
+        race = self._race.within(passage, labelled, tokenized, mode)
+        age = self._age.within(passage, labelled, tokenized, mode)
+        answer = FaceAnswer(gender, race, age)
+        if gender.reason is foreign or race.reason is foreign or age.reason is foreign:
             return _in_some_language(answer)
         return answer
 

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from evenhand.benchmarks.fairface.normalise.colours import ColourReader
-from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, is_lesser
+from evenhand.benchmarks.fairface.normalise.colours import ColourReader, is_before_a_thing
+from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, is_lesser, kept_items
 from evenhand.benchmarks.fairface.normalise.race_lexicon import (
     ALONE,
     ASIAN,
-    BEGINNINGS,
     COLOURS,
     FIRST_WORDS,
     LEXICON,
     MIXED,
     NEUTRAL,
     OUTSIDE,
+    SECOND_WORDS,
 )
 from evenhand.benchmarks.fairface.normalise.readings import Mode, RaceReading, Reason, no_race
 from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
@@ -50,9 +50,9 @@ def read_race(
     """
     tokenized = tokenized or TokenizedText(text)
     tokens = tokenized.tokens
-    hyphens = _hyphens(tokens) if "-" in tokens else []
+    hyphens = _hyphens(tokens) if "-" in text else []
     if hyphens:
-        tokens = [token for token in tokens if token != "-"]
+        tokens = kept_items(tokens, hyphens)
     if not tokens:
         return no_race(Reason.EMPTY)
     terms = find_terms(tokens)
@@ -62,7 +62,7 @@ def read_race(
     asserted: list[Term] = []
     negated = coloured = False
     unmarked = marks.count(ASSERTED) == len(marks)
-    compares = "than" in tokens
+    compares = "than" in text
     colours: ColourReader | None = None
     for place, term in enumerate(terms):
         start, length, label = term
@@ -71,6 +71,9 @@ def read_race(
         if (not unmarked and any(marks[start : start + length])) or (compares and is_lesser(tokens, start)):
             negated = True
         elif length == 1 and tokens[start] in COLOURS:
+            if is_before_a_thing(tokens, start):
+                coloured = True
+                continue
             if colours is None:
                 colours = ColourReader(tokens, {at - before for before, at in enumerate(hyphens)})
             followed = place + 1 < len(terms) and terms[place + 1].start == start + 1
@@ -80,7 +83,9 @@ def read_race(
                 coloured = True
         else:
             asserted.append(term)
-    rules = (*(("N5",) if negated else ()), *(("R2",) if coloured else ()))
+    rules: tuple[str, ...] = ("N5",) if negated else ()
+    if coloured:
+        rules += ("R2",)
     if not asserted:
         if negated:
             return no_race(Reason.NEGATED, *rules)
@@ -97,22 +102,28 @@ def find_terms(tokens: Sequence[str]) -> list[Term]:
     found: list[Term] = []
     free = 0
     for position in [at for at, token in enumerate(tokens) if token in FIRST_WORDS]:
-        if position >= free and (term := _term_at(tokens, position)):
+        if position < free:
+            continue
+        first = tokens[position]
+        if position + 1 < len(tokens) and tokens[position + 1] in SECOND_WORDS[first]:
+            term = _longest_term_at(tokens, position)
+        elif first in ALONE:
+            term = Term(position, 1, ALONE[first])
+        else:
+            continue
+        if term:
             found.append(term)
             free = position + term.length
     return found
 
 
-def _term_at(tokens: Sequence[str], position: int) -> Term | None:
+def _longest_term_at(tokens: Sequence[str], position: int) -> Term | None:
     """The longest phrase that begins at a position."""
-    first = tokens[position]
-    if tuple(tokens[position : position + 2]) in BEGINNINGS:
-        for phrase, label in LEXICON[first]:
-            length = len(phrase)
-            if length == 1 or tuple(tokens[position : position + length]) == phrase:
-                return Term(position, length, label)
-        return None
-    return Term(position, 1, ALONE[first]) if first in ALONE else None
+    for phrase, label in LEXICON[tokens[position]]:
+        length = len(phrase)
+        if length == 1 or tuple(tokens[position : position + length]) == phrase:
+            return Term(position, length, label)
+    return None
 
 
 def _decide(asserted: list[Term], tokens: Sequence[str], rules: tuple[str, ...], first_of_several: bool) -> RaceReading:

@@ -64,4 +64,7 @@ RACE_WORDS: Final = frozenset(
     word for phrase, label in _LABELS.items() if label not in (NEUTRAL, MIXED) for word in phrase
 ) - {"man", "woman", "person", "male", "female", "new", "first"}
 ALONE: Final = {phrase[0]: label for phrase, label in _LABELS.items() if len(phrase) == 1}  # phrases of one word
-BEGINNINGS: Final = frozenset(phrase[:2] for phrase in _LABELS if len(phrase) > 1)  # of all the other phrases
+SECOND_WORDS: Final = {  # first word → second words of all the other phrases that begin with it
+    first: frozenset(phrase.words[1] for phrase in entries if len(phrase.words) > 1)
+    for first, entries in LEXICON.items()
+}
