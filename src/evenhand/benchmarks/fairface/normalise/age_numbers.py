@@ -71,6 +71,7 @@ _MINUS: Final = "\u00ac"
 _NUMERIC: Final = NUMBER_WORDS | {"teens", _MINUS}
 _FAR_OUTSIDE: Final = 1e9
 _SHORTEST_YEAR: Final = 4  # digits
+_PROSE: Final = Mode.PROSE
 DECADE_WORDS: Final = frozenset(f"{decade}s" for decade in range(10, 130, 10))  # as they stand in `words`
 TEENS: Final = 13  # the "decade" from 13 to 19
 
@@ -141,7 +142,7 @@ def _recognise(tokens: list[str], numeric: list[int], mode: Mode) -> Numbered:
     words: list[str] = []
     numbers: dict[int, float] = {}
     out = Numbered(tokens, words, numbers, {}, [])
-    prose = mode is Mode.PROSE
+    prose = mode is _PROSE
     free = 0  # the first token that is not yet in the output
     for position in numeric:
         if position < free:
@@ -210,7 +211,7 @@ def _take_digits(tokens: list[str], position: int, mode: Mode, out: Numbered, ne
             decade, after = True, after + 2
         if _is_percentage(tokens, after):
             return after + 1
-    if mode is Mode.PROSE and len(whole) >= _SHORTEST_YEAR:
+    if mode is _PROSE and len(whole) >= _SHORTEST_YEAR:
         return after
     value = float(token[:24]) if len(whole) < 10 else _FAR_OUTSIDE
     at = len(out.words)

@@ -45,6 +45,7 @@ _TERMS: Final = (
     | {word for word, label in ALONE.items() if label not in (NEUTRAL, MIXED)}
     | frozenset({"m", "f", "american", "eastern", "islander", "person", "individual"})
 ) - frozenset({"men", "women", "males", "females", "boys", "girls", "ladies", "gentlemen"})
+_FIELD: Final = Mode.FIELD
 _POINT: Final = AgeKind.POINT
 _RANGE: Final = AgeKind.RANGE
 _OPEN: Final = AgeKind.OPEN
@@ -369,7 +370,7 @@ def _single_decades(search: _Search) -> Iterator[Candidate]:
 
 def _single_numbers(search: _Search) -> Iterator[Candidate]:
     """A7: a number with an age cue, or in an enumeration; without either in field mode or as the whole answer."""
-    bare = True if search.mode is Mode.FIELD else None  # None: not yet asked
+    bare = True if search.mode is _FIELD else None  # None: not yet asked
     for at, value in search.numbers.items():
         end = search.after_unit(at + 1)
         if end == at + 1 and _measures_something_else(search, at):

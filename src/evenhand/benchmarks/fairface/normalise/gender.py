@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import compress, count, pairwise
 from typing import Final
 
 from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table
@@ -31,6 +31,7 @@ _LONGEST_ENUMERATION: Final = 14
 _NO_POSITIONS: Final[frozenset[int]] = frozenset()
 _THIRD_FIRST: Final = frozenset(first for first, _ in THIRD_PAIRS)
 _KNOWN: Final = frozenset(CATEGORY_WORDS) | THIRD_WORDS | _THIRD_FIRST
+_IS_KNOWN: Final = _KNOWN.__contains__
 
 
 def read_gender(text: str, tokenized: TokenizedText | None = None) -> GenderReading:
@@ -50,7 +51,7 @@ def read_gender(text: str, tokenized: TokenizedText | None = None) -> GenderRead
         return no_gender(Reason.EMPTY)
     if letter := _single_letter(tokens):
         return GenderReading(LETTERS[letter], ("G1",), None, (letter,))
-    known = [at for at, token in enumerate(tokens) if token in _KNOWN]
+    known = list(compress(count(), map(_IS_KNOWN, tokens)))
     if not known:
         return _by_pronouns(tokenized)
     marks = tokenized.marks

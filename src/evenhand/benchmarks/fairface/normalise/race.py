@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import compress, count, pairwise
 from typing import Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.colours import ColourReader, is_before_a_thing
@@ -23,6 +23,7 @@ from evenhand.benchmarks.fairface.normalise.readings import Mode, RaceReading, R
 from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 from evenhand.benchmarks.fairface.taxonomy import COARSE_OF, UNKNOWN
 
+_IS_FIRST_WORD: Final = FIRST_WORDS.__contains__
 _SPECIFIC_ASIAN: Final = frozenset({"Indian", "East Asian", "Southeast Asian"})
 
 
@@ -101,7 +102,7 @@ def find_terms(tokens: Sequence[str]) -> list[Term]:
     """
     found: list[Term] = []
     free = 0
-    for position in [at for at, token in enumerate(tokens) if token in FIRST_WORDS]:
+    for position in compress(count(), map(_IS_FIRST_WORD, tokens)):
         if position < free:
             continue
         first = tokens[position]
