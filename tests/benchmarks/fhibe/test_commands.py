@@ -1,0 +1,79 @@
+"""What `evenhand evaluate` says of boxes and files that are not what the task expects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evenhand
+from evenhand.cli.main import main
+
+Answer = dict[str, Any]
+
+
+def corners_and_sizes(answer: Answer) -> Answer:
+    return {**answer, "detections": [[x0, y0, x1 - x0, y1 - y0] for x0, y0, x1, y1 in answer["detections"]]}
+
+
+def shares(answer: Answer) -> Answer:
+    return {**answer, "detections": [[number / 4000 for number in box] for box in answer["detections"]]}
+
+
+def flat(answer: Answer) -> Answer:
+    return {**answer, "detections": answer["detections"][0] if answer["detections"] else []}
+
+
+def of_another_task(answer: Answer) -> Answer:
+    return {"masks": [], "scores": []}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return evenhand.demo("fhibe", tmp_path_factory.mktemp("fhibe"))[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "words"),
+    [
+        (corners_and_sizes, 0, "Boxes look like x, y, width, height"),
+        (shares, 0, "Boxes look like shares of the image from 0 to 1"),
+        (flat, 2, "a list of boxes was expected"),
+        (of_another_task, 2, "Is it the file of another task?"),
+    ],
+)
+def test_boxes_of_another_form_are_reported_when_they_are_evaluated(
+    demo: Any,
+    change: Callable[[Answer], Answer],
+    code: int,
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    answers = json.loads(demo.predictions.read_text(encoding="utf-8"))
+    changed = tmp_path / "model_outputs.json"
+    changed.write_text(json.dumps({image: change(answer) for image, answer in answers.items()}), encoding="utf-8")
+    arguments = ["evaluate", demo.task, changed, "--data", demo.data, "--draws", 0, "--runs", tmp_path / "runs"]
+    assert main([str(argument) for argument in arguments]) == code
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_table_and_a_mini_data_set_of_minus_one_row_are_refused(
+    demo: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "answers.csv"
+    table.write_text("image,box\na.png,1\n", encoding="utf-8")
+    places = ["--data", str(demo.data), "--runs", str(tmp_path / "runs")]
+    assert main(["evaluate", demo.task, str(table), *places]) == 2
+    assert "is not JSON" in capsys.readouterr().err
+    assert main(["evaluate", demo.task, str(demo.predictions), *places, "--set", "mini=-1"]) == 2
+    assert "a mini data set has one row or more" in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.rglob("results.json"))
+
+
+def test_describe_prints_its_example_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["describe", "fhibe/person_localization"]) == 0
+    assert capsys.readouterr().out.count('"detections"') == 1
