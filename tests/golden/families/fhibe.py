@@ -178,6 +178,7 @@ def _intersectional(run: _Run, expected: Mapping[str, Any], checks: Checks, tole
 def _through_evaluate(run: _Run, expected: Mapping[str, Any], checks: Checks, tolerance: float) -> None:
     """The same numbers from `evenhand evaluate` over the same outputs."""
     estimates = run.estimates()
+    checks.true("evaluate: every value and limit on its scale", not run.off_scale, "; ".join(run.off_scale[:3]))
     for metric, content in expected.items():
         for by, groups in content.items():
             names = attributes.parse_key(by) if isinstance(groups, dict) else []
@@ -739,8 +740,18 @@ class _Run:
         options = {name: getattr(given, name) for name in given.__dataclass_fields__}
         run = evaluate(
             task, self.results, self.root, options=options, by=asked.attributes, depth=max(len(asked.attributes), 1),
-            draws=0,
+            draws=100,
         )  # fmt: skip
+        scales = {
+            (metric.name, output): scale for metric in task.metrics(given) for output, scale in metric.scales.items()
+        }
+        self.off_scale = [
+            f"{one.metric}.{one.output} {one.group}: {end}"
+            for one in run.results.estimates
+            if (scale := scales.get((one.metric, one.output)))
+            for end in (one.number, one.low, one.high)
+            if end is not None and not scale.low - 1e-12 <= end <= scale.high + 1e-12
+        ]
         return {(one.metric, one.output, frozenset(one.group.terms)): one.number for one in run.results.estimates}
 
     def read(self, name: str) -> Any:
