@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from evenhand.core.errors import OptionError
 from evenhand.core.metric import Curve
 from evenhand.core.page import Figure, Forest, Interval, Lines, Section, Table
-from evenhand.reporting import drawing
+from evenhand.reporting import canvas, drawing
 from evenhand.reporting.curves import curve_figure
 from evenhand.reporting.groups import group_figure
 from evenhand.reporting.sections import standard
@@ -97,7 +98,7 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize(
     ("colours", "paper"),
-    [(drawing.LINE_COLOURS, "#ffffff"), (drawing.DARK_LINE_COLOURS, "#161d22")],
+    [(canvas.LINE_COLOURS, "#ffffff"), (canvas.DARK_LINE_COLOURS, "#161d22")],
     ids=["light", "dark"],
 )
 def test_every_line_reaches_three_to_one_against_its_paper(colours, paper):
@@ -114,7 +115,7 @@ BLIND = {
 
 
 @pytest.mark.parametrize("eyes", BLIND)
-@pytest.mark.parametrize("colours", [drawing.LINE_COLOURS, drawing.DARK_LINE_COLOURS], ids=["light", "dark"])
+@pytest.mark.parametrize("colours", [canvas.LINE_COLOURS, canvas.DARK_LINE_COLOURS], ids=["light", "dark"])
 def test_lines_are_told_apart_by_colour_blind_eyes(colours, eyes):
     seen = []
     for colour in colours:
@@ -173,3 +174,10 @@ def test_brackets_that_share_rows_lie_side_by_side_with_their_marks():
     drawn = drawing.svg(Figure("t", chart, Table("t", ("group", "value"), rows)))
     assert drawn.count('class="bracket"') == 3
     assert ">***</text>" in drawn
+
+
+def test_an_interval_that_goes_on_beyond_the_axis_has_an_arrow():
+    rows = (("a", Interval(0.5, 0.4, 0.6)), ("b", Interval(0.5, 0.1, 0.6)))
+    figure = Figure("t", Forest(1, domain=(0.3, 0.7)), Table("t", ("group", "value"), rows))
+    assert drawing.svg(figure).count("the interval goes on beyond the axis") == 1
+    assert "beyond" not in drawing.svg(replace(figure, chart=Forest(1)))

@@ -22,7 +22,8 @@ from typing import Any
 from evenhand.core.page import Cell, Figure, Interval, Lines, Section, Table, Text
 from evenhand.core.results import Verdict
 from evenhand.files.writing import write_file
-from evenhand.reporting import drawing
+from evenhand.reporting import canvas, drawing
+from evenhand.reporting.line_chart import domains
 from evenhand.reporting.packing import Pool, packed
 from evenhand.reporting.rounding import cell
 
@@ -75,7 +76,7 @@ class _Data:
         about: dict[str, Any] = {"table": self.table(figure.data), "name": figure.name or figure.title}
         about["title"] = figure.title
         if isinstance(figure.chart, Lines):
-            chart, domain = figure.chart, drawing.domains(figure.chart, figure.data)
+            chart, domain = figure.chart, domains(figure.chart, figure.data)
             about["lines"] = {"log_x": chart.log_x, "log_y": chart.log_y, "steps": chart.steps, "domain": domain}
             about["lines"] |= {"columns": [chart.line, chart.x, chart.y]}
         self.figures.append(about)
@@ -158,9 +159,9 @@ def _json(data: _Data) -> str:
         "tables": data.tables,
         "figures": data.figures,
         "lines": {
-            "light": drawing.LINE_COLOURS,
-            "dark": drawing.DARK_LINE_COLOURS,
-            "dashes": drawing.DASHES,
+            "light": canvas.LINE_COLOURS,
+            "dark": canvas.DARK_LINE_COLOURS,
+            "dashes": canvas.DASHES,
         },
     }
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -17,6 +17,7 @@ from evenhand.core.metric import Grid, Metric
 from evenhand.core.options import parse
 from evenhand.core.records import EVERYONE, Array, Group, Records
 from evenhand.core.results import Contrast, Estimate, Results, Status
+from evenhand.reporting.axes import padded_span
 from evenhand.reporting.display import shown
 from evenhand.reporting.phrases import headline
 from evenhand.reporting.summary import badge
@@ -296,10 +297,4 @@ def _range(estimates: Sequence[Estimate]) -> tuple[float, float]:
         for end in (estimate.number, estimate.low, estimate.high)
         if end is not None and math.isfinite(end)
     ]
-    if not ends:
-        return 0.0, 1.0
-    low, high = min(ends), max(ends)
-    pad = (high - low) * 0.04 or max(abs(high), 1.0) * 0.05
-    if low >= 0 and high <= 1:
-        return max(low - pad, 0.0), min(high + pad, 1.0)
-    return low - pad, high + pad
+    return padded_span(ends)
