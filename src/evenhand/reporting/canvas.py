@@ -93,7 +93,7 @@ def line_sample(
     """A piece of a line in a legend: from x to x at y."""
     css = f"line{place % len(LINE_COLOURS)}{css}"
     pen: dict[str, object] = {"stroke": colour, "stroke_width": width, "stroke_dasharray": dash_of(place)}
-    canvas.add("line", css, x1=at[0], x2=at[1], y1=at[2], y2=at[2], **pen)
+    canvas.add("line", css, "", x1=at[0], x2=at[1], y1=at[2], y2=at[2], **pen)
 
 
 def dash_of(place: int) -> str | None:

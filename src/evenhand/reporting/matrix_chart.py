@@ -37,7 +37,7 @@ def draw_matrix(chart: Matrix, table: Table, width: int) -> Canvas:
         about = f"{rows[line]} → {columns[column]}: {cell_text(row[chart.count])} ({_percent(value)} of the row)"
         weight = 0.0 if value is None else value
         box: dict[str, object] = {"x": x + 1, "y": y + 1, "width": size - 2, "height": step - 2, "rx": 3}
-        canvas.add("rect", "matrix-paper", **box, fill="#eef4fa")
+        canvas.add("rect", "matrix-paper", "", **box, fill="#eef4fa")
         box |= {"fill_opacity": round(weight, 3), "data_row": rows[line], "data_column": columns[column]}
         canvas.add("rect", "matrix-cell", about, **box, fill="#0b4f8a")
         if value is not None and (value > 0 or len(columns) <= 8):
