@@ -25,6 +25,8 @@ from evenhand.core.results import Coverage, Results
 T = TypeVar("T")  # the benchmark's truth
 P = TypeVar("P")  # its prediction for one sample
 P_co = TypeVar("P_co", covariant=True)
+A = TypeVar("A")  # all predictions of a model, as the codec reads them
+A_co = TypeVar("A_co", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,20 @@ class Codec(ABC, Generic[P]):
         """The answer that `to_plain` took apart; raises PredictionError when it can't be one."""
         answer: P = plain
         return answer
+
+
+class ReadingCodec(Protocol[A_co]):
+    """A `Codec` by what it reads, so that a task's `record` gets the predictions that its codec gives."""
+
+    @property
+    def filename(self) -> str: ...
+    @property
+    def example(self) -> str: ...
+
+    def read(self, path: Path, dataset: Any, options: Any, /) -> A_co: ...
+    def write(self, path: Path, answers: Any, dataset: Any, options: Any, /) -> None: ...
+    def to_plain(self, answer: Any, /) -> Any: ...
+    def from_plain(self, plain: Any, /) -> Any: ...
 
 
 class Model(Protocol[P_co]):
@@ -234,13 +250,13 @@ class CheckReport:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question(Generic[T, P]):
-    """Something that can be put to a model."""
+class Question(Generic[T, A]):
+    """Something that can be put to a model: its truth is a T, the answers of a model are an A."""
 
     name: str  # "uccs/detection"
     summary: str
     load: Callable[[Path, Any], Dataset[T]]
-    codec: Codec[P]
+    codec: ReadingCodec[A]
     options: type[Options] = Options
     about: About = field(default_factory=About)
     aliases: tuple[str, ...] = ()
@@ -258,10 +274,10 @@ class Question(Generic[T, P]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task(Question[T, P]):
+class Task(Question[T, A]):
     """A question whose answers can be evaluated."""
 
-    record: Callable[[Dataset[T], Predictions[P], Any, Tools], Iterator[Records]]
+    record: Callable[[Dataset[T], A, Any, Tools], Iterator[Records]]
     metrics: Callable[[Any], tuple[Metric[Any], ...]]  # from the options
     attributes: tuple[str, ...] = ()  # grouped by, unless the user says otherwise
     headline: tuple[str, str] | None = None  # metric, output
@@ -272,7 +288,7 @@ class Task(Question[T, P]):
     # Multiply-adds of recording (dataset, predictions, options), for `--dry-run`; None: too few to count.
     cost: Callable[[Dataset[T], Path, Any], int] | None = None
     # The options with what only the data tell, such as the classes of a table: (data, predictions, options).
-    resolve: Callable[[Dataset[T], Any, Any], Any] | None = None
+    resolve: Callable[[Dataset[T], A, Any], Any] | None = None
     attributes_option: str = ""  # the option that takes the attributes to group by, where the data do not declare them
     data_optional: bool = False  # the file of predictions holds the truth too, so that no data need to be named
     store_rows: bool = True  # comparisons by the million are stored only when asked (`--rows all`)

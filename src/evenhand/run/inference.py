@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand.core.engine import Workplace
-from evenhand.core.task import Codec, Model, Sample
+from evenhand.core.task import Model, ReadingCodec, Sample
 from evenhand.models.batched import Batched, Meter
 
 AT_ONCE = 2  # chunks that a worker of a cluster is in
@@ -88,7 +88,10 @@ def meter_of(model: Any) -> Meter | None:
 
 
 def answer_chunk(
-    codec: Codec[Any], plain: Callable[[Codec[Any], Any], Any], samples: Sequence[Sample], place: Workplace
+    codec: ReadingCodec[Any],
+    plain: Callable[[ReadingCodec[Any], Any], Any],
+    samples: Sequence[Sample],
+    place: Workplace,
 ) -> Answered:
     """The answers of the worker's model to some samples."""
     posted: LoadedModel = place.kept

@@ -22,7 +22,7 @@ from evenhand.core.errors import DataError, EvenhandError, ModelError, OptionErr
 from evenhand.core.options import as_plain
 from evenhand.core.options import parse as parse_options
 from evenhand.core.records import blocks
-from evenhand.core.task import Adapt, Codec, Dataset, Model, Question, Sample, Unanswered, ignore, no_progress
+from evenhand.core.task import Adapt, Dataset, Model, Question, ReadingCodec, Sample, Unanswered, ignore, no_progress
 from evenhand.files.inputs import damage_in_words
 from evenhand.files.writing import make_folder, storing, write_file
 from evenhand.models.python import ModelFile
@@ -250,7 +250,7 @@ class _PredictionJob:
 
     def assemble(self, folder: Path, started: datetime) -> None:
         """Write the official file, what was not answered, and the manifest."""
-        codec: Codec[Any] = self.question.codec
+        codec = self.question.codec
         journal = read_journal(folder / JOURNAL)
         unanswered = {}
         answers = []
@@ -401,7 +401,7 @@ def _with_workers(engine: Engine | None, workers: int, gpus: float) -> Engine | 
     return engine
 
 
-def _plain(codec: Codec[Any], answer: Any) -> Any:
+def _plain(codec: ReadingCodec[Any], answer: Any) -> Any:
     """An answer in plain values; `Unanswered` where there is none, or one that the official format can't say."""
     if isinstance(answer, Unanswered):
         return answer

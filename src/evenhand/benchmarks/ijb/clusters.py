@@ -27,7 +27,7 @@ from evenhand.benchmarks.ijb.templates import BOX, ProtocolFaces, TemplateSample
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Attribute, Records
 from evenhand.core.results import Coverage
-from evenhand.core.task import Codec, Dataset, InputFact, Predictions, Sample, Tools
+from evenhand.core.task import Codec, Dataset, InputFact, Sample, Tools
 from evenhand.files.writing import open_file
 from evenhand.geometry.assignment import assign_by_overlap
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
@@ -271,12 +271,11 @@ def _answered(truth: ClusterTruth, template: NDArray[np.int64], path: Path) -> S
 
 
 def record_clusters(
-    dataset: Dataset[ClusterTruth], predictions: Predictions[Any], options: ClusteringOptions, tools: Tools
+    dataset: Dataset[ClusterTruth], predictions: Submitted[Clustered], options: ClusteringOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per face: its precision and recall, with and without failures to enrol."""
     truth = dataset.truth
-    assert isinstance(predictions, Submitted)
-    answer: Clustered = predictions.content
+    answer = predictions.content
     template, cluster, confidence = answer.template, answer.cluster, answer.confidence
     if answer.sub_protocol is not None:
         listed = answer.sub_protocol.template
@@ -401,12 +400,14 @@ def associate(truth: FacesOfInterest, found: ClusteredDetections, iou: float) ->
 
 
 def record_detection_clusters(
-    dataset: Dataset[FacesOfInterest], predictions: Predictions[Any], options: DetectionClusteringOptions, tools: Tools
+    dataset: Dataset[FacesOfInterest],
+    predictions: Submitted[ClusteredDetections],
+    options: DetectionClusteringOptions,
+    tools: Tools,
 ) -> Iterator[Records]:
     """One row per face of interest; background detections dilute precision and are no rows."""
     truth = dataset.truth
-    assert isinstance(predictions, Submitted)
-    answer: ClusteredDetections = predictions.content
+    answer = predictions.content
     found = associate(truth, answer, options.iou)
     cluster = np.full(len(truth.subject), FAILED_TO_ENROL, dtype=np.int64)
     cluster[found.face] = answer.cluster[found.detection]

@@ -24,7 +24,7 @@ from evenhand.benchmarks.ijb.templates import BOX
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.core.results import Coverage
-from evenhand.core.task import Codec, Dataset, Predictions, Sample, Tools
+from evenhand.core.task import Codec, Dataset, Sample, Tools
 from evenhand.files.inputs import Problem
 from evenhand.files.writing import open_file
 from evenhand.geometry.assignment import assign_by_score
@@ -184,13 +184,15 @@ def match_detections(truth: AnnotatedFaces, found: FaceDetections, options: Face
 
 
 def record_detections(
-    dataset: Dataset[AnnotatedFaces], predictions: Predictions[Any], options: FaceDetectionOptions, tools: Tools
+    dataset: Dataset[AnnotatedFaces],
+    predictions: Submitted[FaceDetections],
+    options: FaceDetectionOptions,
+    tools: Tools,
 ) -> Iterator[Records]:
     """Rows: every image that counts, every face found or missed, every false alarm."""
     truth = dataset.truth
-    assert isinstance(predictions, Submitted)
-    found: FaceDetections = predictions.content
-    yield rows_of(truth, found, match_detections(truth, found, options))
+    detections = predictions.content
+    yield rows_of(truth, detections, match_detections(truth, detections, options))
 
 
 def rows_of(truth: AnnotatedFaces, found: FaceDetections, matched: Matched) -> Records:

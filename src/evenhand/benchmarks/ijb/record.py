@@ -13,14 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb.codec import CandidateLists, Matrices, PooledTemplates, SearchContent, probe_membership
+from evenhand.benchmarks.ijb.codec import (
+    CandidateLists,
+    Matrices,
+    PairContent,
+    PooledTemplates,
+    SearchContent,
+    probe_membership,
+)
 from evenhand.benchmarks.ijb.data import Gallery, PairTruth, Probes, SearchTruth
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
 from evenhand.benchmarks.ijb.submission import Submitted, SubmittedEmbeddings
 from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
-from evenhand.core.task import Dataset, Predictions, Tools
+from evenhand.core.task import Dataset, Tools
 from evenhand.metrics.search_rates import LEFT_OUT, NO_GALLERY
 from evenhand.search.compare import pair_scores
 from evenhand.search.enrol import Templates, enrol
@@ -33,11 +40,10 @@ _MOST_IN_DOUBLE = 1 << 24  # comparisons: more take too much memory, unless a co
 
 
 def record_pairs(
-    dataset: Dataset[PairTruth], predictions: Predictions[Any], options: PoolingOptions, tools: Tools
+    dataset: Dataset[PairTruth], predictions: Submitted[PairContent], options: PoolingOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per comparison: its score (−∞ with a failure to enrol) and whether both are the same person."""
     truth = dataset.truth
-    assert isinstance(predictions, Submitted)
     content = predictions.content
     if isinstance(content, PooledTemplates):
         templates = content.templates
@@ -98,7 +104,7 @@ def subjects_of(truth: PairTruth) -> tuple[Array, Array]:
 
 def record_searches(
     dataset: Dataset[SearchTruth],
-    predictions: Predictions[Any],
+    predictions: Submitted[SearchContent],
     options: SearchOptions,
     tools: Tools,
     enrolled: Mapping[int, Templates] | None = None,
@@ -108,7 +114,6 @@ def record_searches(
     `enrolled` are templates that were pooled before, by the identity of their sets.
     """
     truth = dataset.truth
-    assert isinstance(predictions, Submitted)
     content = predictions.content
     known: dict[int, Templates] = dict(enrolled or {})
     subjects = np.unique(np.concatenate([gallery.probes.subject for gallery in truth.galleries]))

@@ -12,20 +12,19 @@ from evenhand.benchmarks.pairs.data import PairSet
 from evenhand.benchmarks.pairs.metrics import THRESHOLDS, Counter, folded_accuracy, measured, shared_threshold
 from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.core.records import Records
-from evenhand.core.task import Dataset, Predictions, Tools
+from evenhand.core.task import Dataset, Tools
 
 FOLDS = "folds"
 
 
 def record_pairs(
-    dataset: Dataset[PairSet], predictions: Predictions[Any], options: PairSetOptions, tools: Tools
+    dataset: Dataset[PairSet], predictions: PairDistances, options: PairSetOptions, tools: Tools
 ) -> Iterator[Records]:
     """Rows in the order of the set; `unit` and `unit_b` are the people, or the pair itself where they are not known.
 
     `score` is the negated distance, −∞ for a pair without an embedding: it is never accepted.
     """
     truth = dataset.truth
-    assert isinstance(predictions, PairDistances)
     distance = predictions.distance
     missing = np.isnan(distance)
     units = (

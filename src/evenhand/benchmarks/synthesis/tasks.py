@@ -52,15 +52,14 @@ from evenhand.benchmarks.synthesis.sections import every_convention, how_it_was_
 from evenhand.core.errors import PredictionError
 from evenhand.core.measure import AnyMetric
 from evenhand.core.records import Attribute, Records
-from evenhand.core.task import About, Dataset, Predictions, Task, Tools
+from evenhand.core.task import About, Dataset, Task, Tools
 from evenhand.instruments.films import BUFFER
 
 
 def record_paired(
-    dataset: Dataset[FrameSet], predictions: Predictions[Path], options: PairedOptions, tools: Tools
+    dataset: Dataset[FrameSet], predictions: FrameAnswers, options: PairedOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per real frame, with the synthesised frame of its name (or place)."""
-    assert isinstance(predictions, FrameAnswers)  # read by our codec
     truth, made = dataset.truth, predictions.frames
     if options.match == "order" and len(made.paths) != len(truth.paths):
         _unequal(f"{len(made.paths)} synthesised frames for {len(truth.paths)} real ones", options, tools)
@@ -79,10 +78,9 @@ def record_paired(
 
 
 def record_pictures(
-    dataset: Dataset[FrameSet], predictions: Predictions[Path], options: PictureOptions, tools: Tools
+    dataset: Dataset[FrameSet], predictions: FrameAnswers, options: PictureOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per pair of pictures, with the features of both; a picture without a partner is a row with one side."""
-    assert isinstance(predictions, FrameAnswers)  # read by our codec
     truth, made = dataset.truth, predictions.frames
     pairs = []
     for name, path in zip(truth.ids, truth.paths, strict=True):
@@ -102,9 +100,7 @@ def record_pictures(
     yield from paired_rows(pairs, _looks(sides, options, tools, predictions.facts), asked)
 
 
-def without_motion(
-    dataset: Dataset[FrameSet], predictions: Predictions[Path], options: PictureOptions
-) -> PictureOptions:
+def without_motion(dataset: Dataset[FrameSet], predictions: FrameAnswers, options: PictureOptions) -> PictureOptions:
     """The options for pictures that do not follow each other: what is about motion is not asked for by default."""
     ids = dataset.truth.ids
     if options.metrics != TABLE or len({dataset.truth.unit_of(name) for name in ids}) < len(ids):
@@ -126,10 +122,9 @@ def _part_of(*frames: FrameSet) -> int:
 
 
 def record_unpaired(
-    dataset: Dataset[FrameSet], predictions: Predictions[Path], options: UnpairedOptions, tools: Tools
+    dataset: Dataset[FrameSet], predictions: FrameAnswers, options: UnpairedOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per frame of either set."""
-    assert isinstance(predictions, FrameAnswers)  # read by our codec
     truth, made = dataset.truth, predictions.frames
     pairs = _sets_of(truth, made, options.pairing)
     sides = _sides(made, truth)
@@ -140,14 +135,14 @@ def record_unpaired(
 
 
 def record_items(
-    dataset: Dataset[ProtocolTruth], predictions: Predictions[Any], options: ProtocolOptions, tools: Tools
+    dataset: Dataset[ProtocolTruth], predictions: ItemAnswers, options: ProtocolOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per frame of every item, beside its truth."""
     yield from paired_rows(*_item_rows(dataset, predictions, options, tools, paired_names(options.metrics)))
 
 
 def record_cross(
-    dataset: Dataset[ProtocolTruth], predictions: Predictions[Any], options: CrossOptions, tools: Tools
+    dataset: Dataset[ProtocolTruth], predictions: ItemAnswers, options: CrossOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per synthesised frame and one per frame of the flag window."""
     yield from unpaired_rows(*_item_rows(dataset, predictions, options, tools, unpaired_names(options.metrics)))
@@ -175,12 +170,11 @@ def metrics_unpaired(options: UnpairedOptions | CrossOptions) -> tuple[AnyMetric
 
 def _item_rows(
     dataset: Dataset[ProtocolTruth],
-    predictions: Predictions[Any],
+    predictions: ItemAnswers,
     options: ProtocolOptions,
     tools: Tools,
     names: tuple[str, ...],
 ) -> tuple[list[FramePair], FrameInstruments, Asked]:
-    assert isinstance(predictions, ItemAnswers)  # read by our codec
     truth = dataset.truth
     pairs: list[FramePair] = []
     for item in truth.items.values():
@@ -340,7 +334,7 @@ ATTRIBUTES = ("sex", "age", "skin_tone", "clothing", "motion")
 _PAIR_ROW = "a synthesised frame beside its truth; frames that could not be measured are rows with their reason"
 _SET_ROW = "a frame, real or synthesised, with its features"
 
-pictures: Task[FrameSet, Path] = Task(
+pictures: Task[FrameSet, FrameAnswers] = Task(
     name="synthesis/pictures",
     aliases=("synthesis",),
     summary="The table of a paper from two folders of pictures or films, or two films.",
@@ -361,7 +355,7 @@ pictures: Task[FrameSet, Path] = Task(
     explain=every_convention,
     check=check_folder(load_folder, FrameCodec()),
 )
-paired: Task[FrameSet, Path] = Task(
+paired: Task[FrameSet, FrameAnswers] = Task(
     name="synthesis/paired",
     summary="Compare synthesised pictures with their truth, picture by picture.",
     load=load_folder,
@@ -376,7 +370,7 @@ paired: Task[FrameSet, Path] = Task(
     explain=every_convention,
     check=check_folder(load_folder, FrameCodec()),
 )
-unpaired: Task[FrameSet, Path] = Task(
+unpaired: Task[FrameSet, FrameAnswers] = Task(
     name="synthesis/unpaired",
     summary="Compare a set of synthesised pictures with a set of real ones.",
     load=load_folder,
@@ -392,7 +386,7 @@ unpaired: Task[FrameSet, Path] = Task(
     check=check_folder(load_folder, FrameCodec()),
 )
 _PREDICTIONS = "predictions.json: item → list of picture paths in frame order; or the folder that the model filled."
-self_imitation: Task[ProtocolTruth, Any] = Task(
+self_imitation: Task[ProtocolTruth, ItemAnswers] = Task(
     name="synthesis/self_imitation",
     summary="A person performing the frames of their own video.",
     load=load_self,
@@ -407,7 +401,7 @@ self_imitation: Task[ProtocolTruth, Any] = Task(
     explain=every_convention,
     check=check_protocol(load_self, ItemCodec()),
 )
-cross_imitation: Task[ProtocolTruth, Any] = Task(
+cross_imitation: Task[ProtocolTruth, ItemAnswers] = Task(
     name="synthesis/cross_imitation",
     summary="A person performing the frames of another's video, beside real frames of their own.",
     load=load_cross,
@@ -422,7 +416,7 @@ cross_imitation: Task[ProtocolTruth, Any] = Task(
     explain=every_convention,
     check=check_protocol(load_cross, ItemCodec()),
 )
-appearance_transfer: Task[ProtocolTruth, Any] = Task(
+appearance_transfer: Task[ProtocolTruth, ItemAnswers] = Task(
     name="synthesis/appearance_transfer",
     summary="A person in the appearance of another video, in its motion.",
     load=load_appearance,
@@ -437,7 +431,7 @@ appearance_transfer: Task[ProtocolTruth, Any] = Task(
     explain=every_convention,
     check=check_protocol(load_appearance, ItemCodec()),
 )
-novel_view: Task[ProtocolTruth, Any] = Task(
+novel_view: Task[ProtocolTruth, ItemAnswers] = Task(
     name="synthesis/novel_view",
     summary="A person seen from other sides.",
     load=load_novel_view,

@@ -197,7 +197,9 @@ def joined(table: UserTable, truth: Truth, options: TableOptions) -> TablePredic
     return TablePredictions(table, place, coverage, inputs, tuple(warnings))
 
 
-def record(dataset: Dataset[Truth], predictions: Any, options: TableOptions, tools: Tools) -> Iterator[Records]:
+def record(
+    dataset: Dataset[Truth], predictions: TablePredictions, options: TableOptions, tools: Tools
+) -> Iterator[Records]:
     """One row per row of the table that has a truth; the others are counted."""
     reader = next(reader for kind, reader in READERS.items() if isinstance(options, kind))
     columns = reader(dataset.truth, predictions, options, tools)

@@ -39,7 +39,7 @@ _ROLES = ("truth", "prediction", "score", "unit", "key", "weight")
 class PreparedTable:
     """A table with its task, its options as texts or values, and both of its sides."""
 
-    task: Task[Truth, Any]
+    task: Task[Truth, TablePredictions]
     dataset: Dataset[Truth]
     predictions: TablePredictions
     options: TableOptions

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.benchmarks.table import demo, detection
-from evenhand.benchmarks.table.data import TableCodec, Truth, load, record, resolve
+from evenhand.benchmarks.table.data import TableCodec, TablePredictions, Truth, load, record, resolve
 from evenhand.benchmarks.table.options import (
     DetectionTableOptions,
     FunctionOptions,
@@ -112,7 +112,7 @@ def _chosen(metrics: Metrics, options: TableOptions) -> Metrics:
 
 def _task(
     name: str, summary: str, options: type[TableOptions], metrics: Any, rows: str, **more: Any
-) -> Task[Truth, Any]:
+) -> Task[Truth, TablePredictions]:
     return Task(
         name=f"table/{name}",
         summary=summary,
@@ -188,7 +188,7 @@ functions = _task(
     lambda options: (),
     "a row of the table",
 )
-TASKS: Mapping[str, Task[Truth, Any]] = {
+TASKS: Mapping[str, Task[Truth, TablePredictions]] = {
     # Functions are not in files, and detections not in frames.
     task.name.partition("/")[2]: task
     for task in (labels, scores, numbers, pairs, values, functions)

@@ -42,19 +42,25 @@ CONVENTIONS = (
 
 
 def _record_detection(
-    dataset: Dataset[WatchlistFaces], predictions: Any, options: WatchlistDetectionOptions, tools: Tools
+    dataset: Dataset[WatchlistFaces],
+    predictions: WatchlistDetections,
+    options: WatchlistDetectionOptions,
+    tools: Tools,
 ) -> Iterator[Records]:
     """One row per image, face, false alarm, ignored detection and absent exclusion."""
-    rows = record_detection(_annotated(dataset), _own(predictions), options.iou)
+    rows = record_detection(_annotated(dataset), predictions, options.iou)
     is_found = rows["score"] == rows["score"]
     yield Records({**rows.columns, "found": is_found, "is_face": rows["faces"] > 0}, rows.attributes)
 
 
 def _record_identification(
-    dataset: Dataset[WatchlistFaces], predictions: Any, options: WatchlistIdentificationOptions, tools: Tools
+    dataset: Dataset[WatchlistFaces],
+    predictions: WatchlistDetections,
+    options: WatchlistIdentificationOptions,
+    tools: Tools,
 ) -> Iterator[Records]:
     """One row per image, face, false alarm, ignored detection and absent exclusion."""
-    rows = record_identification(_annotated(dataset), _own(predictions), options.iou, options.ties)
+    rows = record_identification(_annotated(dataset), predictions, options.iou, options.ties)
     first = (rows["rank"] > 0) & (rows["rank"] <= 1)
     yield Records({**rows.columns, "first": first, "is_known": rows["known"] > 0}, rows.attributes)
 
@@ -78,11 +84,6 @@ def _annotated(dataset: Dataset[WatchlistFaces]) -> WatchlistFaces:
     if not len(dataset.truth):
         raise DataError("The set has no annotated faces, so nothing can be evaluated. Use validation.")
     return dataset.truth
-
-
-def _own(predictions: Any) -> WatchlistDetections:
-    assert isinstance(predictions, WatchlistDetections)
-    return predictions
 
 
 def _demo(folder: Path) -> Sequence[Demo]:

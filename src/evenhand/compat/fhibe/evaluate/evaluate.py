@@ -228,7 +228,8 @@ def _read_outputs(
     task: Task[Any, Any], dataset: Dataset[Any], options: Any, asked: EvaluationArguments
 ) -> Predictions[Any]:
     try:
-        return task.codec.read(asked.results, dataset, options)
+        predictions: Predictions[Any] = task.codec.read(asked.results, dataset, options)
+        return predictions
     except MissingAnswersError as error:
         if asked.task == "face_encoding":
             raise OutputsMissingError(str(error)) from None
