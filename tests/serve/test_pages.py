@@ -240,7 +240,7 @@ def test_a_part_that_names_another_place_is_not_read(
     path.unlink()
     path.write_text(json.dumps(plain), encoding="utf-8")
     text = client_of(place).get(f"/run/{key(place)}/group").text
-    assert "no name of a file beside it" in text
+    assert "no file beside it" in text
 
 
 def test_an_option_of_a_run_is_no_way_to_read_another_file(

@@ -8,8 +8,7 @@ from pathlib import Path
 from evenhand.core.errors import OptionError
 from evenhand.reporting.html import write_page
 from evenhand.reporting.model_card import write_card
-from evenhand.reporting.reported import Reported, report_page, reported
-from evenhand.reporting.salvage import reported_folder
+from evenhand.reporting.reported import Reported, report_page, reported, reported_folder
 from evenhand.reporting.tables import write_csv, write_json, write_latex, write_markdown
 from evenhand.store.runs import Run
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 from evenhand import registry
 from evenhand.core.errors import EvenhandError
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
 from evenhand.core.records import Group
-from evenhand.core.results import Results
+from evenhand.core.results import Coverage, Results
 from evenhand.reporting.curves import curves_together
 from evenhand.reporting.display import ShownResults, shown, task_title
 from evenhand.reporting.html import Article, Link, Page
@@ -18,7 +19,8 @@ from evenhand.reporting.phrases import as_cell, by_words, headline, levels, valu
 from evenhand.reporting.rounding import cell as cell_text
 from evenhand.reporting.sections import InputFile, brief, standard, with_added
 from evenhand.reporting.summary import finding, gap_of, verdict_badges, widest
-from evenhand.store.runs import Run
+from evenhand.store.damaged import inspect_run
+from evenhand.store.runs import RECORDS, Run, open_run
 
 MANY = 12  # runs beyond which a page says of each only what can't be said of all together
 
@@ -75,6 +77,23 @@ def reported(run: Run) -> Reported:
     question, added = family_of(run.results)
     problems = () if _keeps_rows(run) else (_NO_ROWS,)
     return Reported(run.results, added, question, run.manifest.inputs, problems, run.manifest.clock.finished)
+
+
+def reported_folder(folder: Path) -> Reported:
+    """A stored run for its report, as far as it can be read; raises RunError when the folder holds no run at all."""
+    found = inspect_run(Path(folder))
+    lost = {piece.name: piece.reason for piece in found.pieces if piece.is_lost}
+    if found.run is None:
+        if found.results is None:
+            open_run(folder)  # says why
+        results = found.results or Results(task="", model="", dataset="", options={}, coverage=Coverage())
+        question = family_of(replace(results, estimates=()))[0] if "/" in results.task else ""
+        return Reported(results, (), question, found.inputs, tuple(lost.values()))
+    run = reported(found.run)
+    if RECORDS not in lost:
+        return run
+    problem = f"The rows can't be read: {lost[RECORDS]} The numbers below do not depend on them."
+    return replace(run, problems=(*run.problems, problem))
 
 
 _NO_ROWS = (

@@ -157,7 +157,7 @@ class _Routes:
     def run(self, request: Request) -> Response:
         """A run: its values by group, what it was made of, what of it is whole."""
         line = self._line(request)
-        found = self.library.examined(line)
+        found = self.library.inspected(line)
         query = request.query_params
         choice = spreads = None
         every: Any = ()
@@ -185,7 +185,7 @@ class _Routes:
     def group(self, request: Request) -> Response:
         """A group: its values, how it compares with others, and its rows, worst first."""
         line = self._line(request)
-        found = self.library.examined(line)
+        found = self.library.inspected(line)
         query = request.query_params
         group = group_of(query.getlist("g"))
         if found.results is None:
@@ -212,7 +212,7 @@ class _Routes:
     def gallery(self, request: Request) -> Response:
         """The samples behind a number or a cell of the confusion matrix: pictures, truth and answer, worst first."""
         line = self._line(request)
-        found = self.library.examined(line)
+        found = self.library.inspected(line)
         if found.results is None:
             raise NotFoundError("The results of this run can't be read, so its samples are not known.")
         query = request.query_params

@@ -17,7 +17,6 @@ from evenhand.reporting.comparison import comparison_page, difference_page
 from evenhand.reporting.html import Link, page_html
 from evenhand.reporting.reported import report_page, reported
 from evenhand.serve.cache import LRUCache
-from evenhand.serve.examine import Examined, examine, readable_rows
 from evenhand.serve.folders import ServedFolders
 from evenhand.serve.listing import RunEntry, RunIndex, RunList
 from evenhand.serve.pictures import NoPictureError, SampleMedia, load_media, pictures_of
@@ -25,6 +24,7 @@ from evenhand.serve.progress import ProgressMonitor
 from evenhand.serve.selection import RowLabels, RowQuery, item_of, labels_of, metrics_of, select
 from evenhand.serve.settings import ServeSettings
 from evenhand.stats.comparison import Comparison
+from evenhand.store.damaged import InspectedRun, inspect_run, readable_rows
 from evenhand.store.differences import Difference, diff
 from evenhand.store.runs import Run
 
@@ -51,7 +51,7 @@ class Library:
         self.allowed = ServedFolders.of((settings.runs, *settings.data))
         self.index = RunIndex(settings.runs, ServedFolders.of([settings.runs]))
         self.watch = ProgressMonitor(settings.runs, ServedFolders.of([settings.runs]))
-        self._examined = LRUCache[Examined](most=16)
+        self._inspected = LRUCache[InspectedRun](most=16)
         self._metrics = LRUCache[tuple[Metric[Any], ...]](most=16)
         self._rows = LRUCache[Rows](most=3)
         self._labels = LRUCache[RowLabels](most=16)
@@ -74,14 +74,19 @@ class Library:
             raise NotFoundError("There is no run of that key. It may have been removed or replaced.")
         return line
 
-    def examined(self, line: RunEntry) -> Examined:
+    def inspected(self, line: RunEntry) -> InspectedRun:
         """What can be read of a run; raises OutsideError when a link in its folder leads out."""
-        return self._examined.get(self._stamped(line), lambda: examine(line.folder, self.index.allowed))
+
+        def inspected() -> InspectedRun:
+            self.index.allowed.check_tree(line.folder)
+            return inspect_run(line.folder)
+
+        return self._inspected.get(self._stamped(line), inspected)
 
     def rows(self, line: RunEntry) -> Rows:
         """The rows of a run; raises RunError when there are none to show."""
-        found = self.examined(line)
-        return self._rows.get(self._stamped(line), lambda: Rows(*readable_rows(found, self.index.allowed)))
+        found = self.inspected(line)
+        return self._rows.get(self._stamped(line), lambda: Rows(*readable_rows(found, self.index.allowed.inside)))
 
     def metric(self, line: RunEntry, name: str) -> Metric[Any] | None:
         """The metric of that name, as the run applied it; None when its family does not tell."""
@@ -102,7 +107,7 @@ class Library:
 
     def pictures(self, line: RunEntry, number: int) -> tuple[Path, ...]:
         """The pictures of a row's sample; raises NoPictureError with the reason when there are none."""
-        found = self.examined(line)
+        found = self.inspected(line)
         if found.manifest is None:
             raise NoPictureError("Without its run.json it is not known which data the run was made of.")
         if not self.settings.data:
@@ -114,11 +119,11 @@ class Library:
 
     def whole(self, line: RunEntry) -> Run:
         """A run as the verbs take it; raises RunError with what is missing."""
-        found = self.examined(line)
+        found = self.inspected(line)
         run = found.run
         if run is None:
-            said = " ".join(piece.said for piece in found.pieces if piece.said)
-            raise RunError(f"{line.name} can't be used for this: it has no results. {said}")
+            reasons = " ".join(piece.reason for piece in found.pieces if piece.is_lost)
+            raise RunError(f"{line.name} can't be used for this: it has no whole results. {reasons}")
         return run
 
     def report(self, line: RunEntry, nonce: str) -> str:

@@ -16,15 +16,15 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
-from evenhand.core.errors import InputError
+from evenhand.core.errors import InputError, RunError
 from evenhand.core.page import Interval
 from evenhand.core.results import Results
+from evenhand.files import inputs
 from evenhand.reporting.phrases import as_cell, headline, levels
-from evenhand.serve.examine import results_plain
 from evenhand.serve.folders import ServedFolders
 from evenhand.store.manifest import FILENAME, read_manifest
 from evenhand.store.plain import from_plain
-from evenhand.store.runs import RESULTS
+from evenhand.store.runs import RESULTS, results_plain
 from evenhand.store.unfinished import REPLACED, UNFINISHED
 
 FRESH_SECONDS = 1.0
@@ -183,13 +183,12 @@ def shown(text: str) -> str:
 
 def _everyone(folder: Path) -> Results:
     """The results without the groups, which a list does not need."""
-    plain = results_plain(folder / RESULTS)
-    whole = [estimate for estimate in plain.get("estimates", ()) if estimate.get("group") == []]
-    numbers = [estimate for estimate in whole if isinstance(estimate.get("value"), int | float | str)]
-    told = [
-        estimate for estimate in whole if isinstance(estimate.get("value"), dict) and "undefined" in estimate["value"]
-    ]
-    reduced = {**plain, "estimates": [*numbers, *told], "contrasts": [], "omnibus": []}
+    path = folder / RESULTS
+    plain = results_plain(inputs.read(path, RunError).data, path)
+    overall = [entry for entry in plain.get("estimates", ()) if entry.get("group") == []]
+    numbers = [entry for entry in overall if isinstance(entry.get("value"), int | float | str)]
+    undefined = [entry for entry in overall if isinstance(entry.get("value"), dict) and "undefined" in entry["value"]]
+    reduced = {**plain, "estimates": [*numbers, *undefined], "contrasts": [], "omnibus": []}
     results: Results = from_plain(reduced, Results)
     return results
 

@@ -133,13 +133,17 @@ def open_run(folder: Path | str) -> Run:
     path = folder / RESULTS
     source = inputs.read(path, RunError)
     try:
-        plain = check_format(loads(source.data), path)
-        results = from_plain({key: value for key, value in plain.items() if key != "format"}, Results)
+        results = from_plain(results_plain(source.data, path), Results)
     except ValueError as error:
         raise RunError(f"{path} can't be read: {error}. The run is damaged; evaluate again with --force.") from None
     if manifest.results_sha256 and source.fact.sha256 != manifest.results_sha256:
         results = replace(results, warnings=(*results.warnings, EDITED))
     return Run(folder, manifest, results)
+
+
+def results_plain(data: bytes, path: Path) -> dict[str, Any]:
+    """What `results.json` holds, of a version that we know; raises RunError or ValueError."""
+    return {name: value for name, value in check_format(loads(data), path).items() if name != "format"}
 
 
 def find_runs(root: Path | str, *, problem: Callable[[str], None] = lambda message: None) -> tuple[Run, ...]:

@@ -11,8 +11,7 @@ import pytest
 from evenhand import api
 from evenhand.core.errors import RunError
 from evenhand.reporting.html import page_html
-from evenhand.reporting.reported import report_page
-from evenhand.reporting.salvage import reported_folder
+from evenhand.reporting.reported import report_page, reported_folder
 
 CASE = Path(__file__).parents[1] / "golden" / "cases" / "fairface" / "plain_csv_two_models"
 
