@@ -11,7 +11,7 @@ from evenhand import registry
 from evenhand.core.errors import EvenhandError
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
 from evenhand.core.records import Group
-from evenhand.core.results import Coverage, Results
+from evenhand.core.results import Results
 from evenhand.reporting.curves import curves_together
 from evenhand.reporting.display import ShownResults, shown, task_title
 from evenhand.reporting.html import Article, Link, Page
@@ -84,9 +84,7 @@ def reported_folder(folder: Path) -> Reported:
     found = inspect_run(Path(folder))
     lost = {piece.name: piece.reason for piece in found.pieces if piece.is_lost}
     if found.run is None:
-        if found.results is None:
-            open_run(folder)  # says why
-        results = found.results or Results(task="", model="", dataset="", options={}, coverage=Coverage())
+        results = found.results or open_run(folder).results  # without any results, opening it says why
         question = family_of(replace(results, estimates=()))[0] if "/" in results.task else ""
         return Reported(results, (), question, found.inputs, tuple(lost.values()))
     run = reported(found.run)
