@@ -413,7 +413,7 @@ def _neighbours(table: UnitTable) -> tuple[IntervalArrays, IntervalArrays, np.nd
 
 
 def false_alarms(scale: float) -> Iterator[Line]:
-    """An even model: how many families of tests say «different» or «large» anywhere."""
+    """A model without differences: how many families of tests say "different" or "large" anywhere."""
     rng = stream("calibrate", "alarms")
     families = int(1500 * scale)
     must = (0.0, 0.05)
@@ -421,14 +421,14 @@ def false_alarms(scale: float) -> Iterator[Line]:
         sizes = np.array([60, 90, 150, 300, 500, 800, 1200])
         table = independent(rng.binomial(np.tile(sizes, families), rate), np.tile(sizes, families))
         alarms, _ = _family_alarms(table, len(sizes), families)
-        where = f"even model, 7 groups of 60–1200 rows, rate {rate}"
+        where = f"no difference, 7 groups of 60–1200 rows, rate {rate}"
         yield Line("family", "large or different", where, 0.05, alarms, families, must)
     large = UNEVEN[UNEVEN >= 20]
     for rate in (0.7, 0.95):
         some = max(families // 5, 1)
         table = independent(rng.binomial(np.tile(large, some), rate), np.tile(large, some))
         alarms, _ = _family_alarms(table, len(large), some)
-        where = f"even model, {len(UNEVEN)} uneven cells ({len(large)} of 20 rows or more), rate {rate}"
+        where = f"no difference, {len(UNEVEN)} uneven cells ({len(large)} of 20 rows or more), rate {rate}"
         yield Line("family", "large or different", where, 0.05, alarms, some, must)
     for subjects in (10, 20, 50, 150):
         for correlation in (0.1, 0.5):
@@ -436,7 +436,8 @@ def false_alarms(scale: float) -> Iterator[Line]:
                 table = clustered(rng, 7 * families, subjects, (1, 10), correlation, rate)
                 alarms, _ = _family_alarms(table, 7, families)
                 where = (
-                    f"even model, 7 groups of {subjects} subjects × 1–10 images, correlation {correlation}, rate {rate}"
+                    f"no difference, 7 groups of {subjects} subjects × 1–10 images, "
+                    f"correlation {correlation}, rate {rate}"
                 )
                 if correlation == 0.5:
                     wrong = _alarms_on_effective_sizes(table, 7, families)
@@ -445,18 +446,18 @@ def false_alarms(scale: float) -> Iterator[Line]:
                 yield Line("family", "large or different", where, 0.05, alarms, families, must)
         table = clustered(rng, 7 * families, subjects, (1, 10), 0.4, 0.0, Kind.MEAN)
         alarms, _ = _family_alarms(table, 7, families)
-        where = f"even model, means, 7 groups of {subjects} subjects × 1–10 images"
+        where = f"no difference, means, 7 groups of {subjects} subjects × 1–10 images"
         yield Line("family", "large or different", where, 0.05, alarms, families, must)
     numbers = np.array([12, 15, 20, 30, 60, 120, 400])
     for rate in (0.7, 0.95):
         table = _uneven(rng, families, numbers, rate)
         alarms, _ = _family_alarms(table, len(numbers), families)
-        where = f"even model, 7 groups of 12–400 subjects × 1–10 images, correlation 0.3, rate {rate}"
+        where = f"no difference, 7 groups of 12–400 subjects × 1–10 images, correlation 0.3, rate {rate}"
         yield Line("family", "large or different", where, 0.05, alarms, families, must)
     for subjects in (30, 100):
         table = _shared(rng, families, 4, subjects)
         alarms, _ = _family_alarms(table, 4, families)
-        where = f"even model, 4 conditions of the same {subjects} subjects × 2 images"
+        where = f"no difference, 4 conditions of the same {subjects} subjects × 2 images"
         yield Line("family", "large or different", where, 0.05, alarms, families, must)
     yield from _drawn_alarms(rng, int(400 * scale), must)
     yield from _margin_alarms(rng, int(4000 * scale))
@@ -464,7 +465,7 @@ def false_alarms(scale: float) -> Iterator[Line]:
 
 
 def _family_alarms(table: UnitTable, groups: int, families: int) -> tuple[float, float]:
-    """The share of families with a false «large» or «different», and of pairs called equivalent."""
+    """The share of families with a false "large" or "different", and of pairs called equivalent."""
     offset = np.arange(families)[:, None] * groups
     pairs = np.array(list(combinations(range(groups), 2)))
     alarms = equivalent = 0
@@ -569,7 +570,7 @@ def _drawn_alarms(rng: np.random.Generator, families: int, must: tuple[float, fl
             first, second = (np.array(side) for side in zip(*combinations(range(5), 2), strict=True))
             found = evidence.pairs(first, second, confidence=0.95, alpha=0.05)
             alarms += bool(np.any(holm(found.p_value) < 0.05))
-        where = f"even model, macro-F1, 5 groups of {units} units"
+        where = f"no difference, macro-F1, 5 groups of {units} units"
         yield Line("family", "large or different", where, 0.05, alarms / families, families, must)
 
 
@@ -582,9 +583,9 @@ def _margin_alarms(rng: np.random.Generator, sets: int) -> Iterator[Line]:
         told = verdicts(*wide, *narrow, p, margin=0.05)
         where = f"true difference equal to the margin, {n} rows each"
         yield Line(
-            "verdict", "false «equivalent»", where, 0.05, float(np.mean(told == Verdict.EQUIVALENT)), sets, (0.0, 0.05)
+            "verdict", 'false "equivalent"', where, 0.05, float(np.mean(told == Verdict.EQUIVALENT)), sets, (0.0, 0.05)
         )
-        yield Line("verdict", "false «large»", where, 0.025, float(np.mean(told == Verdict.LARGE)), sets, (0.0, 0.03))
+        yield Line("verdict", 'false "large"', where, 0.025, float(np.mean(told == Verdict.LARGE)), sets, (0.0, 0.03))
 
 
 def _false_discoveries(rng: np.random.Generator, families: int) -> Iterator[Line]:
@@ -623,7 +624,7 @@ def _false_discoveries(rng: np.random.Generator, families: int) -> Iterator[Line
 
 
 def omnibus_and_gaps(scale: float) -> Iterator[Line]:
-    """Tests of all groups together, and permutation references of gaps, on even models."""
+    """Tests of all groups together, and permutation references of gaps, on models without differences."""
     rng = stream("calibrate", "omnibus")
     sets, must = int(1000 * scale), (0.0, 0.05)
     sizes = np.array([60, 90, 150, 300, 500])
@@ -637,7 +638,7 @@ def omnibus_and_gaps(scale: float) -> Iterator[Line]:
         gap.append(permutation.gap_reference(np.ptp(k / sizes), permutation.gap_of(dealt.means)).p_value < 0.05)
         x = rng.gamma(2.0, size=int(sizes.sum()))
         kruskal.append(ranks.kruskal_wallis(x, labels, 5).p_value < 0.05)
-    where = "even model, 5 groups of 60–500 rows"
+    where = "no difference, 5 groups of 60–500 rows"
     yield Line("test", "chi_square", where, 0.05, float(np.mean(chi)), sets, must)
     yield Line("test", "kruskal_wallis", where, 0.05, float(np.mean(kruskal)), sets, must)
     yield Line("test", "gap against permutations", where, 0.05, float(np.mean(gap)), sets, must)
@@ -650,7 +651,7 @@ def omnibus_and_gaps(scale: float) -> Iterator[Line]:
         plain = contrasts.chi_square(table.totals, table.means.rows)
         null = contrasts.chi_square_statistic(dealt.sums, dealt.counts)
         clustered_chi.append(permutation.permuted_test(plain, null).p_value < 0.05)
-    where = "even model, 5 groups of 40 subjects × 1–10 images"
+    where = "no difference, 5 groups of 40 subjects × 1–10 images"
     yield Line("test", "chi_square_permutation over subjects", where, 0.05, float(np.mean(clustered_chi)), sets, must)
     yield Line("test", "gap against permutations over subjects", where, 0.05, float(np.mean(clustered_gap)), sets, must)
     flips, exact = [], []

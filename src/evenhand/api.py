@@ -12,6 +12,7 @@ evenhand.compare(run, evenhand.load("runs/fairface/gender/other/a1b2c3d4"))
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -278,6 +279,7 @@ def compare(
     **changes: Any,
 ) -> tuple[Comparison, ...]:
     """Two or more runs of one task on the same units: each compared with the first, pair by pair."""
+    from evenhand.run.pairing import check_same_data
     from evenhand.run.reopened import metrics_of, task_of
     from evenhand.stats.comparison import compare as compare_rows
 
@@ -289,10 +291,13 @@ def compare(
         raise OptionError(f"The runs are of different tasks: {', '.join(sorted(tasks))}. Compare runs of one task.")
     first = opened[0].results
     for run in opened[1:]:
-        if _comparable(run.results) != _comparable(first):
+        one, other = _comparable(first), _comparable(run.results)
+        if one != other:
+            unlike = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+            shown = "; ".join(f"{name} is {one.get(name)!r} and {other.get(name)!r}" for name in unlike)
             raise OptionError(
-                f"The runs of {first.model} and {run.results.model} have different options: "
-                f"{dict(first.options)} and {dict(run.results.options)}. Evaluate both with the same."
+                f"The runs of {first.model} and {run.results.model} have different options: {shown}. "
+                "Evaluate both with the same."
             )
     task = task_of(first)
     own = [{metric.name for metric in metrics_of(run.results)} for run in opened]
@@ -304,10 +309,13 @@ def compare(
         first.task, first.method.margin if task is None else task.margin, first.method.unit, "compare"
     )
     rows = opened[0].records()
-    return tuple(
-        compare_rows(rows, other.records(), metrics, by, depth, chosen, names=_two_names(first, other.results))
-        for other in opened[1:]
-    )
+    comparisons = []
+    for run in opened[1:]:
+        names, others = _two_names(first, run.results), run.records()
+        agreed = check_same_data(rows, others, by, names, first)
+        comparison = compare_rows(rows, others, metrics, by, depth, chosen, names=names)
+        comparisons.append(replace(comparison, rows_only_first=agreed.only_first, rows_only_second=agreed.only_second))
+    return tuple(comparisons)
 
 
 def report(*runs: Run | PathLike, path: PathLike, form: str = "html") -> Path:

@@ -28,6 +28,8 @@ Array = NDArray[Any]
 
 MISSING = "(missing)"  # the group of rows whose attribute applies but was not annotated
 NOT_APPLICABLE = -1  # the pattern code of rows to which an attribute says nothing
+# Columns that the data fill, whatever the model: two runs that are compared must agree on them.
+GIVEN_COLUMNS = ("unit", "unit_b", "truth", "same", "mated", "sample_weight")
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,8 @@ class Records:
     """Rows as equally long NumPy columns, with the attributes of each row.
 
     Some columns have a fixed meaning: `item` (what the row is about), `unit` (what was
-    sampled independently), `unit_b` (the other one, for pairs), `kind` (what sort of event).
+    sampled independently), `unit_b` (the other one, for pairs), `kind` (what sort of event), and `GIVEN_COLUMNS`,
+    which the data fill.
 
     >>> tone = Attribute.of(["light", "dark", "dark"], levels=("light", "dark"))
     >>> rows = Records({"hit": np.array([1, 0, 1])}, {"tone": tone})

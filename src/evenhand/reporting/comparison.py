@@ -28,7 +28,7 @@ from evenhand.reporting.phrases import (
 from evenhand.reporting.rounding import number, p_value, percent
 from evenhand.reporting.sections import CAUTIONS
 from evenhand.stats.comparison import Comparison, ModelContrast
-from evenhand.store.differences import Difference, RowChanges
+from evenhand.store.differences import DataChange, Difference, RowChanges
 
 Output = tuple[str, str]
 
@@ -108,7 +108,14 @@ def _finding(comparison: Comparison, results: ShownResults, first: Output | None
     left_out = comparison.units_only_first + comparison.units_only_second
     paired = f"Paired on the {comparison.units:,} units that both have"
     rest = f"; {left_out:,} units are in one run only and were left out." if left_out else "."
-    blocks.append(Text(paired + rest, "caution" if left_out else "small"))
+    unequal = comparison.rows_only_first + comparison.rows_only_second
+    if unequal:
+        rest += (
+            f" {comparison.rows_only_first:,} rows of these units are only in the run of {comparison.first}, "
+            f"{comparison.rows_only_second:,} only in that of {comparison.second}: a model that answered other rows "
+            "may look better or worse for that alone."
+        )
+    blocks.append(Text(paired + rest, "caution" if left_out or unequal else "small"))
     return Section("Summary", blocks, name="summary")
 
 
@@ -198,16 +205,20 @@ def difference_sections(found: Difference, most: int = 20) -> tuple[Section, ...
         title = f"Different values ({len(found.values)}), largest difference first"
         columns = ("value", "first", "second")
         sections.append(Section("Values", [Table(title, columns, values, form=_form(values))], name="values"))
-    sections.append(_changed_rows(found.rows, most))
+    sections.append(_changed_rows(found.rows, found.data, most))
     return tuple(sections)
 
 
-def _changed_rows(rows: RowChanges, most: int) -> Section:
+def _changed_rows(rows: RowChanges, data: Sequence[DataChange], most: int) -> Section:
     if rows.reason:
         return Section("Rows", [Text(f"The rows could not be compared: {rows.reason}")], name="rows")
     counts = f"{rows.same:,} rows are the same, {rows.changed:,} changed"
     alone = f"{rows.only_first:,} are only in the first, {rows.only_second:,} only in the second"
     blocks: list[Block] = [Text(f"{counts}; {alone}.")]
+    for change in data:
+        first = ", ".join(f"{row.name}: {_text(row.first)} and {_text(row.second)}" for row in change.examples)
+        text = f"The data differ: {change.name!r} is not the same in {change.rows:,} of {change.of:,} rows ({first}"
+        blocks.append(Text(f"{text}{', …' if change.rows > len(change.examples) else ''}).", "caution"))
     lines = tuple(
         (change.item, change.kind or "", cell.name, _text(cell.first), _text(cell.second))
         for change in rows.worst[:most]

@@ -91,6 +91,8 @@ class Comparison:
     units_only_first: int
     units_only_second: int
     method: Method
+    rows_only_first: int = 0  # rows about units that both have
+    rows_only_second: int = 0
 
 
 def compare(

@@ -7,18 +7,19 @@ of its column, for anything else 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from evenhand.core.errors import RunError
-from evenhand.core.records import MISSING, Array, Attribute, Group, Records, concatenate, distinct
+from evenhand.core.records import GIVEN_COLUMNS, MISSING, Array, Attribute, Group, Records, concatenate, distinct
 from evenhand.store.manifest import Manifest
 from evenhand.store.runs import Run
 
 KEYS = ("item", "kind")
+MOST_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,25 @@ class RowChanges:
 
 
 @dataclass(frozen=True)
+class DataChange:
+    """A truth, unit, weight or attribute that two runs give differently for the same rows."""
+
+    name: str
+    rows: int  # that differ
+    of: int  # rows that both runs have
+    examples: tuple[Change, ...]  # the first of them, named by their item
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether the rows of two runs are about the same data."""
+
+    changes: tuple[DataChange, ...] = ()
+    only_first: int = 0  # rows about units that both runs have, but that one run lacks
+    only_second: int = 0
+
+
+@dataclass(frozen=True)
 class Difference:
     """What is not the same in two runs."""
 
@@ -66,12 +86,13 @@ class Difference:
     settings: tuple[Change, ...] = ()
     versions: tuple[Change, ...] = ()
     values: tuple[Change, ...] = ()  # estimates, largest difference first
+    data: tuple[DataChange, ...] = ()  # what the data say differently about the same rows
     rows: RowChanges = field(default_factory=RowChanges)
 
     @property
     def is_empty(self) -> bool:
         """Whether the runs have the same results and the same inputs."""
-        parts = (self.facts, self.inputs, self.options, self.settings, self.versions, self.values)
+        parts = (self.facts, self.inputs, self.options, self.settings, self.versions, self.values, self.data)
         rows = self.rows
         return not any(parts) and not (rows.changed or rows.only_first or rows.only_second)
 
@@ -79,8 +100,10 @@ class Difference:
 def diff(first: Run, second: Run, *, most: int = 100) -> Difference:
     """What differs between two runs; at most so many rows are listed, all are counted."""
     one, other = first.manifest, second.manifest
+    data: tuple[DataChange, ...] = ()
     try:
-        rows = compare_rows(first.records(), second.records(), most=most)
+        both = first.records(), second.records()
+        rows, data = compare_rows(*both, most=most), agreement(*both).changes
     except RunError as error:
         rows = RowChanges(reason=str(error))
     return Difference(
@@ -92,6 +115,7 @@ def diff(first: Run, second: Run, *, most: int = 100) -> Difference:
         settings=tuple(_changes(one.settings, other.settings)),
         versions=tuple(_changes(one.versions, other.versions)),
         values=_values(first, second),
+        data=data,
         rows=rows,
     )
 
@@ -137,14 +161,86 @@ def compare_rows(first: Records, second: Records, *, most: int = 100) -> RowChan
     )
 
 
+def agreement(first: Records, second: Records, by: Sequence[str] | None = None) -> Agreement:
+    """What two runs say differently about the data of the rows that both have: truth, units, weights, attributes.
+
+    `by` names the attributes to look at; all that both have by default. Rows are matched by what they are about; an
+    item that has another number of rows in the other run can't be matched row by row, and is left out.
+
+    >>> before = Records({"item": np.array(["a", "b"]), "truth": np.array([0, 1])}, {})
+    >>> after = Records({"item": np.array(["b", "a"]), "truth": np.array([1, 1])}, {})
+    >>> agreement(before, after).changes
+    (DataChange(name='truth', rows=1, of=2, examples=(Change(name='a', first=0, second=1),)),)
+    """
+    if "item" not in first or "item" not in second:
+        return Agreement()
+    mine, theirs, alone = _matched(first, second)
+    changes = []
+    for name in GIVEN_COLUMNS:
+        if name in first and name in second:
+            one, other = first[name][mine], second[name][theirs]
+            changes.append(_data_change(name, _distance(one, other, 1.0) > 0, first["item"][mine], one, other))
+    for name in first.attributes if by is None else by:
+        if name in first.attributes and name in second.attributes:
+            mine_of, theirs_of = first.attributes[name].take(mine), second.attributes[name].take(theirs)
+            alike = mine_of.levels == theirs_of.levels and np.array_equal(mine_of.patterns, theirs_of.patterns)
+            if not (alike and np.array_equal(mine_of.codes, theirs_of.codes)):
+                texts = _labels(mine_of), _labels(theirs_of)
+                changes.append(_data_change(name, texts[0] != texts[1], first["item"][mine], *texts))
+    return Agreement(tuple(change for change in changes if change is not None), *alone)
+
+
+def _matched(first: Records, second: Records) -> tuple[Array | slice, Array | slice, tuple[int, int]]:
+    """Where the rows stand that both have, and how many of the units that both have are in one alone.
+
+    Among events of several kinds are some that a model makes up, such as false alarms: these are matched within their
+    unit, and none is missed.
+    """
+    events = "kind" in first and "kind" in second
+    names = [name for name in (*KEYS, *(("unit",) if events else ())) if name in first and name in second]
+    if len(first) == len(second) and all(np.array_equal(first[name], second[name]) for name in names):
+        return slice(None), slice(None), (0, 0)
+    one, other = _codes(first, second, names)
+    often = np.bincount(one, minlength=other.max(initial=0) + 1), np.bincount(other, minlength=one.max(initial=0) + 1)
+    equal = often[0] == often[1]
+    mine, theirs = np.flatnonzero(equal[one]), np.flatnonzero(equal[other])
+    mine, theirs = mine[np.argsort(one[mine], kind="stable")], theirs[np.argsort(other[theirs], kind="stable")]
+    units = [name for name in ("unit", "unit_b") if name in first and name in second]
+    if events or not units:
+        return mine, theirs, (0, 0)
+    sides = [np.unique(np.concatenate([rows[name] for name in units])) for rows in (first, second)]
+    common = np.intersect1d(sides[0], sides[1])
+    alone = []
+    for codes, rows in ((one, first), (other, second)):
+        inside = np.logical_and.reduce([np.isin(rows[name], common) for name in units])
+        alone.append(int((inside & ~equal[codes]).sum()))
+    return mine, theirs, (alone[0], alone[1])
+
+
+def _data_change(name: str, unlike: Array, items: Array, one: Array, other: Array) -> DataChange | None:
+    places = np.flatnonzero(unlike)
+    if not len(places):
+        return None
+    examples = (Change(str(items[at]), one[at].item(), other[at].item()) for at in places[:MOST_EXAMPLES])
+    return DataChange(name, len(places), len(unlike), tuple(examples))
+
+
 def _keys(first: Records, second: Records) -> tuple[Array, Array]:
     """One number per row of each: what it is about, and the how-manieth of these it is."""
-    names = [name for name in KEYS if name in first and name in second]
-    parts = [Records({name: _text(rows[name]) for name in names}, {}) for rows in (first, second)]
-    index, _ = distinct(concatenate(parts), columns=names)
-    one, other = index[: len(first)].astype(np.int64), index[len(first) :].astype(np.int64)
+    one, other = _codes(first, second, [name for name in KEYS if name in first and name in second])
     span = max(len(first), len(second), 1)
     return one * span + _occurrence(one), other * span + _occurrence(other)
+
+
+def _codes(first: Records, second: Records, names: Sequence[str]) -> tuple[Array, Array]:
+    """One number per row of each, equal where the named columns are."""
+    columns = {}
+    for name in names:
+        both = first[name], second[name]
+        columns[name] = both if all(column.dtype.kind in "iub" for column in both) else tuple(map(_text, both))
+    parts = [Records({name: both[side] for name, both in columns.items()}, {}) for side in (0, 1)]
+    index, _ = distinct(concatenate(parts), columns=names)
+    return index[: len(first)].astype(np.int64), index[len(first) :].astype(np.int64)
 
 
 def _occurrence(codes: Array) -> Array:

@@ -181,12 +181,42 @@ def test_a_table_run_is_stored_reused_compared_gated_and_reported(tmp_path: Path
     run = eh.evaluate_table(columns(), model="v1", runs=tmp_path / "runs", **LABELS)
     assert eh.load(run.folder).results == run.results  # type: ignore[arg-type]
     assert eh.evaluate_table(columns(), model="v1", runs=tmp_path / "runs", **LABELS).reused
-    other = eh.evaluate_table(columns(seed=1) | {"p": columns()["y"]}, model="v2", runs=tmp_path / "runs", **LABELS)
+    other = eh.evaluate_table(columns() | {"p": columns()["y"]}, model="v2", runs=tmp_path / "runs", **LABELS)
     compared = eh.compare(run, other, draws=50)[0]
     overall = next(c for c in compared.contrasts if c.output == "accuracy" and not c.group.terms)
     assert overall.difference == pytest.approx(1 - run.results.get("accuracy").number)  # type: ignore[operator]
     assert eh.report(run, path=tmp_path / "r.html").stat().st_size > 10_000
     assert "demographic parity difference" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_runs_that_disagree_on_the_data_are_not_compared(tmp_path: Path, capsys: Any) -> None:
+    table = {name: np.array(values) for name, values in columns(300).items()} | {"w": np.ones(300)}
+    say = {**LABELS, "weight": "w", "runs": tmp_path / "runs"}
+    v1 = eh.evaluate_table(table, model="v1", **say)
+    for column, name in (("y", "truth"), ("race", "race"), ("subject", "unit"), ("w", "sample_weight")):
+        other = table[column].copy()
+        other[[7, 9]] = (3, 4) if column == "w" else np.unique(other)[:2]
+        expected = int((other != table[column]).sum())
+        v2 = eh.evaluate_table(table | {column: other}, model=f"other {column}", **say)
+        with pytest.raises(eh.EvenhandError, match=f"{name!r} differs in {expected} of 300 rows") as refused:
+            eh.compare(v1, v2, draws=20)
+        assert "Evaluate both models on the same data" in str(refused.value)
+        with pytest.raises(eh.EvenhandError, match="do not agree on the data"):
+            eh.gate(v2, [{"metric": "accuracy", "not_worse_than": str(v1.folder)}])
+        assert command("compare", v1.folder, v2.folder) == 2
+        assert command("diff", v1.folder, v2.folder) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert f"The data differ: {name!r} is not the same in {expected} of 300 rows" in shown
+
+
+def test_rows_of_shared_units_that_one_run_lacks_are_counted() -> None:
+    table = {name: np.array(values) for name, values in columns(300).items()} | {"key": np.arange(300)}
+    fewer = {name: values[10:][::-1] for name, values in table.items()}  # also in another order
+    runs = [eh.evaluate_table(frame, key="key", model=name, **LABELS) for name, frame in (("a", table), ("b", fewer))]
+    compared = eh.compare(*runs, draws=20)[0]
+    shared = int(np.isin(table["subject"][:10], fewer["subject"]).sum())
+    assert (compared.rows_only_first, compared.rows_only_second) == (shared, 0)
+    assert 0 < shared < 10
 
 
 @pytest.fixture
@@ -344,7 +374,8 @@ def test_a_gate_stops_a_candidate_that_is_better_on_average_and_worse_for_one_gr
     capsys.readouterr()
     assert command("gate", by_model["candidate"].folder, "--require", tmp_path / "release.toml") == 1
     assert "FAILED: 1 of 1 requirement not met" in capsys.readouterr().out
-    arguments = ("--by", "group,age", "--set", "truth=label", "prediction=predicted", "unit=subject", "--runs", runs)
+    named = ("key=image", "truth=label", "prediction=predicted", "unit=subject")
+    arguments = ("--by", "group,age", "--set", *named, "--runs", runs)
     gated = ("--require", tmp_path / "release.toml", "--draws", 50, "--permutations", 50)
     assert command("evaluate", "table/labels", tmp_path / "candidate.csv", *arguments, *gated) == 1
     assert command("gate", runs, "--require", tmp_path / "release.toml") == 2

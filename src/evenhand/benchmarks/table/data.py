@@ -204,7 +204,11 @@ def record(
     reader = next(reader for kind, reader in READERS.items() if isinstance(options, kind))
     columns = reader(dataset.truth, predictions, options, tools)
     truth = dataset.truth
-    columns = {"item": truth.item, **_present(unit=truth.unit, unit_b=truth.unit_b, weight=truth.weight), **columns}
+    columns = {
+        "item": truth.item,
+        **_present(unit=truth.unit, unit_b=truth.unit_b, sample_weight=truth.weight),
+        **columns,
+    }
     keep = columns.pop("_keep", None)
     rows = Records(columns, truth.attributes)
     if keep is not None and not keep.all():

@@ -11,8 +11,8 @@ from evenhand.core.task import Demo
 from evenhand.files.writing import make_folder, write_file
 
 GROUPS, AGES = ("A", "B", "C"), ("18-29", "30-49", "50+")
-_PRODUCTION = {"A": 0.84, "B": 0.84, "C": 0.84}
-_CANDIDATE = {"A": 0.94, "B": 0.94, "C": 0.66}
+_PRODUCTION = {"A": 0.80, "B": 0.80, "C": 0.80}
+_CANDIDATE = {"A": 0.94, "B": 0.94, "C": 0.68}
 GATE = """# The candidate must not be worse than the model in production: not overall, and for no group.
 [[require]]
 metric = "labels"
@@ -29,7 +29,7 @@ def write(folder: Path) -> Sequence[Demo]:
         write_file(folder / f"{name}.csv", _table(rates))
     # Where `evenhand demo` keeps runs: RUNS/data/table holds the data, RUNS/table/labels/production the runs.
     write_file(folder / "release.toml", GATE.format(production="../../table/labels/production"))
-    options = {"unit": "subject", "truth": "label", "prediction": "predicted", "by": "group,age"}
+    options = {"key": "image", "unit": "subject", "truth": "label", "prediction": "predicted", "by": "group,age"}
     story = "better on average than production.csv, and worse for group C: the gate not_worse_than stops it"
     return [
         Demo(
@@ -47,13 +47,15 @@ def write(folder: Path) -> Sequence[Demo]:
 
 
 def _table(rates: dict[str, float]) -> str:
+    """The same rows whatever the rates; only the predictions differ."""
     rng = np.random.default_rng(2)
-    lines = ["subject,group,age,label,predicted"]
+    lines = ["image,subject,group,age,label,predicted"]
     for subject in range(240):
         group, age = GROUPS[subject % 3], AGES[subject // 3 % 3]
-        skill = rng.beta(20 * rates[group], 20 * (1 - rates[group]))
-        for _ in range(int(rng.integers(2, 9))):
-            label = int(rng.random() < 0.5)
-            predicted = label if rng.random() < skill else 1 - label
-            lines.append(f"s{subject:03d},{group},{age},{label},{predicted}")
+        rows = int(rng.integers(2, 9))
+        labels, chances = rng.integers(0, 2, rows), rng.random(rows)
+        skill = np.random.default_rng(subject).beta(20 * rates[group], 20 * (1 - rates[group]))
+        for row, (label, chance) in enumerate(zip(labels, chances, strict=True)):
+            predicted = label if chance < skill else 1 - label
+            lines.append(f"s{subject:03d}-{row},s{subject:03d},{group},{age},{label},{predicted}")
     return "\n".join(lines) + "\n"

@@ -37,7 +37,7 @@ _FILE = (
 
 
 def _label_metrics(options: LabelOptions) -> Metrics:
-    weight = (options.weight and "weight") or None
+    weight = "sample_weight" if options.weight else None
     return _chosen(
         (
             Confusion("labels", options.labels, weight=weight),
@@ -48,7 +48,7 @@ def _label_metrics(options: LabelOptions) -> Metrics:
 
 
 def _score_metrics(options: ScoreOptions) -> Metrics:
-    weight = (options.weight and "weight") or None
+    weight = "sample_weight" if options.weight else None
     found: list[Metric[Any]] = []
     if weight is None:  # curves count rows, not weights
         found.append(Separation("ranking"))
@@ -61,7 +61,7 @@ def _score_metrics(options: ScoreOptions) -> Metrics:
 
 
 def _number_metrics(options: NumberOptions) -> Metrics:
-    weight = (options.weight and "weight") or None
+    weight = "sample_weight" if options.weight else None
     within = [
         Rate(f"within_{limit:g}", f"within_{limit:g}", weight=weight, nothing="no row has both numbers")
         for limit in options.tolerance
@@ -86,7 +86,7 @@ def _pair_metrics(options: TablePairOptions) -> Metrics:
 
 def _value_metrics(options: ValueOptions) -> Metrics:
     scale = Scale(*options.scale) if options.scale else Scale()
-    way, weight = Direction(options.direction), (options.weight and "weight") or None
+    way, weight = Direction(options.direction), "sample_weight" if options.weight else None
     return _chosen(
         tuple(Mean(name, f"value:{name}", way, scale=scale, weight=weight) for name in options.value), options
     )
