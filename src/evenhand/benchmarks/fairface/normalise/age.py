@@ -28,6 +28,7 @@ _JOINTS: Final = frozenset(["or", "/", "to", "-", "through", "maybe", "possibly"
 _BETWEEN_JOINTS: Final = _JOINTS | frozenset(
     [",", "a", "an", "his", "her", "their", "the", "in", "about", "around", "approximately", "roughly"]
 )
+_new: Final = tuple.__new__  # as calling a named tuple does, in half the time
 _LONGEST_JOINT: Final = 5
 _FARTHEST_CUE: Final = 40  # words between a negation and the age that it denies
 # Behind these a negation says that something is not known: "can't tell if she is over 40" is no age at all.
@@ -147,7 +148,9 @@ def _decide(candidates: list[Candidate], tokens: Sequence[str]) -> AgeReading:
         only = candidates[0]
         if not _possible(only):
             return no_age(Reason.RANGE, only.rule, "A11")
-        return AgeReading(AgeInterval(only.low, only.high, only.kind), (only.rule,), None, _words(candidates, tokens))
+        start, end, low, high, kind, rule = only
+        interval = _new(AgeInterval, (low, high, kind))
+        return _new(AgeReading, (interval, (rule,), None, (" ".join(tokens[start:end]),)))
     joined = _join(candidates, tokens)
     rules = tuple(dict.fromkeys(candidate.rule for candidate in candidates))
     if len(joined) < len(candidates):
@@ -167,8 +170,6 @@ def _decide(candidates: list[Candidate], tokens: Sequence[str]) -> AgeReading:
 
 
 def _words(candidates: Sequence[Candidate], tokens: Sequence[str]) -> tuple[str, ...]:
-    if len(candidates) == 1:
-        return (" ".join(tokens[candidates[0].start : candidates[0].end]),)
     return tuple(" ".join(tokens[candidate.start : candidate.end]) for candidate in candidates)
 
 

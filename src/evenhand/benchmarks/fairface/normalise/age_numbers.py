@@ -7,6 +7,7 @@ confidences, list numbers and, in prose, years such as 1980 are taken out.
 from __future__ import annotations
 
 import re
+from itertools import compress, count
 from typing import Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.readings import Mode
@@ -68,6 +69,7 @@ _ENDS_ENUMERATOR: Final = (".", ")")
 _NEGATIVE: Final = re.compile(r"-(?=\d)(?:(?<=^-)|(?<=[\n(\[{,:;=<>]-)|(?<=[\n(\[{,:;=<>] -))")
 _BEFORE_MINUS: Final = frozenset("\n([{,:;=<>")
 _MINUS: Final = "\u00ac"
+_IS_BEFORE_COLON: Final = ":".__gt__
 _NUMERIC: Final = NUMBER_WORDS | {"teens", _MINUS}
 _FAR_OUTSIDE: Final = 1e9
 _SHORTEST_YEAR: Final = 4  # digits
@@ -141,30 +143,30 @@ def _rewrite(text: str) -> str:
 def _recognise(tokens: list[str], numeric: list[int], mode: Mode) -> Numbered:
     words: list[str] = []
     numbers: dict[int, float] = {}
-    out = Numbered(tokens, words, numbers, {}, [])
-    prose = mode is _PROSE
+    removed: list[int] = []
+    out = Numbered(tokens, words, numbers, {}, removed)
+    prose, end = mode is _PROSE, len(tokens)
     free = 0  # the first token that is not yet in the output
     for position in numeric:
         if position < free:
             continue
+        token = tokens[position]
+        if token < ":" and (position + 1 == end or tokens[position + 1] not in _AFTER_DIGITS):
+            # As `_take_digits` does, in fewer steps.
+            if len(token) < _SHORTEST_YEAR:
+                numbers[position - len(removed)] = float(token)
+                continue  # it stays where it is
+            if prose and token.isdecimal():
+                words += tokens[free:position]
+                removed.append(position)
+                free = position + 1
+                continue
         words += tokens[free:position]
         taken = len(words)
-        token = tokens[position]
-        following = tokens[position + 1] if position + 1 < len(tokens) else ""
-        if token < ":" and following not in _AFTER_DIGITS:  # as `_take_digits` does, in fewer steps
-            if len(token) < _SHORTEST_YEAR:
-                numbers[taken] = float(token)
-                words.append(token)
-                free = position + 1
-                continue
-            if prose and token.isdecimal():
-                out.removed.append(position)
-                free = position + 1
-                continue
         free = _take(tokens, position, mode, out)
         kept = len(words) - taken
         if position + kept < free:
-            out.removed.extend(range(position + kept, free))
+            removed.extend(range(position + kept, free))
     words += tokens[free:]
     return out
 
@@ -173,7 +175,7 @@ def _numeric(text: str, tokens: list[str]) -> list[int]:
     """Where a number may begin in the words of a text: at a word for one, a minus sign, or a digit of any script."""
     # Before ":" come signs and then digits, after it other signs and then letters.
     if text.isascii() and _NUMERIC.isdisjoint(tokens):
-        return [at for at, token in enumerate(tokens) if token < ":" and token >= "0"]
+        return [at for at in compress(count(), map(_IS_BEFORE_COLON, tokens)) if tokens[at] >= "0"]
     return [
         at
         for at, token in enumerate(tokens)

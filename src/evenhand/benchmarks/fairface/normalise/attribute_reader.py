@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from evenhand.benchmarks.fairface.normalise.markup import plain_text, without_reasoning
 from evenhand.benchmarks.fairface.normalise.readings import AgeReading, GenderReading, Mode, RaceReading
@@ -18,6 +18,9 @@ from evenhand.benchmarks.fairface.normalise.text_cache import TextCache
 from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 
 AnyReading = TypeVar("AnyReading", GenderReading, RaceReading, AgeReading)
+
+
+_FIELD: Final = Mode.FIELD
 
 
 class AttributeReader(Generic[AnyReading]):
@@ -37,12 +40,17 @@ class AttributeReader(Generic[AnyReading]):
 
     def of(self, raw: str, mode: Mode) -> AnyReading:
         """What a raw text says of the attribute."""
-        return self._of_fields[raw] if mode is Mode.FIELD else self._of_raw(raw, mode)
+        return self._of_fields[raw] if mode is _FIELD else self._of_raw(raw, mode)
 
-    def within(self, passage: Passage, labelled: Mapping[str, str], tokenized: TokenizedText, mode: Mode) -> AnyReading:
+    def within(
+        self, passage: Passage, labelled: Mapping[str, str], tokenized: TokenizedText | None, mode: Mode
+    ) -> AnyReading:
         """What a prepared text says of the attribute; a value labelled with its name decides alone (P8)."""
         value = labelled.get(self.name)
-        found = self.read(passage.text, mode, tokenized) if value is None else self._of_labelled[value]
+        if value is not None:
+            found = self._of_labelled[value]
+        else:
+            found = self.read(passage.text, mode, tokenized or TokenizedText(passage.text))
         return found._replace(rules=passage.rules + found.rules) if passage.rules else found
 
     def _of_field(self, raw: str) -> AnyReading:
@@ -51,7 +59,7 @@ class AttributeReader(Generic[AnyReading]):
     def _of_raw(self, raw: str, mode: Mode) -> AnyReading:
         text = prepare(plain_text(without_reasoning(raw) or ""))
         passage = final_answer(without_questions(text) if mode is Mode.PROSE else text)
-        return self.within(passage, labelled_values(passage.text), TokenizedText(passage.text), mode)
+        return self.within(passage, labelled_values(passage.text), None, mode)
 
     def _of_labelled_value(self, value: str) -> AnyReading:
         found: AnyReading = self.read(value, Mode.FIELD, TokenizedText(value))

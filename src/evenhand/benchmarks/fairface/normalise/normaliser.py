@@ -46,6 +46,8 @@ from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 
 NORMALISER_VERSION: Final = "2"
 _DEEPEST_VALUE: Final = 4
+_PROSE: Final = Mode.PROSE
+_FOREIGN: Final = Reason.LANGUAGE
 
 
 @dataclass(frozen=True)
@@ -90,30 +92,37 @@ class Normaliser:
     def prose(self, raw: str) -> FaceAnswer:
         """All three attributes of a text that has no object with a known key (S6)."""
         passage = final_answer(without_questions(prepare(plain_text(without_confidences(raw)))))
-        labelled = labelled_values(passage.text)
-        tokenized = TokenizedText(passage.text)
-        mode, foreign = Mode.PROSE, Reason.LANGUAGE
-        gender = self._gender.within(passage, labelled, tokenized, mode)
-        race = self._race.within(passage, labelled, tokenized, mode)
-        age = self._age.within(passage, labelled, tokenized, mode)
+        text = passage.text
+        labelled = labelled_values(text)
+        tokenized = TokenizedText(text) if len(labelled) < len(FaceAnswer._fields) else None  # no text is left to read
+        if labelled or passage.rules or tokenized is None:
+            gender = self._gender.within(passage, labelled, tokenized, _PROSE)
+            race = self._race.within(passage, labelled, tokenized, _PROSE)
+            age = self._age.within(passage, labelled, tokenized, _PROSE)
+        else:  # the same in fewer steps
+            gender = self._gender.read(text, _PROSE, tokenized)
+            race = self._race.read(text, _PROSE, tokenized)
+            age = self._age.read(text, _PROSE, tokenized)
         answer = FaceAnswer(gender, race, age)
-        if gender.reason is foreign or race.reason is foreign or age.reason is foreign:
+        if gender.reason is _FOREIGN or race.reason is _FOREIGN or age.reason is _FOREIGN:
             return _in_some_language(answer)
         return answer
 
     def gender(self, raw: Any, mode: Mode = Mode.FIELD) -> GenderReading:
         """The gender that a value known to be about gender, or a prose text, states."""
-        found = self._scalar(raw)
-        if isinstance(found, Reason):
-            return no_gender(found, "S5")
-        return self._gender.of(found, mode)
+        if not isinstance(raw, str):
+            raw = self._scalar(raw)
+            if isinstance(raw, Reason):
+                return no_gender(raw, "S5")
+        return self._gender.of(raw, mode)
 
     def race(self, raw: Any, mode: Mode = Mode.FIELD) -> RaceReading:
         """The race that a value known to be about race, or a prose text, states."""
-        found = self._scalar(raw)
-        if isinstance(found, Reason):
-            return no_race(found, "S5")
-        return self._race.of(found, mode)
+        if not isinstance(raw, str):
+            raw = self._scalar(raw)
+            if isinstance(raw, Reason):
+                return no_race(raw, "S5")
+        return self._race.of(raw, mode)
 
     def age(self, raw: Any, mode: Mode = Mode.FIELD) -> AgeReading:
         """The age that a value known to be about age, or a prose text, states."""

@@ -20,21 +20,14 @@ class TokenizedText:
     [0, 1, 1, 0, 0]
     """
 
-    __slots__ = ("_marks", "_may_negate", "_reason", "_tokens", "text")
+    __slots__ = ("_marks", "_may_negate", "_reason", "text", "tokens")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._tokens: list[str] | None = None
+        self.tokens: list[str] = words(text)  # and signs, in their order
         self._may_negate = True
         self._marks: bytearray | None = None
         self._reason: Reason | None = None
-
-    @property
-    def tokens(self) -> list[str]:
-        """The words and signs in their order."""
-        if self._tokens is None:
-            self._tokens = words(self.text)
-        return self._tokens
 
     @property
     def marks(self) -> bytearray:
