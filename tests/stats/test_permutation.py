@@ -6,11 +6,12 @@ import pytest
 from evenhand.core.streams import stream
 from evenhand.stats.checks import StatisticsError
 from evenhand.stats.permutation import (
+    Permuted,
     exact_gap_reference,
     gap_of,
     gap_reference,
+    membership_patterns,
     permute_labels,
-    permute_memberships,
     permute_within,
     permuted_chi_square,
 )
@@ -39,7 +40,9 @@ def test_whole_clusters_change_places() -> None:
 
 def test_who_belongs_to_two_groups_does_so_after_the_permutation() -> None:
     membership = np.array([[True, True], [True, False], [False, True]])
-    dealt = permute_memberships([1.0, 0.0, 0.0], [1.0, 1.0, 1.0], membership, 30, stream("test"))
+    first, codes = membership_patterns(membership)
+    labelled = permute_labels([1.0, 0.0, 0.0], [1.0, 1.0, 1.0], codes, len(first), 30, stream("test"))
+    dealt = Permuted(labelled.sums @ membership[first], labelled.counts @ membership[first])
     assert np.all(dealt.counts == 2)
 
 

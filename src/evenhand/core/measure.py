@@ -210,6 +210,9 @@ def count_units(cells: Records, groups: Sequence[Group]) -> NDArray[np.int64]:
     if "unit" not in cells:
         return np.asarray(inside(cells, groups).members @ cells["rows"])
     per_column, span = _dense_units([cells[name] for name in ("unit", "unit_b") if name in cells])
+    if len(per_column) == 1 and int(np.bincount(per_column[0], minlength=1).max()) <= 1:  # a cell is a unit
+        _, patterns = distinct(cells, tuple(cells.attributes))
+        return np.asarray(inside(patterns, groups).members @ patterns["rows"])
     listed = inside(cells, groups).members if len(cells) <= _MOST_LISTED else None
     seen = np.zeros(span, dtype=np.bool_)
     for position, group in enumerate(groups):

@@ -319,20 +319,18 @@ class Linear:
         return len(getattr(self, fields(self)[0].name))
 
     def __add__(self, other: Self, /) -> Self:
-        return type(self)(*(mine + theirs for mine, theirs in zip(self._arrays(), other._arrays(), strict=True)))
+        return type(self)(*(mine + theirs for mine, theirs in zip(self.arrays(), other.arrays(), strict=True)))
 
     def place(self, index: Array, size: int) -> Self:
-        return type(self)(*(_scatter(array, index, size) for array in self._arrays()))
+        return type(self)(*(_scatter(array, index, size) for array in self.arrays()))
 
     def weigh(self, weights: Matrix) -> Self:
         return type(self)(
-            *(
-                np.asarray(weights @ _flat(array)).reshape(weights.shape[0], *array.shape[1:])
-                for array in self._arrays()
-            )
+            *(np.asarray(weights @ _flat(array)).reshape(weights.shape[0], *array.shape[1:]) for array in self.arrays())
         )
 
-    def _arrays(self) -> list[Array]:
+    def arrays(self) -> list[Array]:
+        """What is kept of each cell: arrays (cells, …)."""
         return [getattr(self, field.name) for field in fields(self)]
 
 

@@ -20,6 +20,7 @@ from evenhand.core.metric import (
     Grid,
     Kind,
     Linear,
+    Matrix,
     Metric,
     Numbers,
     Ratio,
@@ -30,6 +31,7 @@ from evenhand.core.metric import (
 from evenhand.core.records import Array, Records
 
 UNKNOWN = "unknown"
+_MANY_CELLS = 1000  # beyond, cells of one row each are kept without a table of their own
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,71 @@ class ConfusionCounts(Linear):
     """How often each true class got each answer."""
 
     counts: Array  # (cells, classes, classes + 1); the last column is `unknown`
+
+    def __add__(self, other: ConfusionCounts, /) -> ConfusionCounts:
+        return ConfusionCounts(self.tables() + other.tables())
+
+    def tables(self) -> Array:
+        """(cells, classes, classes + 1): the counts of every cell."""
+        return self.counts
+
+
+@dataclass(frozen=True, eq=False)
+class SingleAnswers(ConfusionCounts):
+    """The same of cells that have one row or none: `counts` is a number for each cell, truth · columns + answer or −1.
+
+    Rows that are units of their own are cells of their own: a table for each would be a hundred times as large.
+    """
+
+    classes: int
+
+    def arrays(self) -> list[Array]:
+        return [self.counts]
+
+    def tables(self) -> Array:
+        return answer_tables(self.classes)[self.counts]
+
+    def __add__(self, other: ConfusionCounts, /) -> ConfusionCounts:  # type: ignore[override]  # more than one row
+        if isinstance(other, SingleAnswers) and not np.any((self.counts >= 0) & (other.counts >= 0)):
+            return SingleAnswers(np.maximum(self.counts, other.counts), self.classes)
+        return super().__add__(other)
+
+    def place(self, index: Array, size: int) -> ConfusionCounts:  # type: ignore[override]  # more than one row
+        there = self.counts >= 0
+        codes, cells = (self.counts, index) if there.all() else (self.counts[there], index[there])
+        if len(codes) <= size:
+            placed = np.full(size, -1, dtype=self.counts.dtype)
+            placed[cells] = codes
+            if np.count_nonzero(placed >= 0) == len(codes):
+                return SingleAnswers(placed, self.classes)
+        shape = (size, self.classes, self.classes + 1)
+        step = self.classes * (self.classes + 1)
+        counts = np.bincount(np.asarray(cells, dtype=np.int64) * step + codes, minlength=size * step)
+        return ConfusionCounts(counts.reshape(shape))
+
+    def weigh(self, weights: Matrix) -> ConfusionCounts:  # type: ignore[override]  # more than one row
+        from scipy import sparse
+
+        if not isinstance(weights, np.ndarray) and not sparse.issparse(weights):
+            return ConfusionCounts(self.tables()).weigh(weights)
+        step = self.classes * (self.classes + 1)
+        there = np.flatnonzero(self.counts >= 0)
+        ones = np.ones(len(there), dtype=np.int64)
+        answers = sparse.csr_array((ones, (there, self.counts[there])), shape=(self.size, step))
+        counts = weights @ answers
+        if sparse.issparse(counts):
+            counts = counts.toarray()
+        return ConfusionCounts(np.asarray(counts).reshape(-1, self.classes, self.classes + 1))
+
+
+def answer_tables(classes: int) -> Array:
+    """The table of counts of one row, for each of its codes; the last is that of no row.
+
+    >>> answer_tables(2)[4].tolist()
+    [[0, 0, 0], [0, 1, 0]]
+    """
+    step = classes * (classes + 1)
+    return np.eye(step + 1, step, dtype=np.int64).reshape(step + 1, classes, classes + 1)
 
 
 @dataclass(frozen=True)
@@ -87,6 +154,11 @@ class Confusion(Metric[ConfusionCounts]):
         if answer.size and (answer.min() < 0 or answer.max() > classes):
             answer = np.where((answer < 0) | (answer > classes), classes, answer)
         code += answer.astype(narrow, copy=False)
+        if cells is not None and self.weight is None and _MANY_CELLS <= size >= len(code):
+            placed: Array = np.full(size, -1, dtype=narrow)
+            placed[cells] = code
+            if np.count_nonzero(placed >= 0) == len(code):
+                return SingleAnswers(placed, classes)
         if cells is not None:
             wide = cells * np.intp(classes * columns)
             wide += code.astype(np.intp)
@@ -96,7 +168,7 @@ class Confusion(Metric[ConfusionCounts]):
         return ConfusionCounts(counts.reshape(size, classes, columns))
 
     def result(self, part: ConfusionCounts, whole: ConfusionCounts) -> Mapping[str, Column]:
-        counts = np.asarray(part.counts, dtype=np.float64)
+        counts = part.tables().astype(np.float64)
         right = np.diagonal(counts[:, :, :-1], axis1=1, axis2=2)  # (cells, classes)
         support = counts.sum(axis=2)
         named = counts[:, :, :-1].sum(axis=1)  # how often each class was the answer
@@ -120,10 +192,13 @@ class Confusion(Metric[ConfusionCounts]):
             precision = _or_zero(right[:, index], named[:, index])
             for what, values in (("precision", precision), ("recall", recall[:, index]), ("f1", f1[:, index])):
                 found[f"{what}:{label}"] = Numbers(np.where(rows > 0, values, np.nan), empty)
-        found["confusion"] = _Grids(self.labels, np.asarray(part.counts), rows > 0, empty)
+        found["confusion"] = _Grids(self.labels, part.tables(), rows > 0, empty)
         return found
 
     def ratios(self, state: ConfusionCounts) -> Mapping[str, Ratio]:
+        if isinstance(state, SingleAnswers):
+            known, at = self.ratios(ConfusionCounts(answer_tables(state.classes))), state.counts
+            return {name: Ratio(one.top[at], one.bottom[at], one.kind) for name, one in known.items()}
         counts = np.asarray(state.counts, dtype=np.float64)
         right = np.diagonal(counts[:, :, :-1], axis1=1, axis2=2)
         rows, unknown = counts.sum(axis=(1, 2)), counts[:, :, -1].sum(axis=1)
@@ -143,7 +218,11 @@ class Confusion(Metric[ConfusionCounts]):
         return Confusion, self.labels, self.truth, self.answer, self.weight
 
     def tallied(self, state: ConfusionCounts) -> Array | None:
-        return np.asarray(state.counts.sum(axis=(1, 2))) if self.weight is None else None
+        if self.weight is not None:
+            return None
+        if isinstance(state, SingleAnswers):
+            return np.asarray(state.counts >= 0, dtype=np.int64)
+        return np.asarray(state.counts.sum(axis=(1, 2)))
 
     def row_scores(self, rows: Records) -> Array:
         return np.asarray(rows[self.truth] == rows[self.answer], dtype=np.float64)
@@ -186,6 +265,8 @@ class ClassRates(Confusion):
         return {output: found[output] for output in self.outputs}
 
     def ratios(self, state: ConfusionCounts) -> Mapping[str, Ratio]:
+        if isinstance(state, SingleAnswers):
+            return super().ratios(state)
         counts = np.asarray(state.counts, dtype=np.float64)
         rows = counts.sum(axis=(1, 2))
         found = {}

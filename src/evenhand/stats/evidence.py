@@ -44,13 +44,14 @@ from evenhand.stats.permutation import (
     MANY_CLUSTERS,
     Permuted,
     gap_of,
+    membership_patterns,
+    permute_events,
     permute_labels,
-    permute_memberships,
     permuted_test,
 )
 from evenhand.stats.ranks import OmnibusTest
 from evenhand.stats.resample import Weights
-from evenhand.stats.tables import TallyLayout, UnitTable, unit_table
+from evenhand.stats.tables import PatternTable, TallyLayout, UnitTable, unit_table
 
 FEW_DRAWN_UNITS = 200
 """Below so many units, bootstrap limits are widened by the t quantile."""
@@ -127,11 +128,12 @@ class RatioEvidence(Evidence):
     weights: Callable[[], Iterator[Weights | Floats]]  # drawn anew from their stream, for what has no formula
     seed: tuple[str, ...] = ()  # permutations come from the stream of these names
     exact: bool = False  # Clopper and Pearson in place of Wilson
+    counted: PatternTable | None = None  # of independent rows that are right or wrong; `ratio` is not looked at then
 
     @cached_property
     def table(self) -> UnitTable:
         """Sums and counts by unit and group."""
-        return unit_table(self.places, self.ratio)
+        return unit_table(self.places, self.ratio) if self.counted is None else self.counted
 
     @property
     def values(self) -> Floats:
@@ -238,15 +240,26 @@ class RatioEvidence(Evidence):
         if self.places.units * self.table.groups <= _MOST_MEMBERSHIPS:
             if permutations not in kept:
                 membership, top, bottom = self._unit_memberships
-                kept[permutations] = permute_memberships(top, bottom, membership, permutations, rng)
+                first, codes = membership_patterns(membership)
+                found = self._permuted(top, bottom, codes, len(first), permutations, rng)
+                to_each = membership[first].astype(np.float64)
+                kept[permutations] = Permuted(found.sums @ to_each, found.counts @ to_each)
             yield Permuted(kept[permutations].sums[:, picked], kept[permutations].counts[:, picked])
             return
         codes, patterns, top, bottom = self._unit_patterns
         if permutations not in kept:
-            kept[permutations] = permute_labels(top, bottom, codes, patterns.shape[0], permutations, rng)
+            kept[permutations] = self._permuted(top, bottom, codes, patterns.shape[0], permutations, rng)
         to_groups, dealt = patterns[:, picked], kept[permutations]
         for part in blocks(permutations, max(1, _DRAWN_AT_ONCE // max(len(picked), 1))):
             yield Permuted(dealt.sums[part] @ to_groups, dealt.counts[part] @ to_groups)
+
+    def _permuted(
+        self, top: Floats, bottom: Floats, codes: Integers, size: int, permutations: int, rng: np.random.Generator
+    ) -> Permuted:
+        if self.counted is None:
+            return permute_labels(top, bottom, codes, size, permutations, rng)
+        sizes = np.rint(np.bincount(codes, bottom, minlength=size)).astype(np.int64)
+        return permute_events(sizes, round(float(top.sum())), permutations, rng)
 
     @cached_property
     def _unit_patterns(self) -> tuple[Integers, sparse.csr_array, Floats, Floats]:
@@ -267,9 +280,9 @@ class RatioEvidence(Evidence):
     def _unit_memberships(self) -> tuple[Booleans, Floats, Floats]:
         """Groups, sum and count of each unit that has rows."""
         group, top, bottom = self.table.group, self.table.top, self.table.bottom
-        membership = np.zeros((self.places.units, self.table.groups), dtype=np.bool_)
+        membership = np.zeros((self.table.units, self.table.groups), dtype=np.bool_)
         membership[self.table.unit, group] = True
-        of_unit = np.zeros(self.places.units), np.zeros(self.places.units)
+        of_unit = np.zeros(self.table.units), np.zeros(self.table.units)
         everyone = group == self.places.groups.index(EVERYONE)
         of_unit[0][self.table.unit[everyone]] = top[everyone]
         of_unit[1][self.table.unit[everyone]] = bottom[everyone]

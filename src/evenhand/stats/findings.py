@@ -23,11 +23,11 @@ from evenhand.stats.checks import Booleans, Floats, Integers
 from evenhand.stats.contrasts import detectable_difference
 from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
 from evenhand.stats.intervals import IntervalArrays, bias_corrected
-from evenhand.stats.redraw import draws_of, left_out, redraw, redraw_dyadic
+from evenhand.stats.redraw import draws_of, kinds_of, left_out, redraw, redraw_dyadic
 from evenhand.stats.resample import Weights, table_draws, weight_blocks
 from evenhand.stats.sets import set_evidence
 from evenhand.stats.settings import Settings
-from evenhand.stats.tables import DRAWS_AT_ONCE, TallyLayout
+from evenhand.stats.tables import DRAWS_AT_ONCE, PatternTable, TallyLayout, pattern_table
 
 _MOST_KEPT = 8_000_000  # weights of units in draws, four bytes each
 FEW_EVENTS = 30
@@ -87,7 +87,13 @@ def _evidence(
 ) -> dict[str, Evidence]:
     """What is known about each numeric output of a metric."""
     numeric = [name for name, found in mine.items() if any(estimate.number is not None for estimate in found)]
-    ratios = metric.ratios(state)
+    kinds = kinds_of(state, places) if places.single_rows and places.disjoint else None
+    counted: dict[str, PatternTable | None] = {}
+    if kinds is not None:  # rows that are their own units are counted by kind, where that is all that matters
+        ratios = metric.ratios(state.weigh(kinds.pick))
+        counted = {name: pattern_table(places, one, kinds.first, kinds.sizes) for name, one in ratios.items()}
+    if kinds is None or None in counted.values():
+        ratios = metric.ratios(state)
     found: dict[str, Evidence] = {}
     units = np.array([estimate.units for estimate in next(iter(mine.values()))], dtype=np.int64)
 
@@ -98,7 +104,7 @@ def _evidence(
         if name in ratios and places.unit_b is None:
             seed = (*settings.stream_names, metric.name, name)
             ratio = replace(ratios[name], scale=metric.scales.get(name, UNBOUNDED))
-            found[name] = RatioEvidence(places, ratio, drawn_units.turned, seed, settings.exact)
+            found[name] = RatioEvidence(places, ratio, drawn_units.turned, seed, settings.exact, counted.get(name))
     left = [name for name in numeric if name not in found]
     if not left or metric.resampling is Resampling.NONE or settings.draws == 0:
         return found
@@ -117,7 +123,7 @@ def _evidence(
             yield table_draws(sizes, count, stream("kinds", *settings.stream_names, metric.name)).astype(np.float32)
 
         together = None if settings.stratified else of_kinds
-        drawn.update(redraw(metric, state, places, weights(count), others, of_kinds=together).values)
+        drawn.update(redraw(metric, state, places, weights(count), others, of_kinds=together, kinds=kinds).values)
     without = left_out(metric, state, places, others).values if settings.bias_corrected and others else {}
     for name, values in drawn.items():
         centre = np.array([np.nan if e.number is None else e.number for e in mine[name]])

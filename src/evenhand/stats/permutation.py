@@ -59,20 +59,14 @@ def permute_labels(
     """Group sums and counts with the labels dealt out anew over clusters.
 
     One entry for each cluster: the sum and number of its rows, and its one group. A cluster
-    whose rows lie in several groups has no one label: see `permute_memberships`.
+    that belongs to several groups, or to none, is labelled by its pattern of groups: see `membership_patterns`.
     When all clusters have one row and values are 0 or 1 the permuted sums are drawn directly
     from their (hypergeometric) distribution.
     """
     s, n = floats(sums), floats(counts)
     g = checked_codes(labels, size, len(s))
     if np.all(n == 1) and np.all((s == 0) | (s == 1)):
-        sizes = np.bincount(g, minlength=size)
-        events = int(s.sum())
-        drawn = np.empty((permutations, size))
-        for part in blocks(permutations, max(1, _DRAWN_AT_ONCE // max(size, 1))):
-            many = part.stop - part.start
-            drawn[part] = rng.multivariate_hypergeometric(sizes, events, size=many, method="marginals")
-        return Permuted(drawn, np.broadcast_to(sizes.astype(np.float64), drawn.shape))
+        return permute_events(np.bincount(g, minlength=size), int(s.sum()), permutations, rng)
     if len(s) >= MANY_CLUSTERS:
         return _large_sample(s, n, np.bincount(g, minlength=size), permutations, rng)
     out_sums, out_counts = np.zeros((permutations, size)), np.zeros((permutations, size))
@@ -86,6 +80,15 @@ def permute_labels(
             if not alike:
                 out_counts[start + row] = np.bincount(dealt[row], n, minlength=size)
     return Permuted(out_sums, out_counts)
+
+
+def permute_events(sizes: Integers, events: int, permutations: int, rng: np.random.Generator) -> Permuted:
+    """Group sums and counts with so many events dealt out over rows, of which each group has `sizes`."""
+    drawn = np.empty((permutations, len(sizes)))
+    for part in blocks(permutations, max(1, _DRAWN_AT_ONCE // max(len(sizes), 1))):
+        many = part.stop - part.start
+        drawn[part] = rng.multivariate_hypergeometric(sizes, events, size=many, method="marginals")
+    return Permuted(drawn, np.broadcast_to(sizes.astype(np.float64), drawn.shape))
 
 
 def _large_sample(s: Floats, n: Floats, sizes: Integers, permutations: int, rng: np.random.Generator) -> Permuted:
@@ -112,21 +115,16 @@ def _large_sample(s: Floats, n: Floats, sizes: Integers, permutations: int, rng:
     return Permuted(sums[:, :, 0], sums[:, :, 1].clip(0))
 
 
-def permute_memberships(
-    sums: ArrayLike, counts: ArrayLike, membership: Booleans, permutations: int, rng: np.random.Generator
-) -> Permuted:
-    """As `permute_labels`, for clusters that may belong to several groups, or to none (clusters × groups).
+def membership_patterns(membership: Booleans) -> tuple[Integers, Integers]:
+    """A cluster of each pattern of a table of memberships (clusters × groups), and the pattern of each cluster.
 
-    Whole rows of the table are dealt out: who belongs to two groups does so after the permutation too.
+    With patterns as labels, who belongs to two groups does so after a permutation too.
     """
-    s, n = floats(sums), floats(counts)
     packed = np.ascontiguousarray(np.packbits(membership, axis=1))
     _, first, codes = np.unique(
         packed.view(np.dtype((np.void, packed.shape[1]))).ravel(), return_index=True, return_inverse=True
     )
-    dealt = permute_labels(s, n, codes.reshape(-1), len(first), permutations, rng)
-    to_groups = membership[first].astype(np.float64)
-    return Permuted(dealt.sums @ to_groups, dealt.counts @ to_groups)
+    return first, codes.reshape(-1)
 
 
 def permute_within(

@@ -6,7 +6,7 @@ them into values. Rows about two units are weighted by the product of both weigh
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy import sparse
 
 from evenhand.core.measure import AnyMetric, numbers
 from evenhand.core.metric import Collected, Linear, Ratio
+from evenhand.core.records import unique_codes
 from evenhand.stats.checks import Floats, divide
 from evenhand.stats.resample import Weights, dyadic_totals
 from evenhand.stats.settings import Settings
@@ -58,18 +59,20 @@ def redraw(
     wanted: frozenset[str],
     *,
     of_kinds: Callable[[NDArray[np.int64]], Iterator[Weights]] | None = None,
+    kinds: "Kinds | None" = None,
 ) -> Draws:
     """The wanted outputs of a metric in every draw and group.
 
     `of_kinds` gives weights of kinds of cells from their sizes; it is asked instead of `weights` where every
     unit is one cell and cells are of few kinds, since how often each kind was drawn is then all that matters.
+    `kinds` are those of the state, where they are known.
     """
     quick = metric.redrawn(state, places, weights, wanted)
     if quick is not None:
         return Draws(quick, len(next(iter(quick.values()))) if quick else 0)
     found: dict[str, list[Floats]] = {name: [] for name in wanted}
     groups, patterns = places.keeps.shape
-    kinds = _kinds(state, places)
+    kinds = kinds_of(state, places) if kinds is None else kinds
     pattern = places.pattern
     if kinds is not None:
         state, pattern = state.weigh(kinds.pick), pattern[kinds.first]
@@ -177,51 +180,57 @@ class Kinds(NamedTuple):
 
     first: NDArray[np.int64]  # (kinds,): a cell of each
     sizes: NDArray[np.int64]  # (kinds,): how many cells each has
-    member: Any  # (cells, kinds): 1 where a cell is of a kind
-    pick: Any  # (kinds, cells): 1 at the first cell of each
+    kind: NDArray[np.int64]  # (cells,): the kind of each cell
+
+    @property
+    def member(self) -> Any:
+        """(cells, kinds): 1 where a cell is of a kind."""
+        cells = len(self.kind)
+        return sparse.csr_array((np.ones(cells), (np.arange(cells), self.kind)), shape=(cells, len(self.first)))
+
+    @property
+    def pick(self) -> Any:
+        """(kinds, cells): 1 at the first cell of each."""
+        count = len(self.first)
+        return sparse.csr_array((np.ones(count), (np.arange(count), self.first)), shape=(count, len(self.kind)))
 
 
-def _kinds(state: Any, places: TallyLayout) -> Kinds | None:
+def kinds_of(state: Any, places: TallyLayout) -> Kinds | None:
     """The kinds of cells of a state of sums, when they are few; None when that would not pay."""
     if not isinstance(state, Linear) or places.cells < _FEW_CELLS:
         return None
-    columns = [getattr(state, field.name).reshape(places.cells, -1) for field in fields(state)]
-    if sum(column.shape[1] for column in columns) * places.cells > _MOST_COMPARED:
-        found = _kinds_by_hash(places.pattern, columns)
-        if found is None:
-            return None
-        first, kind = found
-    else:
-        rows = np.hstack([places.pattern[:, None].astype(np.float64), *columns])
-        rows = np.ascontiguousarray(rows) + 0.0  # one zero, not two
-        as_bytes = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
-        _, first, kind = np.unique(as_bytes, return_index=True, return_inverse=True)
-        kind = kind.reshape(-1)
+    kind = places.pattern
+    for array in state.arrays():
+        for column in array.reshape(places.cells, -1).T:
+            values, codes = unique_codes(column)
+            if len(values) > 1:
+                _, kind = unique_codes(kind * np.int64(len(values)) + codes)
+                if int(kind.max()) >= places.cells // 2:
+                    return None
+    first = np.zeros(int(kind.max(initial=-1)) + 1, dtype=np.int64)
+    first[kind[::-1]] = np.arange(places.cells)[::-1]
     if len(first) > places.cells // 2:
         return None
-    cells, ones = np.arange(places.cells), np.ones(places.cells)
-    member = sparse.csr_array((ones, (cells, kind)), shape=(places.cells, len(first)))
-    picked = (np.ones(len(first)), (np.arange(len(first)), first))
-    sizes = np.bincount(kind, minlength=len(first))
-    return Kinds(first, sizes, member, sparse.csr_array(picked, shape=(len(first), places.cells)))
+    kinds = Kinds(first, np.bincount(kind), np.asarray(kind, dtype=np.int64))
+    order = _order(places.pattern[first], state.weigh(kinds.pick), places.cells)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return Kinds(first[order], kinds.sizes[order], place[kinds.kind])
 
 
-def _kinds_by_hash(
-    pattern: NDArray[np.int64], columns: list[Floats]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """First cell of each kind, and the kind of each cell, by a hash of the cell's values; None where it collides."""
-    codes = pattern.astype(np.uint64)
-    for column in columns:
-        for values in column.T:
-            bits = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
-            codes = (codes ^ (bits >> np.uint64(31)) ^ bits) * np.uint64(0x9E3779B97F4A7C15)
-            codes ^= codes >> np.uint64(32)
-    _, first, kind = np.unique(codes, return_index=True, return_inverse=True)
-    kind = kind.reshape(-1)
-    same = np.array_equal(pattern[first][kind], pattern)
-    if not same or any(not np.array_equal(values[first][kind], values) for column in columns for values in column.T):
-        return None
-    return first, kind
+def _order(pattern: NDArray[np.int64], state: Linear, cells: int) -> NDArray[np.int64]:
+    """The order in which kinds are drawn: that of their bytes, of a hash where there are many cells."""
+    columns = [np.asarray(array, dtype=np.float64).reshape(len(pattern), -1) + 0.0 for array in state.arrays()]
+    if sum(column.shape[1] for column in columns) * cells > _MOST_COMPARED:
+        codes = pattern.astype(np.uint64)
+        for column in columns:
+            for values in column.T:
+                bits = np.ascontiguousarray(values).view(np.uint64)
+                codes = (codes ^ (bits >> np.uint64(31)) ^ bits) * np.uint64(0x9E3779B97F4A7C15)
+                codes ^= codes >> np.uint64(32)
+        return np.argsort(codes, kind="stable")
+    rows = np.ascontiguousarray(np.hstack([pattern[:, None].astype(np.float64), *columns]))
+    return np.argsort(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1), kind="stable")
 
 
 def _chunks(units: int) -> list[NDArray[np.int64]]:

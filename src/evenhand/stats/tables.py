@@ -176,8 +176,22 @@ class TallyLayout:
         return self.unit_b is None and bool(self._constant[list(chosen)].all())
 
     @cached_property
+    def single_rows(self) -> bool:
+        """Whether every row is a unit of its own."""
+        return self.unit_b is None and self.units == self.cells and bool(np.all(self.rows == 1))
+
+    @cached_property
+    def disjoint(self) -> bool:
+        """Whether no row counts for two groups of one attribute or intersection."""
+        of_set = self.attribute_sets[self.keeps.groups]
+        code = of_set[of_set >= 0] * self.patterns + self.keeps.rows[of_set >= 0]
+        return not len(code) or int(np.bincount(code).max()) <= 1
+
+    @cached_property
     def _constant(self) -> Booleans:
         """(groups,): whether every unit has all its cells in the group, or none."""
+        if self.units == self.cells:
+            return np.ones(len(self.groups), dtype=np.bool_)
         group, cell = self.unit_entries.group, self.unit_entries.cell
         unit = self.unit[cell]
         begins = np.flatnonzero(np.append(True, (group[1:] != group[:-1]) | (unit[1:] != unit[:-1]))[: len(group)])
@@ -306,7 +320,7 @@ class UnitTable:
         place[chosen] = np.arange(len(chosen))
         group = place[self.group]
         inside = group >= 0
-        return UnitTable(
+        return type(self)(
             group[inside], self.unit[inside], self.top[inside], self.bottom[inside], len(chosen), self.units,
             self.kind, self.independent, self.scale,
         )  # fmt: skip
@@ -336,6 +350,39 @@ class UnitTable:
         shape = (self.units, len(chosen))
         top = summed(at, self.top[inside], size).reshape(shape)
         return top, summed(at, self.bottom[inside], size).reshape(shape)
+
+
+class PatternTable(UnitTable):
+    """Events and rows of independent rows by membership pattern and group: all that proportions depend on.
+
+    The entries of a group are its patterns; every row of a pattern is a unit.
+    """
+
+    @cached_property
+    def means(self) -> ClusteredMean:
+        rows = summed(self.group, self.bottom, self.groups)
+        value = divide(self.totals, rows)
+        return ClusteredMean(value, divide(value * (1 - value), (rows - 1.0).clip(0)), rows, rows.astype(np.int64))
+
+
+def pattern_table(places: TallyLayout, ratio: Ratio, cell: Integers, copies: Integers) -> PatternTable | None:
+    """The table of a proportion of independent rows that are in one group of an attribute each; None of anything else.
+
+    `ratio` is that of kinds of cells: `cell` is one of each, `copies` how many there are.
+    """
+    top, bottom = ratio.top, ratio.bottom
+    if ratio.kind is not Kind.PROPORTION or not places.single_rows or not places.disjoint:
+        return None
+    if not (np.all((bottom == 0) | (bottom == 1)) and np.all((top == 0) | (top == bottom))):
+        return None
+    events = summed(places.pattern[cell], top * copies, places.patterns)
+    rows = summed(places.pattern[cell], bottom * copies, places.patterns)
+    use = rows[places.keeps.rows] > 0
+    group, pattern = places.keeps.groups[use], places.keeps.rows[use]
+    size = len(places.groups)
+    return PatternTable(
+        group, pattern, events[pattern], rows[pattern], size, places.patterns, ratio.kind, True, UNIT_SCALE
+    )
 
 
 def _products(table: sparse.csr_array) -> Floats:

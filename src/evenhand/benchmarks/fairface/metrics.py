@@ -37,8 +37,8 @@ class LabelAgreement(Confusion):
 
     def result(self, part: ConfusionCounts, whole: ConfusionCounts) -> Mapping[str, Column]:
         found = dict(super().result(part, whole))
-        present = (np.asarray(part.counts).sum(axis=2) > 0).sum(axis=1)
-        overall = (np.asarray(whole.counts).sum(axis=2) > 0).sum(axis=1)
+        present = (part.tables().sum(axis=2) > 0).sum(axis=1)
+        overall = (whole.tables().sum(axis=2) > 0).sum(axis=1)
         meaningless = (present == 1) & (overall > 1)
         if meaningless.any():
             for output in _OVER_CLASSES:
