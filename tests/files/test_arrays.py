@@ -6,6 +6,8 @@ import contextlib
 import io
 import json
 import struct
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import numpy as np
 import pytest
 
 from evenhand.core.errors import DataError, PredictionError
-from evenhand.files.arrays import read_npy, read_npz, read_safetensors
+from evenhand.files.arrays import open_npy, read_npy, read_npz, read_safetensors
 
 HERE = Path("file")
 
@@ -51,12 +53,72 @@ def safetensors(entries: Any, data: bytes = b"") -> bytes:
 def test_what_numpy_writes_is_read_back(tmp_path: Path, array: Any) -> None:
     path = tmp_path / "a.npy"
     path.write_bytes(saved(array))
-    for values in (read_npy(path), read_npy(path, mapped=True)):
+    for values in (read_npy(path), np.asarray(open_npy(path)), open_npy(path)[:] if array.ndim else array):
         assert values.dtype == array.dtype
         assert np.array_equal(values, array)
     np.savez_compressed(tmp_path / "a.npz", first=array, second=array)
     assert np.array_equal(read_npz(tmp_path / "a.npz")["second"], array)
     assert list(read_npz(tmp_path / "a.npz", choose=lambda names: names[:1])) == ["first"]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_of_a_file_are_those_of_the_array(tmp_path: Path, order: Any) -> None:
+    array = np.asarray(np.random.default_rng(3).random((200, 3)), order=order)
+    np.save(tmp_path / "a.npy", array)
+    rows = open_npy(tmp_path / "a.npy")
+    assert (rows.shape, rows.ndim, rows.dtype, len(rows)) == (array.shape, 2, array.dtype, 200)
+    picked = np.random.default_rng(4).integers(0, 200, 90)
+    for index in (slice(20, 40), slice(None), slice(190, 400), slice(0, 90, 7), picked, np.sort(picked), 7, picked[:0]):
+        assert np.array_equal(rows[index], array[index])
+    with pytest.raises(IndexError):
+        rows[np.array([200])]
+
+
+TRUNCATED = """
+import os, sys
+import numpy as np, polars as pl
+from pathlib import Path
+from evenhand.core.errors import EvenhandError
+from evenhand.files.arrays import open_npy
+from evenhand.instruments.cache import ReadingCache
+from evenhand.benchmarks.ijb.streams import _Shard
+from evenhand.search.stores import open_store
+
+folder, vectors = Path(sys.argv[1]), np.ones((50_000, 64), np.float32)
+np.save(folder / "a.npy", vectors)
+np.save(folder / "scores.npy", np.ones(5_000_000))
+np.save(folder / "same.npy", np.ones(5_000_000, np.int8))
+pl.DataFrame({"embedding": vectors}).write_parquet(folder / "b.parquet", row_group_size=5_000)
+cache = ReadingCache(folder, "x")
+cache.add({str(row): vectors[row] for row in range(5_000)})
+cache.flush()
+array, store, columns = open_npy(folder / "a.npy"), open_store(folder / "a.npy"), open_store(folder / "b.parquet")
+shard = _Shard.of(folder / "scores.npy", folder / "same.npy")
+assert columns.rows(0, 10).shape == (10, 64)
+for path in folder.rglob("*"):
+    if path.is_file() and ".keys." not in path.name:
+        os.truncate(path, 5_000)
+for read in (
+    lambda: array[:], lambda: array[40_000:], lambda: array[np.arange(0, 50_000, 100)], lambda: np.asarray(array),
+    lambda: store.rows(30_000, 40_000), lambda: store.take(np.array([3, 49_999])),
+    lambda: columns.rows(30_000, 40_000), lambda: list(shard.blocks()),
+):
+    try:
+        read()
+    except EvenhandError as error:
+        print(error)
+assert cache.get("4999") is None
+"""
+
+
+def test_a_file_that_is_cut_short_while_it_is_open_is_an_error_in_words(tmp_path: Path) -> None:
+    """A mapped file would end the process with SIGBUS, so it is tried in a process of its own."""
+    command = [sys.executable, "-c", TRUNCATED, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert len(lines) == 8
+    assert all(str(tmp_path) in line and "can" in line for line in lines)
 
 
 def test_what_safetensors_writes_is_read_back() -> None:
@@ -87,9 +149,9 @@ BAD_NPY = {
 def test_a_bad_array_is_one_sentence_with_the_name_of_the_file(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "bad.npy"
     path.write_bytes(data)
-    for mapped in (True, False):
+    for reader in (read_npy, open_npy):
         with pytest.raises(PredictionError, match=r"bad\.npy is no \.npy file that can be read: \S"):
-            read_npy(path, PredictionError, mapped=mapped)
+            reader(path, PredictionError)
     archive = tmp_path / "bad.npz"
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("a.npy", data)

@@ -100,7 +100,7 @@ class TestUnusualPictures:
     def test_a_decompression_bomb_is_refused_before_it_is_decoded(self, loading: Loading) -> None:
         bomb = encoded(Image.new("1", (20_000, 20_000)), "PNG")
         assert len(bomb) < 100_000
-        with pytest.raises(PictureError, match=r"^bomb\.png: .*at most 178,956,970 pixels"):
+        with pytest.raises(PictureError, match=r"^bomb\.png: .*(at most|limit of) [0-9,]+ pixels"):
             decode(bomb, "bomb.png", loading)
 
     def test_the_limit_of_pixels_can_be_set(self, loading: Loading) -> None:

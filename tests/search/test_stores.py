@@ -46,11 +46,6 @@ def test_rows_are_numbered_through_all_shards(tmp_path: Path, parquet: bool):
     np.testing.assert_array_equal(store.take(index), vectors[index])
 
 
-def test_rows_of_one_mapped_shard_are_not_copied(tmp_path: Path):
-    np.save(tmp_path / "one.npy", unit(10, 4, 1))
-    assert not open_store(tmp_path / "one.npy").rows(2, 5).flags.owndata
-
-
 @pytest.mark.parametrize("parquet", [False, True])
 @pytest.mark.parametrize("engine", ["serial", "threads:2"])
 def test_a_search_on_disk_finds_what_a_search_in_memory_finds(

@@ -14,8 +14,9 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -28,6 +29,7 @@ from evenhand.files.inputs import Problem, opened
 BASE_BYTES = 512 << 20  # what any archive may hold once it is inflated
 EXPANSION = 16  # bytes for each byte of the file beyond that
 _HEADER = 1 << 16
+_SKIPPED = 8  # rows that are read and not needed, rather than a read of its own
 _SAFETENSORS_HEADER = 64 << 20
 
 Choice = Callable[[list[str]], Iterable[str]]  # which of the arrays that are there
@@ -51,8 +53,8 @@ class _DamagedError(Exception):
     """What is wrong with a file, without its name."""
 
 
-def read_npy(path: Path, problem: Problem = DataError, *, data: bytes | None = None, mapped: bool = False) -> Array:
-    """The array of a `.npy` file, or of `data` that was read from it; `mapped`, without reading the numbers.
+def read_npy(path: Path, problem: Problem = DataError, *, data: bytes | None = None) -> Array:
+    """The array of a `.npy` file, or of `data` that was read from it.
 
     >>> stream = io.BytesIO()
     >>> np.save(stream, np.eye(2))
@@ -60,15 +62,95 @@ def read_npy(path: Path, problem: Problem = DataError, *, data: bytes | None = N
     [[1.0, 0.0], [0.0, 1.0]]
     """
     with _faults(path, ".npy file", problem), _stream(path, data, problem) as stream:
-        header = npy_header(stream)
-        size = stream.seek(0, io.SEEK_END)
-        if header.offset + header.bytes > size:
-            raise _DamagedError(f"its header promises {header.bytes:,} bytes, {size - header.offset:,} are there")
-        order: Any = "F" if header.fortran else "C"
-        if mapped and data is None and header.bytes:
-            return np.memmap(path, header.dtype, "r", header.offset, header.shape, order)
+        header = _fitting_header(stream)
         stream.seek(header.offset)
         return _array(stream.read(header.bytes), header)
+
+
+def open_npy(path: Path, problem: Problem = DataError) -> FileArray:
+    """The array of a `.npy` file, of which rows are read as they are asked for."""
+    with _faults(path, ".npy file", problem), opened(path, problem) as stream:
+        return FileArray(Path(path), _fitting_header(stream), problem)
+
+
+def _fitting_header(stream: BinaryIO) -> ArrayHeader:
+    header = npy_header(stream)
+    size = stream.seek(0, io.SEEK_END)
+    if header.offset + header.bytes > size:
+        raise _DamagedError(f"its header promises {header.bytes:,} bytes, {size - header.offset:,} are there")
+    return header
+
+
+@dataclass(frozen=True)
+class FileArray:
+    """An array in a `.npy` file: `array[rows]` reads these rows, `numpy.asarray(array)` all.
+
+    It is read, never mapped: a file that another program cuts short meanwhile is an error in words, where a mapped one
+    would end the process with a bus error.
+    """
+
+    path: Path
+    header: ArrayHeader
+    problem: Problem = DataError
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.header.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.header.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        array = read_npy(self.path, self.problem)
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __getitem__(self, rows: int | slice | Array) -> Array:
+        if self.header.fortran and self.ndim > 1:
+            return np.asarray(np.asarray(self)[rows])
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            return self._read([(start, max(start, stop))]) if step == 1 else self[np.arange(start, stop, step)]
+        index = np.atleast_1d(np.asarray(rows))
+        order = np.argsort(index, kind="stable")
+        inside = index[order]
+        cuts = np.flatnonzero(np.diff(inside) > _SKIPPED) + 1  # rows that lie close together are read in one go
+        ranges = [(int(part[0]), int(part[-1]) + 1) for part in np.split(inside, cuts) if len(part)]
+        if ranges and not 0 <= ranges[0][0] <= ranges[-1][1] <= len(self):
+            raise IndexError(f"rows {ranges[0][0]} to {ranges[-1][1] - 1} of {len(self)}")
+        before = np.cumsum([0, *(stop - start for start, stop in ranges)])
+        offsets = np.repeat(
+            [first - start for (start, _), first in zip(ranges, before, strict=False)], _lengths(inside, cuts)
+        )
+        place = np.empty(len(index), dtype=np.int64)
+        place[order] = inside + offsets
+        taken = self._read(ranges)[place]
+        return np.asarray(taken[0] if np.ndim(rows) == 0 else taken)
+
+    def _read(self, ranges: Sequence[tuple[int, int]]) -> Array:
+        """The rows of some ranges, one after the other."""
+        made = np.empty((sum(stop - start for start, stop in ranges), *self.shape[1:]), self.dtype)
+        width = math.prod(self.shape[1:]) * self.dtype.itemsize
+        view, place = made.reshape(-1).view(np.uint8).data, 0
+        with _faults(self.path, ".npy file", self.problem), opened(self.path, self.problem) as stream:
+            for start, stop in ranges:
+                stream.seek(self.header.offset + start * width)
+                end = place + (stop - start) * width
+                if stream.readinto(view[place:end]) != end - place:  # type: ignore[attr-defined]
+                    raise _DamagedError("it became shorter while it was read")
+                place = end
+        return made
+
+
+def _lengths(inside: Array, cuts: Array) -> Array:
+    return np.diff([0, *cuts, len(inside)]) if len(inside) else np.zeros(0, dtype=np.int64)
 
 
 def read_npz(

@@ -11,17 +11,22 @@ import hashlib
 import io
 import os
 import stat
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from evenhand.core.errors import DataError, EvenhandError, InputError
 from evenhand.core.task import InputFact
 
+if TYPE_CHECKING:
+    from PIL import Image
+
 _BLOCK = 1 << 20
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what a shell hands over as a file
+MOST_PIXELS = int(os.environ.get("EVENHAND_MOST_PIXELS", "") or 89_478_485)  # a decoded one is held in under 1 GB
 Problem = Callable[[str], InputError]  # DataError or PredictionError
 
 
@@ -139,6 +144,32 @@ def decode(data: bytes, path: Path, problem: Problem = DataError) -> str:
             f"{path}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8 text. Save the file as UTF-8."
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@contextmanager
+def opened_picture(source: Path | BinaryIO) -> Iterator[Image.Image]:
+    """A picture of which the header is read; without Pillow's warning of large ones, for there is `too_many_pixels`."""
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        picture = Image.open(source)
+    with picture:
+        yield picture
+
+
+def too_many_pixels(size: tuple[int, int], most: int = MOST_PIXELS) -> str:
+    """What is wrong with a picture of this size, which its header says, before it is decoded; empty: nothing.
+
+    >>> too_many_pixels((640, 480)), too_many_pixels((20_000, 20_000), 1_000_000)[:15]
+    ('', '20000 × 20000 p')
+    """
+    if size[0] * size[1] <= most:
+        return ""
+    return (
+        f"{size[0]} × {size[1]} pixels; at most {most:,} pixels are decoded. Shrink it, or raise the limit (the "
+        "environment variable EVENHAND_MOST_PIXELS; in synthesis tasks --set most_pixels=NUMBER)."
+    )
 
 
 def stamp(path: Path | str) -> InputFact:

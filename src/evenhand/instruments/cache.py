@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.errors import DataError
+from evenhand.files.arrays import FileArray, open_npy
 from evenhand.files.writing import remove, write_file
 
 Vector = NDArray[np.floating]
@@ -34,7 +36,7 @@ class ReadingCache:
     def __init__(self, folder: Path | None, fingerprint: str, *, remember: bool = False) -> None:
         self.fingerprint, self._remembers = fingerprint, remember
         self.place = folder / "readings" / hashlib.sha256(fingerprint.encode()).hexdigest()[:24] if folder else None
-        self._rows: dict[str, tuple[NDArray[np.floating], int]] = {}
+        self._rows: dict[str, tuple[FileArray, int]] = {}
         self._waiting: dict[str, Vector] = {}
         if self.place is not None and self.place.is_dir():
             for keys in sorted(self.place.glob("*.keys.npy")):
@@ -50,7 +52,10 @@ class ReadingCache:
         if key not in self._rows:
             return None
         values, row = self._rows[key]
-        return np.array(values[row])
+        try:
+            return values[row]
+        except DataError:  # cut short or deleted meanwhile: the picture is read again
+            return None
 
     def add(self, readings: Mapping[str, Vector]) -> None:
         """Keep readings; they are written with others as one shard."""
@@ -85,8 +90,8 @@ class ReadingCache:
         """Make a shard's readings findable; a damaged shard is passed over, and its pictures are read again."""
         try:
             names = np.load(keys, allow_pickle=False)
-            values = np.load(keys.with_name(keys.name.replace(".keys.", ".values.")), mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError):
+            values = open_npy(keys.with_name(keys.name.replace(".keys.", ".values.")))
+        except (OSError, ValueError, EOFError, DataError):
             return
         if values.ndim == 2 and len(values) == len(names):
             self._rows.update({str(name): (values, row) for row, name in enumerate(names)})

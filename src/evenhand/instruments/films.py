@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import MissingExtraError
+from evenhand.files.inputs import too_many_pixels
 from evenhand.instruments.errors import PictureError
 
 FILMS = frozenset({".mp4", ".webm", ".mov", ".avi", ".mkv", ".m4v", ".gif"})
@@ -121,6 +122,9 @@ class _Capture:
         if not path.is_file():
             raise PictureError(str(path), "there is no such film.")
         self._cv2, self._film = cv2, cv2.VideoCapture(str(path))
+        if reason := too_many_pixels(self.size):
+            self.release()
+            raise PictureError(str(path), reason)
 
     def __enter__(self) -> _Capture:
         return self

@@ -28,13 +28,12 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from evenhand.core.optional import cv2
+from evenhand.files.inputs import MOST_PIXELS, too_many_pixels
 from evenhand.instruments.errors import PictureError
 from evenhand.instruments.films import film_of, frame_bytes, pixels_of
 
 Pixels = NDArray[np.uint8]  # (height, width, 3), red-green-blue
-
-MOST_PIXELS = 178_956_970
-"""The largest picture we decode, in pixels: half a gigabyte of RGB. `Loading.most_pixels` changes it."""
+_BAND = 512  # lines of a picture that are converted at once
 
 
 class Decoder(Enum):
@@ -168,25 +167,21 @@ def _check_header(data: bytes, name: str, most_pixels: int) -> None:
             frames = int(getattr(header, "n_frames", 1))
             form = header.format or "unknown"
     except Image.DecompressionBombError as error:
-        raise PictureError(name, _too_large(str(error), most_pixels)) from error
+        raise PictureError(name, f"{_first_line(error)} It expands beyond any real picture.") from error
     except UnidentifiedImageError as error:
         raise PictureError(name, "is no picture of any kind that Pillow knows. Save it as PNG or JPEG.") from error
     except (OSError, SyntaxError, ValueError) as error:
         raise PictureError(
             name, f"is no picture that Pillow knows ({_first_line(error)}). Save it as PNG or JPEG."
         ) from error
-    if width * height > most_pixels:
-        raise PictureError(name, _too_large(f"{width} × {height} pixels", most_pixels))
+    if reason := too_many_pixels((width, height), most_pixels):
+        raise PictureError(name, reason)
     if frames > 1 and form != "MPO":
         raise PictureError(
             name, f"has {frames} frames ({form}); one picture is expected here. Save the frame that counts."
         )
     if _looks_cut_off(data, form):
         _by_pillow(data, name)  # the slow and certain answer: raises when pixels are missing
-
-
-def _too_large(found: str, most_pixels: int) -> str:
-    return f"{found}; at most {most_pixels:,} pixels are decoded. Shrink it, or raise the limit (most_pixels)."
 
 
 def _looks_cut_off(data: bytes, form: str) -> bool:
@@ -201,12 +196,10 @@ def _looks_cut_off(data: bytes, form: str) -> bool:
 def _by_opencv(data: bytes, name: str) -> Pixels:
     """Decoded as OpenCV reads a colour picture, in RGB order; Pillow's reading where OpenCV knows no such format."""
     try:
-        blue_green_red = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)
     except cv2.error as error:
         raise PictureError(name, f"OpenCV can't decode it ({_first_line(error)}).") from error
-    if blue_green_red is None:
-        return _by_pillow(data, name)
-    return np.asarray(cv2.cvtColor(blue_green_red, cv2.COLOR_BGR2RGB), dtype=np.uint8)
+    return _by_pillow(data, name) if pixels is None else np.asarray(pixels, dtype=np.uint8)
 
 
 def _by_pillow(data: bytes, name: str, *, upright: bool = True) -> Pixels:
@@ -217,7 +210,7 @@ def _by_pillow(data: bytes, name: str, *, upright: bool = True) -> Pixels:
             picture: Image.Image = Image.open(io.BytesIO(data))
             picture.load()
             if upright:
-                picture = ImageOps.exif_transpose(picture)
+                ImageOps.exif_transpose(picture, in_place=True)
             if picture.mode in ("I", "F"):
                 raise PictureError(
                     name,
@@ -226,13 +219,21 @@ def _by_pillow(data: bytes, name: str, *, upright: bool = True) -> Pixels:
             if picture.mode.startswith("I;16"):
                 high = (np.asarray(picture).astype(np.uint16) >> 8).astype(np.uint8)
                 return np.repeat(high[:, :, None], 3, axis=2)
-            if picture.mode == "P" and "transparency" in picture.info:
-                picture = picture.convert("RGBA")
-            return np.array(picture.convert("RGB"), dtype=np.uint8)
+            return _colours(picture)
     except Image.DecompressionBombError as error:
         raise PictureError(name, f"expands beyond any real picture ({_first_line(error)}).") from error
     except (OSError, SyntaxError, ValueError, EOFError) as error:
         raise PictureError(name, f"is truncated or damaged ({_first_line(error)}). Write it again.") from error
+
+
+def _colours(picture: Image.Image) -> Pixels:
+    """Red, green and blue, band by band: Pillow's conversions of a whole picture would hold it three times."""
+    pixels = np.empty((picture.height, picture.width, 3), np.uint8)
+    by_way_of = "RGBA" if picture.mode == "P" and "transparency" in picture.info else "RGB"
+    for top in range(0, picture.height, _BAND):
+        band = picture.crop((0, top, picture.width, min(top + _BAND, picture.height)))
+        pixels[top : top + _BAND] = np.asarray(band.convert(by_way_of).convert("RGB"))
+    return pixels
 
 
 def _first_line(error: BaseException) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
+from evenhand.files.inputs import opened_picture, too_many_pixels
 from evenhand.files.writing import is_inside
 from evenhand.models.settings import ChatSettings
 from evenhand.models.transport import FailureKind, RequestError
@@ -23,7 +24,6 @@ from evenhand.models.transport import FailureKind, RequestError
 _FORMS: Final = ("json_schema", "json_object", "off")
 _KINDS: Final = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif", "BMP": "image/bmp"}
 _LARGEST_PICTURE: Final = 50 << 20
-_MOST_PIXELS: Final = 60_000_000
 _REDUCED: Final = (2048, 2048)  # JPEG pictures are decoded at about this size where only their wholeness is checked
 _ABOUT_FORM: Final = ("response_format", "json_schema", "json_object", "schema", "guided", "grammar")
 _EXTRA: Final = ("extra inputs", "extra_forbidden", "extra fields", "unexpected keyword", "unrecognized", "unknown f")
@@ -126,7 +126,6 @@ def picture_url(path: Path, settings: ChatSettings, root: Path | None = None) ->
 
     Nothing outside the data folder `root` is sent, wherever links or `..` lead, unless `follow_links` allows it.
     """
-    from PIL import Image
 
     if root is not None and settings.follow_links == "no" and not is_inside(path.resolve(), root.resolve()):
         raise UnreadableImageError(f"{path.name} is outside the data folder; --follow-links lets it be sent")
@@ -137,13 +136,13 @@ def picture_url(path: Path, settings: ChatSettings, root: Path | None = None) ->
         if status.st_size > _LARGEST_PICTURE:
             raise UnreadableImageError(f"{path.name} has {status.st_size} bytes, more than {_LARGEST_PICTURE}")
         data = path.read_bytes()
-        with Image.open(io.BytesIO(data)) as image:
+        with opened_picture(io.BytesIO(data)) as image:
             kind = _KINDS.get(image.format or "")
             side = settings.resize or max(_REDUCED)
             if image.format == "JPEG":
                 image.draft("RGB", (side, side))
-            if image.size[0] * image.size[1] > _MOST_PIXELS:
-                raise UnreadableImageError(f"{path.name} has {image.width} × {image.height} pixels, too many")
+            if reason := too_many_pixels(image.size):
+                raise UnreadableImageError(f"{path.name}: {reason}")
             image.load()
             if settings.resize and max(image.size) > settings.resize:
                 data, kind = _resized(image, settings.resize), "image/jpeg"
@@ -161,8 +160,10 @@ def picture_url(path: Path, settings: ChatSettings, root: Path | None = None) ->
 
 
 def _resized(image: Any, side: int) -> bytes:
-    image = image.convert("RGB")
+    if image.mode not in ("RGB", "L"):
+        image = image.convert("RGB")
     image.thumbnail((side, side))
+    image = image.convert("RGB")
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=95)
     return buffer.getvalue()

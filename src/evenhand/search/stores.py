@@ -1,9 +1,9 @@
 """Embeddings on disk, in shards, that are never held whole.
 
 A store is a `.npy` file, a Parquet file, or a folder of them; the shards of a folder follow each other in the order of
-their names. A `.npy` shard is mapped, so workers on one machine share its pages and copy nothing; a Parquet shard has
-one column of vectors and is read as it is asked for, row group by row group. What travels between machines is the
-description alone: every machine must see the files.
+their names. A `.npy` shard is read as it is asked for, through the system's cache of pages, which the workers of
+one machine share; a Parquet shard has one column of vectors and is read row group by row group. What travels
+between machines is the description alone: every machine must see the files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
-from evenhand.files.arrays import read_npy
+from evenhand.files.arrays import FileArray, open_npy
+from evenhand.files.inputs import damage_in_words, opened
 
 _NPY, _PARQUET = ".npy", ".parquet"
 
@@ -39,7 +40,7 @@ class EmbeddingStore:
     shards: tuple[Shard, ...]
     dimensions: int
     column: str = ""  # of Parquet shards
-    _open: dict[Path, Array] = field(default_factory=dict, compare=False, repr=False)
+    _open: dict[Path, FileArray] = field(default_factory=dict, compare=False, repr=False)
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -53,7 +54,7 @@ class EmbeddingStore:
         return 4 * len(self) * self.dimensions
 
     def rows(self, start: int, stop: int) -> NDArray[np.float32]:
-        """The vectors from `start` to `stop`: a view where they lie in one mapped shard, else a copy."""
+        """The vectors from `start` to `stop`: read from the files."""
         pieces = [self._read(shard, first, last) for shard, first, last in self._within(start, min(stop, len(self)))]
         if len(pieces) == 1:
             return pieces[0]
@@ -67,7 +68,7 @@ class EmbeddingStore:
         for place in np.unique(number):
             shard, here = self.shards[place], np.flatnonzero(number == place)
             if shard.path.suffix == _NPY:
-                taken[here] = self._mapped(shard.path)[index[here] - self._starts[place]]
+                taken[here] = self._array(shard.path)[index[here] - self._starts[place]]
                 continue
             within = index[here] - self._starts[place]
             low = int(within.min())
@@ -89,18 +90,19 @@ class EmbeddingStore:
 
     def _read(self, shard: Shard, start: int, stop: int) -> NDArray[np.float32]:
         if shard.path.suffix == _NPY:
-            return np.asarray(self._mapped(shard.path)[start:stop], dtype=np.float32)
+            return np.asarray(self._array(shard.path)[start:stop], dtype=np.float32)
         import polars as pl
 
-        found = pl.scan_parquet(shard.path).select(self.column).slice(start, stop - start).collect()
-        flat = found.to_series().explode().to_numpy()
+        with damage_in_words(shard.path, DataError, "Parquet"):
+            rows = pl.scan_parquet(shard.path).select(self.column).slice(start, stop - start).collect()
+            flat = rows.to_series().explode().to_numpy()
         if flat.size != (stop - start) * self.dimensions:
             raise DataError(f"{shard.path}: the vectors in {self.column!r} are not all of {self.dimensions} numbers.")
         return np.ascontiguousarray(flat.reshape(stop - start, self.dimensions), dtype=np.float32)
 
-    def _mapped(self, path: Path) -> Array:
+    def _array(self, path: Path) -> FileArray:
         if path not in self._open:
-            self._open[path] = read_npy(path, mapped=True)
+            self._open[path] = open_npy(path)
         return self._open[path]
 
 
@@ -137,7 +139,7 @@ def _by_number(path: Path) -> tuple[Any, ...]:
 
 
 def _npy_shape(path: Path) -> tuple[int, int]:
-    array = read_npy(path, mapped=True)
+    array = open_npy(path)
     if array.ndim != 2 or array.dtype.kind != "f":
         raise DataError(
             f"{path} holds {array.dtype} of shape {array.shape}; real numbers (rows, dimensions) were expected."
@@ -148,15 +150,13 @@ def _npy_shape(path: Path) -> tuple[int, int]:
 def _parquet_shape(path: Path, column: str) -> tuple[int, int]:
     import polars as pl
 
-    try:
+    with opened(path), damage_in_words(path, DataError, "Parquet"):
         frame = pl.scan_parquet(path)
         names = frame.collect_schema().names()
         if column not in names:
             raise DataError(f"{path} has no column {column!r}; it has {', '.join(names)}.")
         rows = int(frame.select(pl.len()).collect().item())
         first = frame.select(column).head(1).collect().to_series()
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{path} can't be read as Parquet ({error}).") from None
     if first.dtype.base_type() not in (pl.List, pl.Array):
         raise DataError(f"{path}: the column {column!r} holds {first.dtype}; lists of numbers were expected.")
     return rows, len(first.explode()) if len(first) else 0

@@ -16,6 +16,7 @@ from typing import Any
 from evenhand import registry
 from evenhand.core.errors import EvenhandError, InputError
 from evenhand.core.options import parse
+from evenhand.files.inputs import opened_picture, too_many_pixels
 from evenhand.serve.folders import OutsideError, ServedFolders
 from evenhand.store.manifest import Manifest
 
@@ -28,7 +29,6 @@ PICTURES: Mapping[str, str] = {
     ".bmp": "image/bmp",
 }
 FILMS: Mapping[str, str] = {".mp4": "video/mp4", ".webm": "video/webm"}
-_LARGEST_SIDE = 4096
 _SEPARATOR = ":"  # between a sample and a part of it, in an item
 
 
@@ -130,14 +130,15 @@ def thumbnail(path: Path, width: int) -> bytes | None:
     from PIL import Image, ImageOps
 
     try:
-        with Image.open(path) as picture:
-            if max(picture.size) > 16 * _LARGEST_SIDE:
-                raise NoPictureError(f"{path.name} is too large to be shown: {picture.size[0]} × {picture.size[1]}.")
+        with opened_picture(path) as picture:
             if max(picture.size) <= width:
                 return None
             picture.draft("RGB", (width, width))
-            upright = ImageOps.exif_transpose(picture).convert("RGB")
-            upright.thumbnail((width, width))
+            if reason := too_many_pixels(picture.size):
+                raise NoPictureError(f"{path.name}: {reason}")
+            small = picture if picture.mode in ("RGB", "L") else picture.convert("RGB")
+            small.thumbnail((width, width))  # first, so that what follows works on few pixels
+            upright = ImageOps.exif_transpose(small).convert("RGB")
             file = io.BytesIO()
             upright.save(file, "JPEG", quality=85)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:

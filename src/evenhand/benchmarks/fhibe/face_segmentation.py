@@ -21,6 +21,7 @@ from evenhand.core.engine import Engine, Failed, Workplace
 from evenhand.core.errors import DataError, EvenhandError, PredictionError
 from evenhand.core.records import Array
 from evenhand.engines.media import TIME_LIMIT
+from evenhand.files.inputs import opened_picture, too_many_pixels
 from evenhand.geometry.masks import MaskError
 
 FACES_PER_PART = 128
@@ -74,12 +75,14 @@ def face_score(truth: NDArray[np.uint8], answer: FaceMap | None, *, ears_to_skin
 
 def read_label_map(path: Path) -> NDArray[np.uint8]:
     """The grey values of a mask picture."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
-        with Image.open(path) as picture:
+        with opened_picture(path) as picture:
+            if reason := too_many_pixels(picture.size):
+                raise DataError(f"{path}: {reason}")
             return np.asarray(picture.convert("L"))
-    except (FileNotFoundError, UnidentifiedImageError, OSError) as error:
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise DataError(f"{path} can't be read as a mask picture: {error}") from None
 
 

@@ -24,6 +24,7 @@ from evenhand.benchmarks.fhibe.data import checked_keypoints
 from evenhand.benchmarks.fhibe.embeddings import aligned_path
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample
+from evenhand.files.inputs import opened_picture
 from evenhand.files.writing import remove
 from evenhand.geometry.boxes import extents
 from evenhand.geometry.masks import Runs, encode
@@ -327,9 +328,9 @@ def picture_size(path: Path) -> tuple[int, int] | None:
     from PIL import Image
 
     try:
-        with Image.open(path) as picture:
+        with opened_picture(path) as picture:
             return picture.height, picture.width
-    except OSError:
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         return None
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from evenhand.benchmarks.ijb.data import PairTruth, SearchTruth
+from evenhand.core.errors import PredictionError
 from evenhand.core.task import Dataset
+from evenhand.files.arrays import array_headers
 
 _WORTH_A_PRODUCT = 64  # as in search.compare: one listed pair in so many makes the whole product cheaper
 
@@ -32,9 +34,9 @@ def dimensions(predictions: Path) -> int:
     files = [predictions] if predictions.suffix == ".npy" else sorted(predictions.glob("*.npy"))
     for file in files:
         try:
-            array = np.load(file, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError):  # whoever reads it says what is wrong
+            shape = array_headers(file, PredictionError)[""].shape
+        except PredictionError:  # whoever reads it says what is wrong
             continue
-        if array.ndim == 2:
-            return int(array.shape[1])
+        if len(shape) == 2:
+            return shape[1]
     return 0

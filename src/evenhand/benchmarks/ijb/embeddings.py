@@ -1,6 +1,6 @@
 """Embeddings as people keep them: `.npy`, `.npz`, Parquet, safetensors.
 
-Arrays are mapped, not loaded, where the format allows it. Nothing is unpickled.
+Nothing is unpickled, and nothing is mapped: a file that is cut short meanwhile is an error in words.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files.arrays import array_headers, read_npy, read_npz, read_safetensors
-from evenhand.files.inputs import hash_of, opened
+from evenhand.files.inputs import damage_in_words, hash_of, opened
 
 FORMATS = (".npy", ".npz", ".parquet", ".safetensors")
 # What entries are called in files that hold several: ours, and those of IJB_evals (embs, embs_f, scores).
@@ -54,7 +54,7 @@ def open_array(path: Path, *, entry: str = "embeddings", dimensions: int = 2) ->
 
 
 def _npy(path: Path, entry: str) -> Array:
-    return np.asarray(read_npy(path, PredictionError, mapped=True))
+    return read_npy(path, PredictionError)
 
 
 def _npz(path: Path, entry: str) -> Array:
@@ -63,12 +63,14 @@ def _npz(path: Path, entry: str) -> Array:
 
 
 def _parquet(path: Path, entry: str) -> Array:
+    with damage_in_words(path, PredictionError, "Parquet"):
+        return _parquet_array(path, entry)
+
+
+def _parquet_array(path: Path, entry: str) -> Array:
     import polars as pl
 
-    try:
-        schema = pl.read_parquet_schema(path)
-    except pl.exceptions.PolarsError as error:
-        raise PredictionError(f"{path} is no Parquet file that can be read: {error}.") from None
+    schema = pl.read_parquet_schema(path)
     vectors = [column for column, kind in schema.items() if isinstance(kind, pl.List | pl.Array)]
     if vectors:
         values = pl.read_parquet(path, columns=[_pick(path, vectors, entry)]).to_series()

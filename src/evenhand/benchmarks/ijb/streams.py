@@ -12,6 +12,7 @@ import numpy as np
 from evenhand.benchmarks.ijb.embeddings import open_array
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array, blocks
+from evenhand.files.arrays import FileArray, open_npy
 from evenhand.metrics.operating_points import Convention, area_under_roc, equal_error_rate, rates_at
 from evenhand.metrics.operating_points_stream import streamed_rates
 from evenhand.metrics.score_stream import ScoreBlock, streamed_scores
@@ -62,23 +63,20 @@ class _Shard:
 
     scores: Path
     labels: Path
-    held: tuple[Array, Array] | None  # of files that can't be mapped
+    both: tuple[Array | FileArray, Array | FileArray]  # `.npy` files are read block by block
 
     @classmethod
     def of(cls, scores: Path, labels: Path) -> _Shard:
         """Both files, which are equally long."""
-        score, label = open_array(scores, dimensions=1), open_array(labels, dimensions=1)
+        score, label = _opened(Path(scores)), _opened(Path(labels))
         if len(score) != len(label):
             raise PredictionError(f"{scores} has {len(score)} scores, but {labels} has {len(label)} labels.")
-        is_mapped = Path(scores).suffix == Path(labels).suffix == ".npy"
-        return cls(Path(scores), Path(labels), None if is_mapped else (score, label))
+        return cls(Path(scores), Path(labels), (score, label))
 
     def blocks(self) -> Iterator[ScoreBlock]:
         """The comparisons, so many at a time; raises at the first that can't be counted."""
-        length = len(self._both()[0])
-        for part in blocks(length, _AT_ONCE):
-            # Opened anew for every block: what was mapped for the last one is given back.
-            score, label = (np.asarray(array[part]) for array in self._both())
+        for part in blocks(len(self.both[0]), _AT_ONCE):
+            score, label = (array[part] for array in self.both)
             wrong = np.flatnonzero((label != 0) & (label != 1) | np.isnan(score))
             if len(wrong):
                 raise PredictionError(
@@ -87,10 +85,13 @@ class _Shard:
                 )
             yield ScoreBlock(score, label == 1)
 
-    def _both(self) -> tuple[Array, Array]:
-        if self.held is not None:
-            return self.held
-        return open_array(self.scores, dimensions=1), open_array(self.labels, dimensions=1)
+
+def _opened(path: Path) -> Array | FileArray:
+    if path.suffix == ".npy":
+        array = open_npy(path, PredictionError)
+        if array.ndim == 1 and array.dtype.kind in "fiu":
+            return array
+    return open_array(path, dimensions=1)
 
 
 def _number(value: float) -> float | str | None:

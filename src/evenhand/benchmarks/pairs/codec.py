@@ -136,11 +136,11 @@ def _read(path: Path, options: PairSetOptions) -> _Given:
         if not (path / EMBEDDINGS).is_file():
             raise PredictionError(f"{path} has neither {EMBEDDINGS} nor scores.npy nor scores.csv.")
         inputs = [hash_of(path / EMBEDDINGS, PredictionError)]
-        vectors: Array | None = read_npy(path / EMBEDDINGS, PredictionError, mapped=True)
+        vectors: Array | None = read_npy(path / EMBEDDINGS, PredictionError)
         flipped: Array | None = None
         names: tuple[str, ...] | None = None
         if (path / FLIPPED).is_file():
-            flipped = read_npy(path / FLIPPED, PredictionError, mapped=True)
+            flipped = read_npy(path / FLIPPED, PredictionError)
             inputs.append(hash_of(path / FLIPPED, PredictionError))
         if (path / PICTURES).is_file():
             table = read_table(path / PICTURES, problem=PredictionError)
@@ -161,14 +161,14 @@ def _read(path: Path, options: PairSetOptions) -> _Given:
         if vectors is None and "scores" not in arrays:
             raise PredictionError(f"{path} holds {', '.join(arrays)}; embeddings or scores were expected.")
         return _Given(path, vectors, flipped, arrays.get("scores") if vectors is None else None, None, fact)
-    array = read_npy(path, PredictionError, mapped=True)
+    array = read_npy(path, PredictionError)
     beside = path.with_name(f"{path.stem}_flip.npy")
     if axes[""] == 1:
         return _Given(path, None, None, array, None, fact)
     if not beside.is_file():
         return _Given(path, array, None, None, None, fact)
     fact += (hash_of(beside, PredictionError),)
-    return _Given(path, array, read_npy(beside, PredictionError, mapped=True), None, None, fact)
+    return _Given(path, array, read_npy(beside, PredictionError), None, None, fact)
 
 
 def _rows(given: _Given, truth: PairSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -6,6 +6,7 @@ names nobody, and every pair stands for itself.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from evenhand.core.optional import cv2
 from evenhand.core.records import Attribute
 from evenhand.core.task import Dataset, InputFact, Sample
 from evenhand.files.delimited import read_table
-from evenhand.files.inputs import read
+from evenhand.files.inputs import opened_picture, read, too_many_pixels
 from evenhand.files.pickles import load_plain
 from evenhand.files.writing import write_file
 
@@ -144,7 +145,15 @@ def load_table(name: str, path: Path, options: PairSetOptions) -> Dataset[PairSe
 
 def decoded(picture: bytes) -> bool:
     """Whether a picture can be decoded."""
-    return bool(picture) and cv2.imdecode(np.frombuffer(picture, np.uint8), cv2.IMREAD_COLOR) is not None
+    from PIL import Image
+
+    try:
+        with opened_picture(io.BytesIO(picture)) as header:
+            if too_many_pixels(header.size):
+                return False
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+        return False
+    return cv2.imdecode(np.frombuffer(picture, np.uint8), cv2.IMREAD_COLOR) is not None
 
 
 def read_bin(path: Path) -> tuple[list[bytes], NDArray[np.bool_], InputFact]:

@@ -19,7 +19,7 @@ from evenhand.benchmarks.synthesis.features import FOUND, FeatureTable
 from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.core.errors import DataError, InputError, PredictionError
 from evenhand.core.records import Array
-from evenhand.files.inputs import read
+from evenhand.files.inputs import MOST_PIXELS, read
 
 _RECENT = 2  # both sides of a part
 
@@ -82,7 +82,7 @@ class NetworkBuilder:
     device: str = "cpu"
     cache: Path | None = None
     empty_crop: Literal["error", "whole"] = "error"  # a person's box without pixels
-    most_pixels: int = 178_956_970  # of a picture that is decoded
+    most_pixels: int = MOST_PIXELS  # of a picture that is decoded
     onnx: Mapping[str, Path] = field(default_factory=dict)  # features of a user's own network
     given: Mapping[str, Any] = field(default_factory=dict)
     fingerprints: dict[str, str] = field(default_factory=dict)  # of what was used, filled as it is built

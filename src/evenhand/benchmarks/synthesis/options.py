@@ -11,6 +11,7 @@ from evenhand.benchmarks.synthesis.catalogue import PAIRED_DEFAULT, SETS_DEFAULT
 from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.core.errors import OptionError
 from evenhand.core.options import Options, option
+from evenhand.files.inputs import MOST_PIXELS
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class SynthesisOptions(Options):
     )
     weights: Path | None = option(None, "a folder with weights files; `evenhand weights` lists them")
     networks: tuple[str, ...] = option((), "networks of your own for features: NAME=FILE.onnx")
-    most_pixels: int = option(178_956_970, "a picture with more pixels is refused before it is decoded")
+    most_pixels: int = option(MOST_PIXELS, "a picture with more pixels is refused before it is decoded")
 
     @property
     def rules(self) -> Reading:

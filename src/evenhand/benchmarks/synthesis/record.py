@@ -30,13 +30,13 @@ from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.core.engine import Engine, Serial, Workplace, finished
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Array, Attribute, Records, blocks
+from evenhand.files.inputs import MOST_PIXELS
 from evenhand.instruments.ahead import TIME_LIMIT
 from evenhand.metrics.distances.frames import PARTNER
 
 if TYPE_CHECKING:
     from evenhand.instruments.pictures import Pixels
 
-MOST_PIXELS = 178_956_970  # of a picture that is decoded
 PART = 256  # pairs that are measured together
 DECODED_AHEAD = 2  # pairs of pictures that wait in memory while one is compared
 CLIP = 16  # frames that FVD looks at together

@@ -30,7 +30,7 @@ from evenhand.benchmarks.uccs.data import subject_name
 from evenhand.core.errors import DataError, OptionError, PredictionError
 from evenhand.core.records import Array, blocks
 from evenhand.core.task import InputFact
-from evenhand.files.arrays import read_npy, read_npz, read_safetensors
+from evenhand.files.arrays import FileArray, open_npy, read_npz, read_safetensors
 from evenhand.files.inputs import Problem, opened, read
 from evenhand.files.pickles import load_plain, save_plain
 from evenhand.files.writing import make_folder, open_file, remove, remove_stale, write_file
@@ -292,8 +292,8 @@ def _embeddings(arrays: Mapping[str, Array], path: Path) -> Array:
     return vectors
 
 
-def _rows_of(path: Path, wanted: tuple[str, ...]) -> tuple[Array, dict[str, Array]]:
-    """The vectors of `NAME.npy` (mapped, not read) and the arrays of `NAME.ids.npz`."""
+def _rows_of(path: Path, wanted: tuple[str, ...]) -> tuple[FileArray, dict[str, Array]]:
+    """The vectors of `NAME.npy` (read as they are asked for) and the arrays of `NAME.ids.npz`."""
     beside = path.with_name(path.stem + ".ids.npz")
     arrays, _ = load_arrays(beside, PredictionError)
     lacking = [entry for entry in wanted if entry not in arrays]
@@ -301,7 +301,7 @@ def _rows_of(path: Path, wanted: tuple[str, ...]) -> tuple[Array, dict[str, Arra
         raise PredictionError(f"{beside} lacks {', '.join(lacking)}; it has {', '.join(arrays) or 'nothing'}.")
     if not path.exists():
         raise PredictionError(f"{path} does not exist, but {beside.name} does.")
-    vectors = read_npy(path, PredictionError, mapped=True)
+    vectors = open_npy(path, PredictionError)
     for entry in wanted:
         if len(arrays[entry]) != len(vectors):
             raise PredictionError(f"{beside}: {len(arrays[entry])} {entry} for {len(vectors)} rows of {path.name}.")
