@@ -147,7 +147,17 @@ def test_scores_and_numbers_equal_scikit_learn() -> None:
     quick: dict[str, Any] = {"by": "g", "draws": 20, "permutations": 0}
     scores = eh.evaluate_table(table, truth="y", score="s", **quick).results
     numbers = eh.evaluate_table(table, truth="t", prediction="p", **quick).results
+    table["w"] = rng.random(900)
+    weighted = eh.evaluate_table(table, truth="y", score="s", weight="w", **quick).results
     for inside, where in ((np.ones(900, bool), eh.Group()), (group == "b", eh.Group.of(g="b"))):
+        y, s, w = (table[name][inside] for name in ("y", "s", "w"))
+        false, true, _ = measures.roc_curve(y, s, sample_weight=w, drop_intermediate=False)
+        for name, expected in (
+            ("AUC", measures.roc_auc_score(y, s, sample_weight=w)),
+            ("brier", measures.brier_score_loss(y, s, sample_weight=w)),
+            *([("TPR@FPR=0.1", true[false <= 0.1].max())] if inside.all() else []),
+        ):
+            assert weighted.get(name, group=where).value == pytest.approx(expected, rel=1e-12), name
         y, s, t, p = (table[name][inside] for name in ("y", "s", "t", "p"))
         for results, name, expected in (
             (scores, "AUC", measures.roc_auc_score(y, s)),

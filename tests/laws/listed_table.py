@@ -13,7 +13,8 @@ from evenhand.metrics.average_precision import AveragePrecision
 from evenhand.metrics.custom import FunctionMetric, Selected
 from evenhand.metrics.labels import ClassRates, Confusion
 from evenhand.metrics.means import Mean, Rate, RootMeanSquareError
-from evenhand.metrics.scores import ScoreRates
+from evenhand.metrics.reliability import Reliability
+from evenhand.metrics.scores import ScoreRates, WeightedSeparation
 
 CLASSES = ("a", "b", "c")
 
@@ -50,6 +51,8 @@ LISTED = [
     Listed("rates of one class", ClassRates("rates", CLASSES, positive="b"), rows),
     Listed("score rates", ScoreRates("rates", (0.1,), (0.9,), (0.5,)), rows),
     Listed("weighted score rates", ScoreRates("rates", (0.1,), (), weight="weight"), rows, exact=False),
+    Listed("weighted separation", WeightedSeparation("ranking", "weight"), rows, exact=False),
+    Listed("weighted reliability", Reliability("confidence", "score", "same", weight="weight"), rows, exact=False),
     Listed("average precision", AveragePrecision("AP", is_object="same"), rows),
     Listed("function", FUNCTION, rows),
     Listed("selected", Selected("rates", RATES, ("selection_rate:b",)), rows),

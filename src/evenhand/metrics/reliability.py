@@ -42,13 +42,14 @@ class Reliability(Metric[Stated]):
     """Stated confidence against the share of right answers, in equally wide bins.
 
     The expected calibration error is the mean distance between the two, weighted by answers.
-    Answers without a confidence (NaN) are left out and counted.
+    Answers without a confidence (not finite) are left out and counted. `weight` names a column of weights.
     """
 
     name: str
     column: str = "confidence"
     right: str = "right"
     bins: int = 10
+    weight: str | None = None
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -64,19 +65,21 @@ class Reliability(Metric[Stated]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (self.column, self.right)
+        return tuple(name for name in (self.column, self.right, self.weight) if name is not None)
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Stated:
         stated = np.asarray(rows[self.column], dtype=np.float64)
-        absent = np.isnan(stated)
+        absent = ~np.isfinite(stated)
         known = np.where(absent, 0.0, stated)
         right = np.asarray(rows[self.right], dtype=np.bool_) & ~absent
         at = np.minimum((known * self.bins).astype(np.intp), self.bins - 1)
         place = at if cells is None else np.asarray(cells, dtype=np.intp) * self.bins + at
         wide = size * self.bins
 
+        weight = None if self.weight is None else np.asarray(rows[self.weight], dtype=np.float64)
+
         def binned(values: Array) -> Array:
-            return tally(values, place, wide).reshape(size, self.bins)
+            return tally(values if weight is None else values * weight, place, wide).reshape(size, self.bins)
 
         return Stated(binned(~absent), binned(known), binned(right), tally(absent, cells, size))
 
@@ -96,8 +99,8 @@ class Reliability(Metric[Stated]):
     def missing(self, state: Stated) -> Array:
         return state.absent
 
-    def tallied(self, state: Stated) -> Array:
-        return np.asarray(state.count.sum(axis=1) + state.absent)
+    def tallied(self, state: Stated) -> Array | None:
+        return np.asarray(state.count.sum(axis=1) + state.absent) if self.weight is None else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,11 @@
-"""Scores against a binary truth: both error rates of every group at thresholds that are set once, on everyone."""
+"""Scores against a binary truth: both error rates of every group at thresholds that are set once, on everyone.
+
+A score that is not finite is missing. Rows may have weights.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,6 +24,8 @@ from evenhand.core.metric import (
     ratio,
 )
 from evenhand.core.records import Array, Records
+from evenhand.metrics.operating_points import SortedScores
+from evenhand.metrics.verification import Separation, separation_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +35,39 @@ class ScoresOfRows(Collected):
     score: Array  # (rows,)
     true: Array  # (rows,)
     weight: Array  # (rows,)
+
+    @classmethod
+    def measured(
+        cls, rows: Records, names: tuple[str, str, str | None], cells: Array | None, size: int
+    ) -> ScoresOfRows:
+        """The rows' scores, truth and weights, from the columns of these names."""
+        score, true = np.asarray(rows[names[0]], dtype=np.float64), np.asarray(rows[names[1]], dtype=np.bool_)
+        weight = np.ones(len(rows)) if names[2] is None else np.asarray(rows[names[2]], dtype=np.float64)
+        codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
+        return cls(codes, size, None, score, true, weight)
+
+    def side(self, cell: int) -> tuple[SortedScores, SortedScores]:
+        """The weighted scores of a cell that are true, and the others."""
+        return self._side(cell, self._ordered())
+
+    def sides(self) -> Iterator[tuple[SortedScores, SortedScores]]:
+        """Both sides of every cell."""
+        ordered = self._ordered()
+        return (self._side(cell, ordered) for cell in range(self.size))
+
+    def absent(self) -> Array:
+        """(cells,): rows without a score."""
+        return _per_cell(self, ~np.isfinite(self.score), np.ones(len(self.score))).astype(np.int64)
+
+    def _ordered(self) -> tuple[Array, Array]:
+        order = np.argsort(self.score, kind="stable")
+        order = order[np.isfinite(self.score[order])]
+        return order[self.true[order]], order[~self.true[order]]
+
+    def _side(self, cell: int, ordered: tuple[Array, Array]) -> tuple[SortedScores, SortedScores]:
+        weight = self.weights_of(cell) * self.weight
+        true, false = (SortedScores.weighted(self.score[rows], weight[rows]) for rows in ordered)
+        return true, false
 
 
 @dataclass(frozen=True)
@@ -71,10 +109,7 @@ class ScoreRates(Metric[ScoresOfRows]):
         return tuple(name for name in (self.score, self.truth, self.weight) if name is not None)
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> ScoresOfRows:
-        score = np.asarray(rows[self.score], dtype=np.float64)
-        weight = np.ones(len(rows)) if self.weight is None else np.asarray(rows[self.weight], dtype=np.float64)
-        codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
-        return ScoresOfRows(codes, size, None, score, np.asarray(rows[self.truth], dtype=np.bool_), weight)
+        return ScoresOfRows.measured(rows, (self.score, self.truth, self.weight), cells, size)
 
     def result(self, part: ScoresOfRows, whole: ScoresOfRows) -> Mapping[str, Column]:
         found: dict[str, Column] = {}
@@ -87,7 +122,7 @@ class ScoreRates(Metric[ScoresOfRows]):
         return self._sums(state, self._thresholds(state)) if state.mixture is None else {}
 
     def missing(self, state: ScoresOfRows) -> Array:
-        return _per_cell(state, np.isnan(state.score), np.ones(len(state.score))).astype(np.int64)
+        return state.absent()
 
     def points(self, part: ScoresOfRows, whole: ScoresOfRows) -> Mapping[str, Sequence[OperatingPoint | None]]:
         found: dict[str, list[OperatingPoint | None]] = {}
@@ -95,7 +130,7 @@ class ScoreRates(Metric[ScoresOfRows]):
         for point, threshold, rate in zip(self._points, self._thresholds(whole), asked, strict=True):
             kind = point.partition("=")[0]
             true = whole.true if kind == "TPR" else ~whole.true
-            known = true & ~np.isnan(whole.score)
+            known = true & np.isfinite(whole.score)
             weight = whole.weight[known].sum()
             realised = float(whole.weight[known & (whole.score >= threshold)].sum() / weight) if weight else None
             at = OperatingPoint(f"threshold set on everyone, {point}", rate, realised, float(threshold))
@@ -103,7 +138,7 @@ class ScoreRates(Metric[ScoresOfRows]):
         return found
 
     def _sums(self, state: ScoresOfRows, thresholds: Sequence[float]) -> dict[str, Ratio]:
-        known = ~np.isnan(state.score)
+        known = np.isfinite(state.score)
         of = [_per_cell(state, known & side, state.weight) for side in (state.true, ~state.true)]
         found = {}
         for point, threshold in zip(self._points, thresholds, strict=True):
@@ -128,9 +163,44 @@ class ScoreRates(Metric[ScoresOfRows]):
         return [*found, *self.thresholds]
 
 
+@dataclass(frozen=True)
+class WeightedSeparation(Metric[ScoresOfRows]):
+    """How well weighted scores tell positives from negatives over all thresholds: AUC, EER, ROC, DET.
+
+    Rows without a score are left out and counted.
+    """
+
+    name: str
+    weight: str
+    score: str = "score"
+    truth: str = "same"
+    collects: ClassVar[bool] = True
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        return Separation(self.name).outputs
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        return dict.fromkeys(self.outputs, UNIT_SCALE)
+
+    @property
+    def columns(self) -> tuple[str, str, str]:
+        return (self.score, self.truth, self.weight)
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> ScoresOfRows:
+        return ScoresOfRows.measured(rows, self.columns, cells, size)
+
+    def result(self, part: ScoresOfRows, whole: ScoresOfRows) -> Mapping[str, Column]:
+        return separation_of(part)
+
+    def missing(self, state: ScoresOfRows) -> Array:
+        return state.absent()
+
+
 def _accepted_share(state: ScoresOfRows, side: Array) -> tuple[Array, Array]:
     """The different scores of some rows from high to low, and the share of their weight that is at or above each."""
-    rows = np.flatnonzero(side & ~np.isnan(state.score))
+    rows = np.flatnonzero(side & np.isfinite(state.score))
     rows = rows[np.argsort(-state.score[rows], kind="stable")]
     scores, weight = state.score[rows], np.cumsum(state.weight[rows])
     last = np.append(scores[1:] != scores[:-1], True)[: len(scores)]  # of equal scores all are accepted

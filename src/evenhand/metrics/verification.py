@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -191,31 +191,7 @@ class Separation(Metric[Comparisons]):
         return Comparisons.measured(rows, cells, size, self.failures)
 
     def result(self, part: Comparisons, whole: Comparisons) -> Mapping[str, Column]:
-        areas, equal, reasons = np.full(part.size, np.nan), np.full(part.size, np.nan), []
-        kept: dict[int, Corners] = {}  # of as many cells as a table has; thousands of draws ask for no curve
-        for cell, (genuine, impostor) in enumerate(part.sides()):
-            reasons.append(_lacking(genuine, impostor))
-            if reasons[cell]:
-                continue
-            corners = corner_points(genuine, impostor)
-            areas[cell], equal[cell] = area_under_roc(genuine, impostor), where_errors_meet(corners)
-            if cell < _CURVES_KEPT:
-                kept[cell] = corners
-
-        def drawn(curve: Callable[[Corners], Curve]) -> LazyCurves:
-            def make(cell: int) -> Curve | Undefined:
-                if reasons[cell]:
-                    return Undefined(reasons[cell])
-                return curve(kept[cell] if cell in kept else corner_points(*part.side(cell)))
-
-            return LazyCurves(part.size, make)
-
-        return {
-            "AUC": Numbers(areas, reasons),
-            "EER": Numbers(equal, reasons),
-            "ROC": drawn(roc_of),
-            "DET": drawn(det_of),
-        }
+        return separation_of(part)
 
     def missing(self, state: Comparisons) -> Array | None:
         return state.failed if self.failures == "exclude" else None
@@ -235,6 +211,45 @@ class Separation(Metric[Comparisons]):
     @property
     def linearised(self) -> frozenset[str]:
         return frozenset({"AUC"})
+
+
+class TwoSided(Protocol):
+    """A state that gives the genuine and the impostor scores of its cells."""
+
+    @property
+    def size(self) -> int: ...
+
+    def side(self, cell: int) -> tuple[SortedScores, SortedScores]: ...
+    def sides(self) -> Iterator[tuple[SortedScores, SortedScores]]: ...
+
+
+def separation_of(part: TwoSided) -> Mapping[str, Column]:
+    """AUC, EER, ROC and DET of every cell."""
+    areas, equal, reasons = np.full(part.size, np.nan), np.full(part.size, np.nan), []
+    kept: dict[int, Corners] = {}  # of as many cells as a table has; thousands of draws ask for no curve
+    for cell, (genuine, impostor) in enumerate(part.sides()):
+        reasons.append(_lacking(genuine, impostor))
+        if reasons[cell]:
+            continue
+        corners = corner_points(genuine, impostor)
+        areas[cell], equal[cell] = area_under_roc(genuine, impostor), where_errors_meet(corners)
+        if cell < _CURVES_KEPT:
+            kept[cell] = corners
+
+    def drawn(curve: Callable[[Corners], Curve]) -> LazyCurves:
+        def make(cell: int) -> Curve | Undefined:
+            if reasons[cell]:
+                return Undefined(reasons[cell])
+            return curve(kept[cell] if cell in kept else corner_points(*part.side(cell)))
+
+        return LazyCurves(part.size, make)
+
+    return {
+        "AUC": Numbers(areas, reasons),
+        "EER": Numbers(equal, reasons),
+        "ROC": drawn(roc_of),
+        "DET": drawn(det_of),
+    }
 
 
 def tar_name(far: float, convention: Convention = Convention.EXACT) -> str:

@@ -143,6 +143,39 @@ def test_scores_are_read_at_a_threshold_set_on_everyone() -> None:
     assert results.get("AUC").value == pytest.approx(float(above.mean() + ties.mean() / 2))
 
 
+def test_scores_with_sample_weights() -> None:
+    table = columns(400)
+    y, s, w = (table[name] for name in "ysw")
+    weighted = eh.evaluate_table(table, truth="y", score="s", weight="w", unit="subject", **QUICK).results
+    pairs = np.outer(w[y == 1], w[y == 0])
+    above = np.where(s[y == 1][:, None] > s[y == 0], 1.0, 0.5 * (s[y == 1][:, None] == s[y == 0]))
+    assert weighted.get("AUC").value == pytest.approx(float((pairs * above).sum() / pairs.sum()), rel=1e-12)
+    assert weighted.get("AUC").low < weighted.get("AUC").number < weighted.get("AUC").high  # type: ignore[operator]
+    bins = np.minimum((s * 10).astype(int), 9)
+    error = sum(abs(np.sum((w * (s - y))[bins == b])) for b in range(10)) / w.sum()
+    assert weighted.get("expected_calibration_error").value == pytest.approx(error, rel=1e-12)
+    plain = eh.evaluate_table(table, truth="y", score="s", unit="subject", **QUICK).results
+    ones = {**table, "w": np.full(400, 2.0)}
+    same = eh.evaluate_table(ones, truth="y", score="s", weight="w", unit="subject", **QUICK).results
+    for name in ("AUC", "EER", "TPR@FPR=0.1", "brier", "expected_calibration_error"):
+        assert same.get(name).value == pytest.approx(plain.get(name).value, rel=1e-12), name
+
+
+def test_a_missing_score_is_left_out_or_never_accepted_and_counted() -> None:
+    table = columns(400)
+    table["s"][:3] = np.nan
+    rest = {name: values[3:] for name, values in table.items()}
+    for more in ({}, {"weight": "w"}):
+        found, expected = (eh.evaluate_table(t, truth="y", score="s", **more, **QUICK).results for t in (table, rest))
+        for name in ("AUC", "EER", "TPR@FPR=0.1", "brier", "expected_calibration_error"):
+            assert found.get(name).value == expected.get(name).value, (name, more)
+            assert (found.get(name).rows, found.get(name).missing) == (397, 3)
+    pairs = {"same": [1, 0] * 50, "a": [*range(100)], "b": [n if n % 2 == 0 else n + 500 for n in range(100)]}
+    pairs["score"] = [None, *(0.9 if n % 2 == 0 else 0.1 for n in range(1, 100))]  # type: ignore[list-item]
+    run = eh.evaluate_table(pairs, truth="same", score="score", unit=("a", "b"), **QUICK)
+    assert run.results.get("TAR@FAR=0.1").value == pytest.approx(49 / 50)
+
+
 def test_metrics_by_name_as_objects_and_as_functions() -> None:
     def agreement(truth: np.ndarray[Any, Any], prediction: np.ndarray[Any, Any]) -> float:
         return float((truth == prediction).mean())

@@ -304,7 +304,8 @@ def _score_columns(truth: Truth, predictions: TablePredictions, options: ScoreOp
     score = predictions.aligned(predictions.table.numbers(options.score, "score"), np.nan)
     same = np.asarray(true.codes == true.levels.index(options.positive))
     _say_missing(score, options.score, tools)
-    return {"score": score, "same": same, "squared_error": np.square(score - same), "_keep": true.codes >= 0}
+    squared_error = np.square(score - same)  # not a number where the score is missing
+    return {"score": _or_lowest(score), "same": same, "squared_error": squared_error, "_keep": true.codes >= 0}
 
 
 def _number_columns(
@@ -335,7 +336,12 @@ def _pair_columns(
                 f"({one[row]!r}, {other[row]!r}; {int(wrong.sum()):,} rows)."
             )
     _say_missing(score, options.score, tools, "a failure to enrol, never accepted")
-    return {"score": score, "same": same == 1, "_keep": same >= 0}
+    return {"score": _or_lowest(score), "same": same == 1, "_keep": same >= 0}
+
+
+def _or_lowest(score: Array) -> Array:
+    """Scores with −∞, which is never accepted, where there is none."""
+    return np.where(np.isnan(score), -np.inf, score)
 
 
 def _value_columns(truth: Truth, predictions: TablePredictions, options: ValueOptions, tools: Tools) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from evenhand.metrics.custom import Selected
 from evenhand.metrics.labels import ClassRates, Confusion
 from evenhand.metrics.means import Mean, Rate, RootMeanSquareError
 from evenhand.metrics.reliability import Reliability
-from evenhand.metrics.scores import ScoreRates
+from evenhand.metrics.scores import ScoreRates, WeightedSeparation
 from evenhand.metrics.verification import Separation, Verification
 
 Metrics = tuple[Metric[Any], ...]
@@ -49,15 +49,14 @@ def _label_metrics(options: LabelOptions) -> Metrics:
 
 def _score_metrics(options: ScoreOptions) -> Metrics:
     weight = "sample_weight" if options.weight else None
-    found: list[Metric[Any]] = []
-    if weight is None:  # curves count rows, not weights
-        found.append(Separation("ranking"))
-    found.append(ScoreRates("rates", options.fpr, options.tpr, options.thresholds, weight=weight))
+    metrics: list[Metric[Any]] = [
+        WeightedSeparation("ranking", weight) if weight else Separation("ranking", "exclude"),
+        ScoreRates("rates", options.fpr, options.tpr, options.thresholds, weight=weight),
+    ]
     if options.probabilities:
-        found.append(Mean("brier", "squared_error", Direction.LOWER, output="score", scale=UNIT_SCALE, weight=weight))
-        if weight is None:
-            found.append(Reliability("calibration", column="score", right="same"))
-    return _chosen(tuple(found), options)
+        metrics.append(Mean("brier", "squared_error", Direction.LOWER, output="score", scale=UNIT_SCALE, weight=weight))
+        metrics.append(Reliability("calibration", column="score", right="same", weight=weight))
+    return _chosen(tuple(metrics), options)
 
 
 def _number_metrics(options: NumberOptions) -> Metrics:
