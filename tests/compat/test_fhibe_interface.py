@@ -301,7 +301,180 @@ def test_the_report_writes_the_published_pictures(root: Path, results: Path) -> 
     }  # fmt: skip
 
 
+# What scripts read off figures
+
+
+def test_bars_lines_and_marks_can_be_read_off_the_figures(root: Path, results: Path, tmp_path: Path) -> None:
+    boxes = made(root, results, "person_localization")
+    stored = content(Path(boxes.results_dir), "intersectional_results_AR_IOU.json")
+    curve = content(Path(boxes.results_dir), "detailed_results_iou_threshold.json")
+    line = boxes.plot_iou_vs_threshold().axes[0].lines[0]
+    assert line.get_xdata() == pytest.approx([float(key) for key in curve])
+    assert line.get_ydata() == pytest.approx([float(entry["summary"]) for entry in curve.values()])
+    axes = boxes.plot_metric_by_intersectional_group("AR_IOU", "age").axes[0]
+    assert [bar.get_height() for bar in axes.patches] == pytest.approx(
+        [entry["AR_IOU"] for entry in stored["['age']"].values()]
+    )
+    assert len(axes.get_lines()) == len(axes.patches)  # an error bar each
+    assert axes.texts == []
+    centres = [bar.get_x() + bar.get_width() / 2 for bar in axes.patches]
+    assert centres == pytest.approx(list(range(len(centres))))
+
+
+def test_a_bracket_with_asterisks_is_a_line_and_a_text(root: Path, results: Path) -> None:
+    report = made(root, results, "person_localization")
+    scores = {"['0. She/her/hers']": [0.1] * 30, "['1. He/him/his']": [0.8, 0.9] * 15, "['5. Prefer not to say']": []}
+    entries = {key: {"scores": few, "AR_IOU": 0.0, "Class_Size": len(few)} for key, few in scores.items()}
+    stored = {"['pronoun']": entries}
+    figure = report.plot_metric_by_intersectional_group("AR_IOU", "pronoun", stored, show_significance=True)
+    axes = figure.axes[0]
+    assert [bar.get_height() for bar in axes.patches] == pytest.approx([0.1, 0.85])
+    assert len(axes.lines) == 3
+    assert [text.get_text() for text in axes.texts] == ["***"]
+    assert axes.lines[-1].get_xdata().tolist() == [0, 0, 1, 1]
+
+
+def test_the_bars_of_body_parts_come_part_by_part_and_then_the_legend(root: Path, results: Path) -> None:
+    report = made(root, results, "body_parts_detection")
+    stored = content(Path(report.results_dir), "intersectional_results_AR_DET.json")["['pronoun']"]
+    heights = [
+        bar.get_height() for bar in report.plot_metric_by_intersectional_group("AR_DET", "pronoun").axes[0].patches
+    ]
+    expected = [
+        entry[part]["AR_DET"] for part in ("Face", "Hand") for entry in stored.values() if entry[part]["scores"]
+    ]
+    assert heights[:-2] == pytest.approx(expected)
+    assert len(heights) == len(expected) + 2
+
+
+def test_the_error_bars_of_verification_are_two_caps_a_bar(root: Path, results: Path) -> None:
+    report = made(root, results, "face_verification")
+    stored = content(Path(report.results_dir), "intersectional_results_VAL.json")["['pronoun']"]
+    axes = report.plot_metric_by_intersectional_group("VAL", "pronoun").axes[0]
+    entries = list(stored.values())
+    assert [bar.get_height() for bar in axes.patches] == pytest.approx([entry["VAL"] for entry in entries], nan_ok=True)
+    for place, entry in enumerate(entries):
+        caps = [line.get_ydata()[0] for line in axes.get_lines() if int(line.get_xdata()[0]) == place]
+        if entry["VAL"] is not None:
+            error = entry["VAL_Error"]
+            assert caps == pytest.approx([entry["VAL"] - error, entry["VAL"] + error])
+
+
+def test_a_report_needs_no_version_and_no_results(root: Path, results: Path, tmp_path: Path) -> None:
+    report = BiasReport(
+        model_name="m", task_name="person_localization", data_rootdir=str(root), results_base_dir=str(results),
+        dataset_name="fhibe", results_dir=str(tmp_path / "none"), downsampled=True,
+    )  # fmt: skip
+    assert report.generate_pdf_report(attributes=PAIR).read_bytes().startswith(b"%PDF")
+    with pytest.raises(TypeError, match="results_base_dir"):
+        BiasReport("m", "person_localization", str(root), "1")
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        ({"task_name": "bad"}, ValueError, "Task: bad has not yet been evaluated for this model: m"),
+        ({"plot": "plot_pck_vs_threshold"}, RuntimeError, "PCK is only available for task: keypoint_estimation."),
+        ({"plot": "plot_oks_vs_threshold"}, RuntimeError, "OKS is only available for task: keypoint_estimation"),
+        ({"model": None}, ValueError, "If reuse_model_outputs is not True, model cannot be None."),
+        (
+            {"custom_keypoints": []},
+            ValueError,
+            "You cannot provide an empty list of custom keypoints. Please provide a valid list of keypoints or set "
+            "custom_keypoints=None.",
+        ),
+    ],
+)
+def test_texts_that_scripts_compare_are_the_published_ones_to_the_letter(
+    call: dict[str, Any], kind: type[Exception], text: str, root: Path, results: Path
+) -> None:
+    def attempt() -> None:
+        if "plot" in call:
+            getattr(made(root, results, "person_localization"), call["plot"])()
+        elif "task_name" in call:
+            made(root, results, call["task_name"])
+        elif "model" in call:
+            run(root, results, "person_localization")
+        else:
+            run(root, results, "keypoint_estimation", reuse_model_outputs=True, **call)
+
+    with pytest.raises(kind) as raised:
+        attempt()
+    assert str(raised.value) == text
+
+
 # Helpers under the published names
+
+
+@pytest.mark.parametrize("task", [*vocabulary.BODY_TASKS, *vocabulary.FACE_TASKS])
+def test_the_rows_of_every_task_are_prepared_as_a_frame(task: str, root: Path, tmp_path: Path) -> None:
+    from evenhand.compat.fhibe.evaluate.utils import get_eval_api, prepare_evaluation
+
+    face = task in vocabulary.FACE_TASKS
+    name, base = ("fhibe_face_crop_align", "fhibe_face") if face else ("fhibe_downsampled", "fhibe")
+    processed = root / "data" / "processed"
+    table = get_eval_api(name, base, str(root), str(processed))
+    mini = get_eval_api(name, base, str(root), str(processed), use_mini_dataset=True, mini_dataset_size=10)
+    assert len(mini.dataframe) == 10
+    assert len(mini.dataframe.columns) == len(table.dataframe.columns) + 1
+    assert mini.intersectional_column_names == ("pronoun", "age", "apparent_skin_color", "ancestry")
+    assert list(mini.age_map.values())[-1] == "[60, +]"
+    frame, paths, more = prepare_evaluation(
+        eval_api=table, task_name=task, dataset_name=name, model=EXAMPLES[task](), model_name="m",
+        current_results_dir=str(tmp_path), cuda=False,
+    )  # fmt: skip
+    assert 0 < len(paths) <= len(frame) <= len(table.dataframe)
+    assert set(frame["age"].to_list()) <= set(table.age_map.values())
+    expected = {
+        "person_localization": {"gt_column_name": "person_bbox"},
+        "person_parsing": {"to_rle": True, "gt_column_name": "person_mask"},
+        "face_localization": {"gt_column_name": "face_bbox"},
+        "face_super_resolution": {"aligned": True},
+    }
+    if task in expected:
+        assert more == expected[task]
+    if task == "keypoint_estimation":
+        assert more["kpt_oks_sigmas"][:3] == pytest.approx([0.026, 0.025, 0.025])
+        with pytest.raises(ValueError, match="A keypoint you specified: 0 is not a string"):
+            prepare_evaluation(table, task, name, None, "m", str(tmp_path), custom_keypoints=[0])
+    if task == "body_parts_detection":
+        assert all("Face" in parts for parts in frame["visible_body_parts"].to_list())
+
+
+def test_the_published_checks_of_arguments_are_there() -> None:
+    from evenhand.compat.fhibe.evaluate import utils
+    from evenhand.compat.fhibe.evaluate.constants import TASK_DICT, VALID_DATASET_NAMES
+
+    assert utils.validate_metrics("keypoint_estimation", {}) == ["PCK", "AR_OKS"]
+    asked = {"pck": {"thresholds": [0.1, 0.5]}}
+    assert utils.validate_metrics("keypoint_estimation", asked) == {"PCK": {"thresholds": [0.1, 0.5]}}
+    assert utils.validate_attributes("fhibe", ["age", "pronoun"]) == ["pronoun", "age"]
+    utils.validate_dataset_and_task("face_parsing", "fhibe_face_crop_align", "fhibe_face")
+    with pytest.raises(ValueError, match="must be one of") as raised:
+        utils.validate_dataset_and_task("person_localization", "abc", "fhibe")
+    assert str(raised.value) == f"dataset: abc must be one of {VALID_DATASET_NAMES}"
+    with pytest.raises(KeyError, match="Task name: x not found in list of available tasks for dataset: fhibe"):
+        utils.validate_dataset_and_task("x", "fhibe", "fhibe")
+    assert sorted(TASK_DICT["fhibe_face"]) == sorted(vocabulary.FACE_TASKS)
+    with pytest.raises(NotImplementedError, match=r"^This function is not implemented for metric: gpg$"):
+        utils.format_threshold_results({}, "gpg")
+
+
+def test_stored_face_scores_stand_in_for_label_maps_that_are_gone(
+    root: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = tmp_path / "data"
+    write_faces(data, make_subjects(6, "gone"), images=2, size=64, pixels=True)
+    folder = run(data, tmp_path / "r", "face_parsing", model=EXAMPLES["face_parsing"]())
+    before = content(folder, "intersectional_results_F1.json")
+    scores = content(folder, "F1_scores.json")
+    moved = {str(Path("/elsewhere") / Path(key).name): entry for key, entry in reversed(scores.items())}
+    (folder / "F1_scores.json").write_text(json.dumps(moved))
+    for path in (data / "data/processed").rglob("combined.png"):
+        path.unlink()
+    run(data, tmp_path / "r", "face_parsing", reuse_model_outputs=True)
+    assert content(folder, "intersectional_results_F1.json") == before
+    assert "F1_scores.json are used instead" in caplog.text
 
 
 def test_the_helpers_of_demo_scripts_are_there(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

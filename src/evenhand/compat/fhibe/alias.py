@@ -12,6 +12,7 @@ _MODULES = (
     "common.loaders",
     "common.utils",
     "evaluate",
+    "evaluate.constants",
     "evaluate.evaluate",
     "evaluate.utils",
     "models",

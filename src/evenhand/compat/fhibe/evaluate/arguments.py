@@ -61,17 +61,10 @@ def check_arguments(
 ) -> EvaluationArguments:
     """The arguments, checked in the order in which the published tool does."""
     if model is None and not reuse_model_outputs:
-        raise ArgumentValueError(
-            "If reuse_model_outputs is not True, model cannot be None. Give a wrapped model, or set "
-            "reuse_model_outputs=True to use stored outputs."
-        )
-    if dataset_name not in DATASETS:
-        raise ArgumentValueError(f"dataset: {dataset_name} must be one of {list(DATASETS)}")
-    if task_name not in DATASETS[dataset_name]:
-        raise ArgumentKeyError(
-            f"Task name: {task_name} not found in list of available tasks for dataset: {dataset_name}: "
-            f"{list(DATASETS[dataset_name])}"
-        )
+        error = ArgumentValueError("If reuse_model_outputs is not True, model cannot be None.")
+        error.add_note("Give a wrapped model, or set reuse_model_outputs=True to use stored outputs.")
+        raise error
+    check_task(task_name, dataset_name, dataset_name)
     chosen = check_attributes(attributes_, task_name)
     thresholds = check_metrics(metrics, task_name)
     folder = dataset_folder(dataset_name, downsampled=downsampled)
@@ -89,10 +82,24 @@ def check_arguments(
         _LOG.warning("evaluate_task: %s has no meaning for %s and is ignored.", name, task_name)
     custom = task_kwargs.get("custom_keypoints") if task_name == "keypoint_estimation" else None
     if custom is not None:
-        custom = _checked_keypoints(custom)
+        custom = check_keypoints(custom)
     mini = (mini_dataset_size or MINI_ROWS) if use_mini_dataset else None
     place = results_folder(results_rootdir, task_name, folder, model_name, mini=use_mini_dataset)
     return EvaluationArguments(root, folder, task_name, chosen, thresholds, mini, custom, place, named=bool(metrics))
+
+
+def check_task(task: Any, dataset: Any, base: Any) -> None:
+    """Raises for a data set that does not exist, and for a task that it does not have.
+
+    `base` is the data set whose tasks count: itself, or the name without what its pictures were made of.
+    """
+    if dataset not in DATASETS:
+        raise ArgumentValueError(f"dataset: {dataset} must be one of {list(DATASETS)}")
+    tasks = list(DATASETS[FACE_TABLE if base == "fhibe_face" else base])
+    if task not in tasks:
+        raise ArgumentKeyError(
+            f"Task name: {task} not found in list of available tasks for dataset: {dataset}: {tasks}"
+        )
 
 
 def check_attributes(asked: Any, task: str) -> tuple[str, ...]:
@@ -112,7 +119,7 @@ def check_metrics(asked: Any, task: str) -> dict[str, tuple[float, ...]]:
     """Metric → thresholds; `None` or nothing means all metrics of the task with their own grids."""
     known = vocabulary.DEFAULT_METRICS[task]
     if asked is not None and not isinstance(asked, list | dict):
-        raise ArgumentValueError(f"metrics must be a dictionary, list, or None, not {type(asked).__name__}")
+        raise ArgumentValueError("metrics must be a dictionary, list, or None")
     if not asked:
         return {name: default_thresholds(name) for name in known}
     if isinstance(asked, list):
@@ -153,7 +160,9 @@ def results_folder(root: Any, task: str, dataset: str, model: str, *, mini: bool
 def _metric(name: Any, task: str) -> str:
     known = vocabulary.DEFAULT_METRICS[task]
     if not isinstance(name, str) or name.upper() not in known:
-        raise ArgumentValueError(f"Metric: {name} is not implemented for task: {task}. It has: {', '.join(known)}.")
+        error = ArgumentValueError(f"Metric: {name} is not implemented for task: {task}.")
+        error.add_note(f"It has: {', '.join(known)}.")
+        raise error
     return name.upper()
 
 
@@ -164,12 +173,15 @@ def _numbers(metric: str, thresholds: Sequence[Any]) -> tuple[float, ...]:
         raise ArgumentValueError(f"The thresholds of {metric} must be numbers; found {thresholds!r}.") from None
 
 
-def _checked_keypoints(custom: Any) -> tuple[str, ...]:
+def check_keypoints(custom: Any) -> tuple[str, ...]:
     """The keypoints, refused with the published phrases."""
     if not isinstance(custom, list | tuple):
         raise ArgumentValueError("custom_keypoints must be a list of keypoint names.")
     if not custom:
-        raise ArgumentValueError("You cannot provide an empty list of custom keypoints: name some, or give None.")
+        raise ArgumentValueError(
+            "You cannot provide an empty list of custom keypoints. Please provide a valid list of keypoints or set "
+            "custom_keypoints=None."
+        )
     for name in custom:
         if not isinstance(name, str):
             raise ArgumentValueError(f"A keypoint you specified: {name} is not a string.")

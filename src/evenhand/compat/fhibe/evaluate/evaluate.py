@@ -98,6 +98,14 @@ def evaluate_task(
     _obtain_outputs(task, dataset, options, asked, model, model_name, reuse=reuse_model_outputs, cuda=cuda)
     tools = Tools(engine=engines.parse("serial"), device=_device(asked, cuda=cuda), warn=_LOG.warning)
     answers = _read_outputs(task, dataset, options, asked)
+    if asked.task == "face_parsing" and (kept := files.stored_face_scores(asked.results, dataset.truth)) is not None:
+        _LOG.warning(
+            "Label maps are missing, such as %s. As published, the scores in F1_scores.json are used instead; nothing "
+            "says that they are those of the present outputs.",
+            next(path for path in dataset.truth.maps if not path.is_file()),
+        )
+        files.write_scored(asked.results, ScoredRows("F1", dataset.truth.people.attributes, kept), asked.attributes)
+        return
     rows = concatenate(list(task.record(dataset, answers, options, tools)))
     written = write_results(task, dataset, rows, options, asked)
     write_provenance(
@@ -215,8 +223,8 @@ def _obtain_outputs(
     if reuse:
         if not (stored.is_dir() if encodes else stored.is_file()):
             raise OutputsMissingError(
-                f"Model outputs file expected at: {stored}, but not found. Set reuse_model_outputs=False to run the "
-                "model, or put its outputs there."
+                f"Model outputs file expected at: {stored}, but not found. Set reuse_model_outputs=False to recompute "
+                "model outputs."
             )
         return
     wrapped = WrappedModel(model_name, model, asked.task, asked.root, asked.custom_keypoints, cuda)

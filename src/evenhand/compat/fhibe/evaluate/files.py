@@ -1,7 +1,8 @@
 """The files of a published results folder, from rows; byte for byte where the published tool writes JSON.
 
 Undefined numbers are `null` here, where the published tool writes the bare token NaN. Score files are
-written and never read: a second run with another model, thresholds or data gives the second's numbers.
+written and not read again: a second run with another model, thresholds or data gives the second's numbers. The one
+exception is `F1_scores.json` where the label maps of the data are gone.
 """
 
 from __future__ import annotations
@@ -16,15 +17,19 @@ from typing import Any
 import numpy as np
 
 from evenhand.benchmarks.fhibe import grouping, vocabulary
-from evenhand.benchmarks.fhibe.data import People
+from evenhand.benchmarks.fhibe.data import FaceMapTruth, People
 from evenhand.benchmarks.fhibe.disparity import ScoredRows
 from evenhand.benchmarks.fhibe.metrics import accepted
 from evenhand.benchmarks.fhibe.options import threshold_keys
+from evenhand.benchmarks.fhibe.output_file import parse
 from evenhand.benchmarks.fhibe.verification import GroupValidation, group_validation
 from evenhand.compat.fhibe.evaluate.intersections import nested_parts, write_intersections
+from evenhand.core.errors import RunError
 from evenhand.core.records import Array, Records
+from evenhand.files import inputs
 from evenhand.files.writing import open_file, write_file
 
+F1_FILE = "F1_scores.json"
 _WHOLE_NUMBER = re.compile(r"\s*[+-]?\d{1,18}\s*")
 
 
@@ -138,7 +143,27 @@ def write_f1(folder: Path, people: People, rows: Records) -> None:
         }
         if of_label:
             entries[path] = of_label
-    write_json(folder / "F1_scores.json", entries)
+    write_json(folder / F1_FILE, entries)
+
+
+def stored_face_scores(folder: Path, truth: FaceMapTruth) -> Array | None:
+    """Each row's mean F1 by the scores that an earlier evaluation stored, when its label maps are gone; None otherwise.
+
+    Rows are found by path, by file name, or by the image's id in the name; never by their place.
+    """
+    path, people = folder / F1_FILE, truth.people
+    if not path.is_file() or all(one.is_file() for one in truth.maps):
+        return None
+    content = parse(inputs.read(path, RunError).data)
+    stored = {str(key): float(np.mean(list(entry.values()))) for key, entry in content.items() if entry}
+    by_name = {Path(key).name: score for key, score in stored.items()}
+    lengths = {len(name) for name in people.image_ids if name}
+    by_id = {Path(key).stem[-length:]: score for key, score in stored.items() for length in lengths}
+    scores = [
+        stored.get(place, by_name.get(Path(place).name, by_id.get(name or "")))
+        for place, name in zip(_paths(people), people.image_ids, strict=True)
+    ]
+    return None if None in scores else np.array(scores, dtype=np.float64)
 
 
 def write_picture_scores(folder: Path, metric: str, people: People, scores: Array) -> None:

@@ -1,4 +1,4 @@
-"""Helpers of the published evaluation that scripts import: label maps as run lengths, and threshold curves."""
+"""Helpers of the published evaluation that scripts import: checks of arguments, rows of a task, label maps, curves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,44 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.codec import FaceMapCodec, face_map, label_map
+from evenhand.compat.fhibe.evaluate.arguments import check_attributes, check_metrics, check_task
+from evenhand.compat.fhibe.evaluate.preparation import get_eval_api, prepare_evaluation
+
+__all__ = [
+    "format_threshold_results",
+    "get_eval_api",
+    "prepare_evaluation",
+    "validate_attributes",
+    "validate_dataset_and_task",
+    "validate_metrics",
+]
+
+
+def validate_dataset_and_task(task_name: str, dataset_name: str, dataset_base: str) -> None:
+    """Raises ValueError for a data set that does not exist, KeyError for a task that it does not have."""
+    check_task(task_name, dataset_name, dataset_base)
+
+
+def validate_metrics(task_name: str, metrics: Any = None) -> Any:
+    """The metrics of a task where none are asked for; else metric → its thresholds, None for the published ones.
+
+    >>> validate_metrics("keypoint_estimation"), validate_metrics("face_parsing", ["f1"])
+    (['PCK', 'AR_OKS'], {'F1': {'thresholds': None}})
+    """
+    check_metrics(metrics, task_name)
+    if not metrics:
+        return list(vocabulary.DEFAULT_METRICS[task_name])
+    if isinstance(metrics, list):
+        return {name.upper(): {"thresholds": None} for name in metrics}
+    return {name.upper(): settings for name, settings in metrics.items()}
+
+
+def validate_attributes(dataset_base: str, attributes: Any) -> list[str]:
+    """The attributes in canonical order; raises ValueError for one that the data set does not have."""
+    tasks = vocabulary.BODY_TASKS if dataset_base == "fhibe" else vocabulary.FACE_TASKS
+    return list(check_attributes(attributes, tasks[0]))
 
 
 def _encode_mask(decoded_mask: Any) -> dict[int, dict[str, Any]]:
@@ -42,9 +79,11 @@ def format_threshold_results(in_results: Mapping[str, Any], metric_name: str) ->
     if metric_name in ("iou", "oks"):
         return {float(key): float(entry["summary"]) for key, entry in in_results.items()}
     if metric_name != "pck":
-        raise NotImplementedError(f"There is no threshold curve for {metric_name!r}; known: iou, oks, pck.")
+        raise NotImplementedError(f"This function is not implemented for metric: {metric_name}")
     shares = [entry["pcks@thresholds"] for entry in in_results["results"].values()]
     rows = np.array(shares, dtype=np.float64).reshape(len(shares), -1)
-    known = rows[~np.isnan(rows).any(axis=1)]
-    means = known.mean(axis=0).tolist() if len(known) else [float("nan")] * len(in_results["thresholds"])
+    known = ~np.isnan(rows)
+    means = [
+        float(rows[known[:, at], at].mean()) if known[:, at].any() else float("nan") for at in range(rows.shape[1])
+    ]
     return dict(zip(in_results["thresholds"], means, strict=True))

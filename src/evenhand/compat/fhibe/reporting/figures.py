@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy as np
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.disparity import Bars
+from evenhand.compat.fhibe.reporting.axes import FigureAxes, Limits
 from evenhand.core.page import Cell, Figure, Forest, Interval, Lines, Table
 from evenhand.core.streams import stream
 from evenhand.reporting import drawing
 
-Limits = Mapping[str, tuple[float, float]]  # group → interval
 MOST_BRACKETS = 12
 _RESAMPLES = 1000
 _WIDTH, _HEIGHT = 640, 240
@@ -27,9 +27,10 @@ _AGES = {"[18, 30)": "18–29", "[30, 40)": "30–39", "[40, 50)": "40–49", "[
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """A figure that can be saved, as the published tool's can."""
+    """A figure that can be saved and read off, as the published tool's can; `axes` has one entry."""
 
     figure: Figure
+    axes: list[FigureAxes] = field(default_factory=list)
 
     def savefig(self, fname: str | Path, **kwargs: Any) -> None:
         """Write it as PNG, SVG or PDF, by the name of the file; further arguments of Matplotlib's have no effect."""

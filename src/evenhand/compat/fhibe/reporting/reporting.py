@@ -20,6 +20,7 @@ from evenhand.benchmarks.fhibe.disparity import MIN_GROUP, Bars, bars, dispariti
 from evenhand.compat.fhibe.errors import ArgumentKeyError, ArgumentValueError, PlotError
 from evenhand.compat.fhibe.evaluate.arguments import check_attributes, dataset_folder
 from evenhand.compat.fhibe.reporting import figures
+from evenhand.compat.fhibe.reporting.axes import FigureAxes, Limits, curve_axes, group_axes, part_axes
 from evenhand.compat.fhibe.reporting.document import (
     PART_METRICS,
     MetricPages,
@@ -59,13 +60,17 @@ class BiasReport:
         model_name: str,
         task_name: str,
         data_rootdir: str | Path,
-        dataset_version: str,
-        results_base_dir: str | Path,
-        dataset_name: str,
+        dataset_version: str | None = None,
+        results_base_dir: str | Path | None = None,
+        dataset_name: str | None = None,
         results_dir: str | Path | None = None,
         downsampled: bool = False,
         use_mini_dataset: bool = False,
     ) -> None:
+        if (
+            results_base_dir is None or dataset_name is None
+        ):  # only the version, which newer releases lack, may be absent
+            raise TypeError("BiasReport() needs results_base_dir and dataset_name.")
         self.model_name, self.task_name, self.dataset_version = model_name, task_name, dataset_version
         self.data_rootdir, self.use_mini_dataset, self.downsampled = str(data_rootdir), use_mini_dataset, downsampled
         self.dataset_base = "fhibe_face" if "_crop" in dataset_name or "_align" in dataset_name else "fhibe"
@@ -78,10 +83,9 @@ class BiasReport:
         there = {path.name for path in base.iterdir()} if base.is_dir() else set()
         self.valid_tasks = [task for task in vocabulary.DEFAULT_METRICS if task in there]
         if task_name not in self.valid_tasks and (results_dir is None or base.is_dir()):
-            raise ArgumentValueError(
-                f"Task: {task_name} has not yet been evaluated for this model: {model_name}. {base} has no results for "
-                "it; run evaluate_task first."
-            )
+            error = ArgumentValueError(f"Task: {task_name} has not yet been evaluated for this model: {model_name}")
+            error.add_note(f"{base} has no results for it; run evaluate_task first.")
+            raise error
 
     def _results_folder(self) -> Path:
         """The results folder; downsampled or not, whichever is there (the two published defaults differ)."""
@@ -197,7 +201,7 @@ class BiasReport:
     ) -> figures.PublishedFigure:
         """The mean share of correct keypoints at each threshold."""
         if self.task_name != "keypoint_estimation":
-            raise PlotError("PCK is only available for task: keypoint_estimation")
+            raise PlotError("PCK is only available for task: keypoint_estimation.")
         return self._plot_curve("PCK", savefig, fig_savename)
 
     def plot_metric_by_intersectional_group(
@@ -225,7 +229,8 @@ class BiasReport:
         figure = self._group_figure(
             stored, attr_name, group_largest_regions, ReportStatistics(), marks=show_significance, medians=show_medians
         )
-        return _saved(figures.PublishedFigure(figure), savefig, fig_savename)
+        axes = self._published_axes(stored, attr_name, group_largest_regions, marks=show_significance)
+        return _saved(figures.PublishedFigure(figure, [axes]), savefig, fig_savename)
 
     def generate_pdf_report(
         self,
@@ -257,9 +262,12 @@ class BiasReport:
         """What the report shows, as data."""
         folder = Path(self.results_dir)
         metrics = list(stored_metrics(folder))
-        if not metrics:
-            raise ArgumentValueError(f"{folder} has no results. Run evaluate_task first.")
-        shown, statistics, notes = self._fresh(metrics, asked, regions)
+        if metrics:
+            shown, statistics, notes = self._fresh(metrics, asked, regions)
+        else:  # as published: a report without results
+            _LOG.warning("%s has no results, and so has the report. Run evaluate_task first.", folder)
+            shown, statistics = [], ReportStatistics()
+            notes = [f"No metric has been evaluated: {folder} has no results. Run evaluate_task first."]
         pages = [self._pages(metric, asked, regions, statistics, marks=marks) for metric in shown]
         facts = self._facts(shown, asked, regions)
         return ReportContent(self.task_name, facts, tuple(asked), regions, pages, statistics, notes)
@@ -363,8 +371,32 @@ class BiasReport:
             marks=marks and metric not in _UNTESTED,
         )  # fmt: skip
 
+    def _published_axes(self, stored: StoredScores, attribute: str, regions: bool, *, marks: bool) -> FigureAxes:
+        """The bars and lines of the published figure."""
+        if stored.parts is not None:
+            return part_axes(
+                {
+                    part: (
+                        bars(stored, attribute, largest_regions=regions, part=part),
+                        self._published_limits(stored, attribute, part),
+                    )
+                    for part in stored.parts
+                }
+            )
+        if stored.metric == "VAL":
+            shown, _ = _rates(stored.entries((attribute,)), attribute, regions=regions)
+            entries = {names.parse_key(key)[0]: entry for key, entry in stored.entries((attribute,)).items()}
+            ends = {
+                group: (entry["VAL"] - entry["VAL_Error"], entry["VAL"] + entry["VAL_Error"])
+                for group, entry in entries.items()
+                if entry["VAL"] is not None and entry["VAL_Error"] is not None
+            }
+            return group_axes(shown, ends, caps_only=True)
+        shown = bars(stored, attribute, largest_regions=regions)
+        return group_axes(shown, self._published_limits(stored, attribute), marks=marks)
+
     @staticmethod
-    def _published_limits(stored: StoredScores, attribute: str, part: str | None = None) -> figures.Limits:
+    def _published_limits(stored: StoredScores, attribute: str, part: str | None = None) -> Limits:
         groups = {names.parse_key(key)[0]: scores for key, scores in stored.groups((attribute,), part).items()}
         return figures.resampled_limits(groups, stored.metric, attribute)
 
@@ -396,7 +428,9 @@ class BiasReport:
         entries = {metric: source.provenance(metric) for metric in metrics}
         dates = sorted({entry.date for entry in entries.values() if entry is not None})
         versions = sorted({entry.version for entry in entries.values() if entry is not None})
-        if not dates:
+        if not dates and not metrics:
+            dates = ["never"]
+        elif not dates:
             newest = max((folder / f"intersectional_results_{metric}.json").stat().st_mtime for metric in metrics)
             dates = [datetime.fromtimestamp(newest, tz=UTC).date().isoformat()]
         sizes = sorted({entry.mini for entry in entries.values() if entry is not None and entry.mini is not None})
@@ -404,7 +438,7 @@ class BiasReport:
         return {
             "Model": self.model_name,
             "Task": self.task_name.replace("_", " "),
-            "Data set": f"{self.dataset_name}, version {self.dataset_version}{mini}",
+            "Data set": f"{self.dataset_name}, version {self.dataset_version or 'not given'}{mini}",
             "Metrics": ", ".join(metrics),
             "Attributes": ", ".join(names.display_name(name) for name in asked),
             "Options": "ancestry and nationality by continent or region"
@@ -417,7 +451,8 @@ class BiasReport:
         curve = threshold_curve(Path(self.results_dir), metric)
         if not curve[0]:
             raise ArgumentKeyError(f"{metric} was not evaluated: {self.results_dir} has no file with its thresholds.")
-        return _saved(figures.PublishedFigure(figures.curve_figure(_CURVES[metric], curve)), savefig, name)
+        figure = figures.PublishedFigure(figures.curve_figure(_CURVES[metric], curve), [curve_axes(curve)])
+        return _saved(figure, savefig, name)
 
     def _checked(self, asked: Any) -> tuple[str, ...]:
         chosen = check_attributes(asked, self.task_name)
@@ -432,7 +467,7 @@ def _saved(figure: figures.PublishedFigure, savefig: bool, name: str | Path | No
     return figure
 
 
-def _limits(statistics: ReportStatistics, metric: str, attribute: str, output: str | None = None) -> figures.Limits:
+def _limits(statistics: ReportStatistics, metric: str, attribute: str, output: str | None = None) -> Limits:
     return {
         one.group.terms[0][1]: (one.low, one.high)
         for one in statistics.of(metric, attribute, output)
@@ -446,7 +481,7 @@ def _median(scores: Any) -> float | None:
     return float(np.median(scores)) if len(scores) else None
 
 
-def _rates(entries: Mapping[str, Any], attribute: str, *, regions: bool) -> tuple[Bars, figures.Limits]:
+def _rates(entries: Mapping[str, Any], attribute: str, *, regions: bool) -> tuple[Bars, Limits]:
     """VAL of every group, and VAL ± VAL_Error kept inside 0 to 1."""
     kept = vocabulary.REGIONS.get(attribute, frozenset()) if regions else frozenset()
     groups = {names.parse_key(key)[0]: entry for key, entry in entries.items()}

@@ -1,0 +1,270 @@
+"""The annotations of a task as a frame, as the published tool prepares them for its metrics.
+
+`evaluate_task` needs none of this. It is here for scripts that look at the rows: `get_eval_api` opens a table, and
+`prepare_evaluation` gives the rows of a task, the images in their order, and what a wrapper's preprocessor is
+handed. Frames are pandas frames where pandas is installed, else Polars frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand.benchmarks.fhibe import attributes, cells, vocabulary
+from evenhand.benchmarks.fhibe.data import poses, visible_parts
+from evenhand.benchmarks.fhibe.scores import row_runs
+from evenhand.benchmarks.fhibe.table import MINI_ROWS, Segment, mini_rows
+from evenhand.compat.fhibe.errors import ArgumentValueError, TableMissingError
+from evenhand.compat.fhibe.evaluate.arguments import check_keypoints
+from evenhand.core.errors import OptionError
+from evenhand.geometry.boxes import corners
+from evenhand.geometry.masks import Runs
+from evenhand.geometry.masks import area as mask_area
+
+_AGES = ("[18, 30)", "[30, 40)", "[40, 50)", "[50, 60)", "[60, +]")
+
+
+@dataclass
+class EvaluationTable:
+    """A table of FHIBE: its frame, and the names that its rows are grouped by."""
+
+    dataframe: Any
+    data_dir: str
+    processed_data_dir: str
+    intersectional_column_names: Sequence[str]
+    age_buckets: bool
+    is_aligned: bool
+
+    @property
+    def age_map(self) -> dict[int, str]:
+        """The age groups, in order."""
+        return dict(enumerate(_AGES))
+
+
+def get_eval_api(
+    dataset_name: str,
+    dataset_base: str,
+    data_dir: str | Path,
+    processed_data_dir: str | Path,
+    intersectional_column_names: Sequence[str] | None = None,
+    use_age_buckets: bool = True,
+    use_mini_dataset: bool = False,
+    mini_dataset_size: int | None = 50,
+) -> EvaluationTable:
+    """The table of a data set, all of it or the published sample of its rows; paths are joined to `data_dir`."""
+    path = Path(processed_data_dir) / dataset_name / f"{dataset_name}.csv"
+    if not path.is_file():
+        raise TableMissingError(f"Combined annotation file not found: {path}.")
+    frame = _read_frame(path)
+    joined = {name: [str(Path(data_dir) / text) for text in _listed(frame, name)] for name in ("filepath", "json_path")}
+    frame = _with_columns(frame, joined)
+    if use_mini_dataset:
+        try:
+            rows = mini_rows(len(frame), mini_dataset_size or MINI_ROWS)
+        except OptionError as error:
+            raise ArgumentValueError(str(error)) from None
+        frame = _taken(frame, rows)
+    names = vocabulary.DEFAULT_ATTRIBUTES if intersectional_column_names is None else intersectional_column_names
+    aligned = dataset_base == "fhibe_face" and "align" in dataset_name
+    return EvaluationTable(frame, str(data_dir), str(processed_data_dir), names, use_age_buckets, aligned)
+
+
+def prepare_evaluation(
+    eval_api: EvaluationTable,
+    task_name: str,
+    dataset_name: str,
+    model: Any,
+    model_name: str,
+    current_results_dir: str | Path,
+    precomputed_masks: Sequence[Any] | None = None,
+    cuda: bool = True,
+    **task_kwargs: Any,
+) -> tuple[Any, list[str], dict[str, Any]]:
+    """The rows of a task as a frame, its images, and the task's further arguments.
+
+    `precomputed_masks` are the masks of person parsing, or the areas of keypoint estimation, row by row.
+    """
+    frame = eval_api.dataframe
+    images = _listed(frame, "filepath")
+    body = task_name in vocabulary.BODY_TASKS
+    columns: dict[str, Sequence[Any]] = {}
+    more: dict[str, Any] = {}
+    if task_name == "person_localization":
+        columns["person_bbox"] = _corners(frame, "person_bbox")
+        more = {"gt_column_name": "person_bbox"}
+    elif task_name == "face_localization":
+        boxes = _corners(frame, "face_bbox")
+        columns = {"face_bbox": boxes, "face_area": [_area_class(box) for box in boxes]}
+        more = {"gt_column_name": "face_bbox"}
+    elif task_name == "person_parsing":
+        columns["person_mask"] = precomputed_masks or [runs.plain for runs in _masks(frame)]
+        more = {"to_rle": True, "gt_column_name": "person_mask"}
+    elif task_name == "keypoint_estimation":
+        columns, more = _keypoint_columns(frame, images, precomputed_masks, task_kwargs.get("custom_keypoints"))
+    elif task_name == "body_parts_detection":
+        boxes = [cells.numbers(cell) for cell in _listed(frame, "person_bbox")]
+        columns = {"person_bbox": boxes, "visible_body_parts": _visible_parts(frame)}
+        more = {"gt_column_name": None, "img_filepath_gt_bboxes": _by_image(images, boxes)}
+    elif task_name == "face_parsing":
+        masks = [str(Path(eval_api.data_dir) / cells.combined_mask(cell)) for cell in _listed(frame, "CelebA")]
+        more = {"mask_filepaths": masks, "prediction_change_map": {"l_ear": "skin", "r_ear": "skin"}}
+    elif task_name == "face_encoding":
+        encoded = [str(Path(current_results_dir) / "face_encodings" / Path(image).name) for image in images]
+        columns["encoded_filepath"] = encoded
+        more = {"aligned": eval_api.is_aligned, "aligned_filepaths": images, "encoded_filepaths": encoded}
+    elif task_name == "face_super_resolution":
+        more = {"aligned": eval_api.is_aligned}
+    elif task_name == "face_verification":
+        frame, images = _verified(frame)
+        columns["aligned_filepath"] = [
+            image.replace(eval_api.data_dir, eval_api.processed_data_dir) for image in images
+        ]
+        more = _alignment(model, images, columns["aligned_filepath"], aligned=eval_api.is_aligned, cuda=cuda)
+    else:
+        known = ", ".join((*vocabulary.BODY_TASKS, *vocabulary.FACE_TASKS))
+        raise ArgumentValueError(f"Task name: {task_name} is not one of {known}.")
+    if eval_api.age_buckets:
+        columns["age"] = [attributes.age_bucket(float(age)) for age in _listed(frame, "age")]
+    columns["location_country"] = [attributes.clean_country(cell) for cell in _listed(frame, "location_country")]
+    return _with_columns(frame, columns), list(dict.fromkeys(images)) if body else images, more
+
+
+def _keypoint_columns(
+    frame: Any, images: Sequence[str], areas: Sequence[Any] | None, custom: Any
+) -> tuple[dict[str, Sequence[Any]], dict[str, Any]]:
+    names = vocabulary.KEYPOINTS if custom is None else check_keypoints(custom)
+    person, face = _corners(frame, "person_bbox"), _corners(frame, "face_bbox")
+    columns: dict[str, Sequence[Any]] = {
+        "person_bbox": person,
+        "face_bbox": face,
+        "keypoints_coco_fmt": list(poses(_keypoints(frame), names)),
+        "area": areas or [mask_area(runs) for runs in _masks(frame)],
+    }
+    more = {
+        "img_filepath_gt_bboxes": _by_image(images, person),
+        "gt_keypoint_column_name": "keypoints_coco_fmt",
+        "gt_face_bbox_column_name": "face_bbox",
+        "kpt_oks_sigmas": np.array([vocabulary.SIGMAS[name] for name in names]),
+        "custom_keypoints": custom,
+    }
+    return columns, more
+
+
+def _masks(frame: Any) -> list[Runs]:
+    """The mask of each row."""
+    columns = (_segments(frame), _listed(frame, "image_height"), _listed(frame, "image_width"))
+    return [row_runs(shapes, int(height), int(width)) for shapes, height, width in zip(*columns, strict=True)]
+
+
+def _segments(frame: Any) -> list[list[Segment]]:
+    rows = []
+    for cell in _listed(frame, "segments"):
+        names, lengths, points = cells.segments(cell) if isinstance(cell, str) else ([], [], np.zeros(0, np.int32))
+        pieces = np.split(points.reshape(-1, 2), np.cumsum(lengths)[:-1]) if names else []
+        rows.append([Segment(name, piece) for name, piece in zip(names, pieces, strict=True)])
+    return rows
+
+
+def _keypoints(frame: Any) -> list[Mapping[str, tuple[float, float, float]]]:
+    rows: list[Mapping[str, tuple[float, float, float]]] = []
+    for cell in _listed(frame, "keypoints"):
+        names, values = cells.keypoints(cell)
+        rows.append(dict(zip(names, zip(*(iter(values),) * 3, strict=True), strict=True)))
+    return rows
+
+
+def _visible_parts(frame: Any) -> list[list[str]]:
+    rows = zip(_segments(frame), _keypoints(frame), strict=True)
+    return [list(visible_parts([shape.name for shape in shapes], points)) for shapes, points in rows]
+
+
+def _verified(frame: Any) -> tuple[Any, list[str]]:
+    """The rows that can be in a pair, by subject: one subject in the picture, two or more pictures of it."""
+    alone = np.array([str(cell) in ("0", "0.0", "False") for cell in _listed(frame, "multiple_subjects")])
+    subjects = np.array([str(cell) for cell in _listed(frame, "subject_id")])
+    _, codes, counts = np.unique(np.where(alone, subjects, ""), return_inverse=True, return_counts=True)
+    rows = np.flatnonzero(alone & (counts[codes.reshape(-1)] > 1))
+    frame = _taken(frame, rows[np.argsort(subjects[rows], kind="stable")], index=False)
+    return frame, _listed(frame, "filepath")
+
+
+def _alignment(
+    model: Any, images: Sequence[str], aligned_images: Sequence[str], *, aligned: bool, cuda: bool
+) -> dict[str, Any]:
+    success = [True] * len(images)
+    if hasattr(model, "align_faces"):
+        success = model.align_faces(
+            img_filepaths=list(images),
+            aligned_img_filepaths=list(aligned_images),
+            batch_size=1,
+            num_workers=1,
+            cuda=cuda,
+        )
+    made = [path for path, there in zip(aligned_images, success, strict=True) if there]
+    return {
+        "aligned": aligned,
+        "aligned_img_filepaths": list(aligned_images),
+        "success": success,
+        "success_aligned_img_filepaths": made,
+    }
+
+
+def _corners(frame: Any, column: str) -> list[list[float]]:
+    boxes: list[list[float]] = corners(np.array([cells.numbers(cell) for cell in _listed(frame, column)])).tolist()
+    return boxes
+
+
+def _area_class(box: Sequence[float]) -> str:
+    area = (box[2] - box[0]) * (box[3] - box[1])
+    return str(int(np.searchsorted((50, 300, 900, 1500), area, side="right")))
+
+
+def _by_image(images: Sequence[str], boxes: Sequence[list[float]]) -> dict[str, list[list[float]]]:
+    people: dict[str, list[list[float]]] = {image: [] for image in images}
+    for image, box in zip(images, boxes, strict=True):
+        people[image].append(box)
+    return people
+
+
+def _read_frame(path: Path) -> Any:
+    try:
+        import pandas as pd
+    except ImportError:
+        import polars as pl
+
+        return pl.read_csv(path, infer_schema_length=None)
+    return pd.read_csv(path)
+
+
+def _listed(frame: Any, column: str) -> list[Any]:
+    values: list[Any] = frame[column].to_list()
+    return values
+
+
+def _taken(frame: Any, rows: Any, *, index: bool = True) -> Any:
+    """Some rows, in their order; with `index` their places in the table become a first column."""
+    if hasattr(frame, "iloc"):
+        return frame.iloc[rows].reset_index(drop=not index)
+    import polars as pl
+
+    taken = frame[np.asarray(rows).tolist()]
+    return taken.insert_column(0, pl.Series("index", rows)) if index else taken
+
+
+def _with_columns(frame: Any, columns: Mapping[str, Sequence[Any]]) -> Any:
+    if hasattr(frame, "assign"):
+        return frame.assign(**columns)
+    import polars as pl
+
+    return frame.with_columns(
+        [
+            pl.Series(
+                name, [value.tolist() if isinstance(value, np.ndarray) else value for value in values], strict=False
+            )
+            for name, values in columns.items()
+        ]
+    )
