@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 import types
-import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from math import isfinite
 from pathlib import Path
@@ -173,120 +172,144 @@ def from_plain(plain: Any, kind: Any) -> Any:
     Undefined(reason='no faces')
     """
     try:
-        return _PlainReader({}).value(plain, kind)
+        return _reader(kind)(plain)
     except (TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from None
 
 
-@dataclass(frozen=True)
-class _Shape:
-    """The fields of a dataclass: their types, and which must be there."""
-
-    types: Mapping[str, Any]
-    needed: frozenset[str]
+_Reader = Callable[[Any], Any]
+_READERS: dict[Any, _Reader] = {}
 
 
-@dataclass(frozen=True)
-class _PlainReader:
-    """One reading of plain values; knows the dataclasses that it has met."""
+def _reader(kind: Any) -> _Reader:
+    """What reads values of a type; made once for each type."""
+    known = _READERS.get(kind)
+    return known if known is not None else _READERS.setdefault(kind, _make_reader(kind))
 
-    shapes: dict[type[Any], _Shape]
 
-    def value(self, plain: Any, kind: Any) -> Any:
-        if kind is Any:
-            return plain
-        if kind is float:
-            return _float(plain)
-        if kind in (int, str, bool):
-            if type(plain) is not kind:
-                raise ValueError(f"expected {kind.__name__}, found {plain!r}")
-            return plain
-        if kind is Group:
-            return Group(tuple((str(name), str(level)) for name, level in _list(plain)))
-        if kind is Undefined:
-            return Undefined(str(_tagged(plain, "undefined")))
-        if kind is type(None):
-            if plain is not None:
-                raise ValueError(f"expected nothing, found {plain!r}")
+def _make_reader(kind: Any) -> _Reader:
+    if kind is Any:
+        return lambda plain: plain
+    if kind is float:
+        return _float
+    if kind in (int, str, bool):
+        return _plain_reader(kind)
+    if kind is Group:
+        return lambda plain: Group(tuple((str(name), str(level)) for name, level in _list(plain)))
+    if kind is Undefined:
+        return lambda plain: Undefined(str(_tagged(plain, "undefined")))
+    if kind is type(None):
+        return _nothing
+    if isinstance(kind, type) and get_origin(kind) is None:
+        return _class_reader(kind)
+    origin, inner = get_origin(kind), get_args(kind)
+    while hasattr(origin, "__value__"):  # a type alias, as NumPy 2.5 declares NDArray
+        origin = get_origin(origin.__value__)
+    if origin in (Union, types.UnionType):
+        return _union_reader(inner)
+    if origin is Sequence or (origin is tuple and len(inner) == 2 and inner[1] is Ellipsis):
+        entry = _reader(inner[0])
+        return lambda plain: tuple([entry(part) for part in _list(plain)])
+    if origin is tuple:
+        readers = [_reader(part) for part in inner]
+        return lambda plain: tuple([read(part) for read, part in zip(readers, _list(plain), strict=True)])
+    if origin is np.ndarray:
+        return _array
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _mapping_reader(_reader(inner[0]), _reader(inner[1]))
+    raise TypeError(f"no rule to read {kind!r} from JSON")
+
+
+def _plain_reader(kind: type[Any]) -> _Reader:
+    def read(plain: Any) -> Any:
+        if type(plain) is not kind:
+            raise ValueError(f"expected {kind.__name__}, found {plain!r}")
+        return plain
+
+    return read
+
+
+def _nothing(plain: Any) -> None:
+    if plain is not None:
+        raise ValueError(f"expected nothing, found {plain!r}")
+
+
+def _class_reader(kind: type[Any]) -> _Reader:
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        hints = get_type_hints(kind)
+        readers = [_reader(hints[name]) for name in kind._fields]
+        return lambda plain: kind(*(read(part) for read, part in zip(readers, _list(plain), strict=True)))
+    if issubclass(kind, Enum):
+        members = {entry.value: entry for entry in kind}
+        return lambda plain: members[plain] if type(plain) is str and plain in members else kind(plain)
+    if is_dataclass(kind):
+        return _dataclass_reader(kind)
+    if kind is Path:
+        return lambda plain: Path(str(plain))
+    if kind is np.ndarray:
+        return _array
+    raise TypeError(f"no rule to read {kind!r} from JSON")
+
+
+def _mapping_reader(key: _Reader, entry: _Reader) -> _Reader:
+    def read(plain: Any) -> Any:
+        pairs = plain.items() if isinstance(plain, dict) else _list(plain)
+        return {key(name): entry(value) for name, value in pairs}
+
+    return read
+
+
+def _union_reader(kinds: tuple[Any, ...]) -> _Reader:
+    tagged = {tag: kind for tag, kind in _TAGGED.items() if kind in kinds}
+    has_none, has_float = type(None) in kinds, float in kinds
+
+    def read(plain: Any) -> Any:
+        if plain is None and has_none:
             return None
-        if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
-            types = get_type_hints(kind)
-            parts = zip(kind._fields, _list(plain), strict=True)
-            return kind(*(self.value(part, types[name]) for name, part in parts))
-        if get_origin(kind) is None and isinstance(kind, type):
-            return self._of_class(plain, kind)
-        return self._generic(plain, kind)
-
-    def _of_class(self, plain: Any, kind: type[Any]) -> Any:
-        if issubclass(kind, Enum):
-            return kind(plain)
-        if is_dataclass(kind):
-            return self._dataclass(plain, kind)
-        if kind is Path:
-            return Path(str(plain))
-        if kind is np.ndarray:
-            return _array(plain)
-        raise TypeError(f"no rule to read {kind!r} from JSON")
-
-    def _generic(self, plain: Any, kind: Any) -> Any:
-        origin, inner = get_origin(kind), get_args(kind)
-        while hasattr(origin, "__value__"):  # a type alias, as NumPy 2.5 declares NDArray
-            origin = get_origin(origin.__value__)
-        if origin in (Union, types.UnionType):
-            return self._union(plain, inner)
-        if origin is tuple:
-            if len(inner) == 2 and inner[1] is Ellipsis:
-                return tuple(self.value(entry, inner[0]) for entry in _list(plain))
-            return tuple(self.value(entry, part) for entry, part in zip(_list(plain), inner, strict=True))
-        if origin is Sequence:
-            return tuple(self.value(entry, inner[0]) for entry in _list(plain))
-        if origin is np.ndarray:
-            return _array(plain)
-        if isinstance(origin, type) and issubclass(origin, Mapping):
-            pairs = plain.items() if isinstance(plain, dict) else _list(plain)
-            return {self.value(name, inner[0]): self.value(value, inner[1]) for name, value in pairs}
-        raise TypeError(f"no rule to read {kind!r} from JSON")
-
-    def _union(self, plain: Any, kinds: tuple[Any, ...]) -> Any:
-        if plain is None and type(None) in kinds:
-            return None
-        if isinstance(plain, dict) and len(plain) == 1 and (tag := next(iter(plain))) in _TAGGED:
-            kind = _TAGGED[tag]
-            if kind in kinds:
-                return self.value(plain, kind) if kind is Undefined else self._dataclass(plain[tag], kind)
+        if type(plain) is float and has_float:
+            return plain
+        if isinstance(plain, dict) and len(plain) == 1 and (tag := next(iter(plain))) in tagged:
+            return _reader(tagged[tag])(plain if tagged[tag] is Undefined else plain[tag])
         problems = []
         for kind in kinds:
             try:
-                return self.value(plain, kind)
+                return _reader(kind)(plain)
             except (ValueError, TypeError) as error:
                 problems.append(str(error))
         raise ValueError("; ".join(problems))
 
-    def _dataclass(self, plain: Any, kind: type[Any]) -> Any:
+    return read
+
+
+def _dataclass_reader(kind: type[Any]) -> _Reader:
+    hints = get_type_hints(kind)
+    types_of = {entry.name: hints[entry.name] for entry in fields(kind)}
+    needed = {f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING}
+    readers: dict[str, _Reader] = {}  # filled at the first value: a class may have fields of its own type
+
+    def read(plain: Any) -> Any:
         if not isinstance(plain, dict):
             raise ValueError(f"expected the fields of {kind.__name__}, found {plain!r}")
-        shape = self.shapes.get(kind) or self.shapes.setdefault(kind, _shape(kind))
-        if not plain.keys() <= shape.types.keys():
-            raise ValueError(f"{kind.__name__} has no field {sorted(set(plain) - set(shape.types))[0]!r}")
-        if not shape.needed <= plain.keys():
-            missing = sorted(shape.needed - set(plain))[0]
-            raise ValueError(f"{kind.__name__} needs the field {missing!r}, which is not there")
+        if not readers:
+            readers.update({name: _reader(its) for name, its in types_of.items()})
+        if not plain.keys() <= readers.keys():
+            raise ValueError(f"{kind.__name__} has no field {sorted(set(plain) - set(readers))[0]!r}")
+        if not needed <= plain.keys():
+            raise ValueError(f"{kind.__name__} needs the field {sorted(needed - set(plain))[0]!r}, which is not there")
         values = {}
         for name, entry in plain.items():
             try:
-                values[name] = self.value(entry, shape.types[name])
+                values[name] = readers[name](entry)
             except ValueError as error:
                 raise ValueError(f"{kind.__name__}.{name}: {error}") from None
         return kind(**values)
 
-
-def _shape(kind: type[Any]) -> _Shape:
-    needed = (f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING)
-    hints = typing.get_type_hints(kind)
-    return _Shape({f.name: hints[f.name] for f in fields(kind)}, frozenset(needed))
+    return read
 
 
 def _float(plain: Any) -> float:
+    if type(plain) is float:
+        return plain
     if isinstance(plain, str) and plain in _NUMBERS:
         return _NUMBERS[plain]
     if isinstance(plain, bool) or not isinstance(plain, int | float):
