@@ -27,6 +27,8 @@ def rows(rng: np.random.Generator, n: int) -> Records:
             "truth": rng.integers(0, 3, n),
             "answer": rng.integers(-1, 4, n),
             "score": score,
+            "score_at": np.stack([score, np.where(rng.random(n) < 0.5, score, np.nan)], axis=1),
+            "category": rng.integers(0, 2, n),
             "same": rng.random(n) < 0.5,
             "error": rng.normal(size=n),
             "weight": rng.random(n) * (rng.random(n) < 0.9),
@@ -53,7 +55,7 @@ LISTED = [
     Listed("weighted score rates", ScoreRates("rates", (0.1,), (), weight="weight"), rows, exact=False),
     Listed("weighted separation", WeightedSeparation("ranking", "weight"), rows, exact=False),
     Listed("weighted reliability", Reliability("confidence", "score", "same", weight="weight"), rows, exact=False),
-    Listed("average precision", AveragePrecision("AP", is_object="same"), rows),
+    Listed("average precision", AveragePrecision("AP", (0.5, 0.75), is_object="same"), rows),
     Listed("function", FUNCTION, rows),
     Listed("selected", Selected("rates", RATES, ("selection_rate:b",)), rows),
 ]

@@ -1,8 +1,8 @@
 """Detections in COCO's format: ground truth and results as JSON, groups from a table by image or annotation.
 
-Detections are matched to objects of their image and category as COCO does: in the order of their scores, each takes the
-object that it overlaps most and nobody has. Objects that are crowds are not looked for, and detections on them are
-left out.
+Detections are matched to objects of their image and category as COCO does, at every overlap anew: in the order of their
+scores, each takes the object that it overlaps most and nobody has. Objects that are crowds are not looked for, and
+detections on them are left out.
 """
 
 from __future__ import annotations
@@ -24,21 +24,28 @@ from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset, InputFact, Tools
 from evenhand.files import inputs
-from evenhand.geometry.assignment import NOBODY, assign_by_score
+from evenhand.geometry.assignment import NOBODY, Assignment, assign_by_score
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
-from evenhand.metrics.average_precision import AveragePrecision
+from evenhand.metrics.average_precision import COCO_OVERLAPS, AveragePrecision
 from evenhand.metrics.means import Mean, Rate
+
+OBJECT, DETECTION = 0, 1  # kinds of rows
+MOST_DETECTIONS = 100  # of an image and category
 
 
 @dataclass(frozen=True)
 class CocoBoxes:
-    """CocoBoxes sorted by place: the image and category that they are in."""
+    """Boxes sorted by place: the image and category that they are in."""
 
     place: Array
     xyxy: Array  # (boxes, 4)
     id: Array
     score: Array
     crowd: Array
+
+    def take(self, index: Array) -> CocoBoxes:
+        """Some of the boxes."""
+        return CocoBoxes(self.place[index], self.xyxy[index], self.id[index], self.score[index], self.crowd[index])
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class CocoObjects:
     boxes: CocoBoxes
     places: Mapping[tuple[Any, Any], int]
     image_of_place: Array
+    category_of_place: Array  # its index
     attributes: Mapping[str, tuple[tuple[str, ...], Mapping[str, int], bool]]  # levels, code by id, is it of images
 
 
@@ -67,10 +75,16 @@ def load(data: Path, options: DetectionTableOptions) -> Dataset[CocoObjects]:
         ) from None
     attributes, facts = _groups(options)
     image_of_place = np.array([str(image) for image, _ in places])
+    category_of_place = np.arange(len(places)) % max(len(categories), 1)
     levels = {name: levels for name, (levels, _, _) in attributes.items()}
     samples = RowSamples(np.array([str(image) for image in images]))
     return Dataset(
-        "COCO", samples, CocoObjects(boxes, places, image_of_place, attributes), levels, (fact, *facts), media=False
+        "COCO",
+        samples,
+        CocoObjects(boxes, places, image_of_place, category_of_place, attributes),
+        levels,
+        (fact, *facts),
+        media=False,
     )
 
 
@@ -103,52 +117,56 @@ class CocoResults(Codec[CocoBoxes]):
 
 
 def record(
-    dataset: Dataset[CocoObjects], predictions: Any, options: DetectionTableOptions, tools: Tools
+    dataset: Dataset[CocoObjects], predictions: Answers[CocoBoxes], options: DetectionTableOptions, tools: Tools
 ) -> Iterator[Records]:
-    """A row for every object that is no crowd, and for every false alarm; the image is the unit."""
-    truth, found = dataset.truth, predictions.get("all")
-    objects, many = truth.boxes, len(truth.places)
-    real = ~objects.crowd
-    where = offsets_of(objects.place[real], many), offsets_of(found.place, many)
-    pairs = overlaps_by_image(objects.xyxy[real], where[0], found.xyxy, where[1], at_least=options.overlap)
-    matched = assign_by_score(pairs, int(real.sum()), found.score, threshold=options.overlap)
-    alarm = matched.face_of == NOBODY
-    on_crowd = alarm & _on_crowds(objects, found, options.overlap)
-    if on_crowd.any():
-        tools.warn(f"{int(on_crowd.sum()):,} detections lie on crowds and are left out")
-    alarm &= ~on_crowd
-    overlap = np.zeros(int(real.sum()))
-    overlap[matched.faces] = matched.overlap
-    by = matched.detection_of
-    score = np.where(by != NOBODY, found.score[by] if len(found.score) else np.nan, np.nan)
-    image = np.concatenate([truth.image_of_place[objects.place[real]], truth.image_of_place[found.place[alarm]]])
-    alarms = int(alarm.sum())
-    is_object = np.concatenate([np.ones(len(score), bool), np.zeros(alarms, bool)])
-    every = np.concatenate([score, found.score[alarm]])
-    ids = np.concatenate(
-        [objects.id[real].astype(str), np.array([f"false alarm {n + 1}" for n in range(alarms)], dtype=str)]
-    )
-    found_at = is_object & ~np.isnan(every) & (np.nan_to_num(every, nan=-np.inf) >= options.score)
+    """A row for every object that is no crowd, and for every detection that is a false alarm at some overlap."""
+    truth, detected = dataset.truth, _best_of_each_place(predictions.by_id["all"], tools)
+    crowds, objects = truth.boxes.take(truth.boxes.crowd), truth.boxes.take(~truth.boxes.crowd)
+    limits = (options.overlap, *COCO_OVERLAPS)
+    many, loosest = len(truth.places), min(limits)
+    where = offsets_of(objects.place, many), offsets_of(detected.place, many)
+    pairs = overlaps_by_image(objects.xyxy, where[0], detected.xyxy, where[1], at_least=loosest)
+    matched = [assign_by_score(pairs, len(objects.id), detected.score, threshold=limit) for limit in limits]
+    on_crowd = _share_on_crowds(crowds, detected)
+    alarm = [(found.face_of == NOBODY) & (on_crowd < limit) for found, limit in zip(matched, limits, strict=True)]
+    ignored = int(((matched[0].face_of == NOBODY) & ~alarm[0]).sum())
+    if ignored:
+        tools.warn(f"{ignored:,} detections lie on crowds and are left out")
+    rows = np.flatnonzero(np.logical_or.reduce(alarm))
+    score = np.column_stack([_scores_at(*at, detected, rows) for at in zip(matched, alarm, strict=True)])
+    overlap = np.full(len(score), np.nan)
+    overlap[: len(objects.id)] = 0.0
+    overlap[matched[0].faces] = matched[0].overlap
+    place = np.concatenate([objects.place, detected.place[rows]])
+    image, is_object = truth.image_of_place[place], np.arange(len(place)) < len(objects.id)
+    counts = ~np.isnan(score[:, 0]) & (np.nan_to_num(score[:, 0], nan=-np.inf) >= options.score)
+    finds = assign_by_score(pairs, len(objects.id), detected.score, threshold=loosest).face_of[rows]
+    about = np.concatenate([np.arange(len(objects.id)), finds])  # the object that a row is about, or nobody
+    ids = objects.id.astype(str)
+    named = [f"{name}: detection {number}" for name, number in zip(image[~is_object], detected.id[rows], strict=True)]
     yield Records(
         {
-            "item": ids,
+            "item": np.concatenate([ids, np.array(named, dtype=str)]),
             "unit": image,
-            "score": every,
+            "kind": np.where(is_object, OBJECT, DETECTION).astype(np.int8),
+            "category": truth.category_of_place[place],
+            "score": score[:, 0],
+            "score_at": score[:, 1:],
             "is_object": is_object,
-            "found": found_at,
-            "is_detection": found_at | (~is_object & (every >= options.score)),
-            "overlap": np.concatenate([np.where(by != NOBODY, overlap, 0.0), np.full(alarms, np.nan)]),
+            "found": is_object & counts,
+            "is_detection": counts,
+            "overlap": overlap,
         },
-        {name: _attribute(entry, ids, image, is_object) for name, entry in truth.attributes.items()},
+        {name: _attribute(entry, ids, image, about) for name, entry in truth.attributes.items()},
     )
 
 
 def metrics(options: DetectionTableOptions) -> tuple[Metric[Any], ...]:
-    """Recall and precision at the score that was asked for, average precision over all scores, mean overlap."""
+    """COCO's averages over all scores, recall and precision at the score that was asked for, mean overlap."""
     return (
+        AveragePrecision("detection"),
         Rate("recall", "found", among="is_object", nothing="no object is annotated here"),
         Rate("precision", "found", among="is_detection", nothing="nothing was detected here"),
-        AveragePrecision("detection"),
         Mean("overlap", "overlap", nothing="no object is annotated here", scale=UNIT_SCALE),
     )
 
@@ -178,16 +196,35 @@ def _boxes(
     return CocoBoxes(place[order], corners(xywh)[order], ids[order], score[order], crowd[order])
 
 
-def _on_crowds(objects: CocoBoxes, found: CocoBoxes, threshold: float) -> Array:
-    """(detections,): whether a crowd of the same place covers so much of the detection."""
-    on = np.zeros(len(found.place), dtype=np.bool_)
-    for place, box in zip(objects.place[objects.crowd], objects.xyxy[objects.crowd], strict=True):
-        at = np.flatnonzero(found.place == place)
-        mine = found.xyxy[at]
+def _best_of_each_place(boxes: CocoBoxes, tools: Tools) -> CocoBoxes:
+    """At most a hundred detections per image and category, those of the highest scores, as COCO counts them."""
+    order = np.lexsort((-boxes.score, boxes.place))  # stable: equal scores stay in the order of the file
+    first = np.searchsorted(boxes.place[order], boxes.place[order], side="left")
+    kept = np.sort(order[np.arange(len(order)) - first < MOST_DETECTIONS])
+    if len(kept) < len(order):
+        left = len(order) - len(kept)
+        tools.warn(f"{left:,} detections beyond the best {MOST_DETECTIONS} of an image and category are left out")
+    return boxes.take(kept)
+
+
+def _scores_at(matched: Assignment, alarm: Array, detected: CocoBoxes, rows: Array) -> Array:
+    """Scores at one overlap: of objects, that of the detection which finds them; of detections, if a false alarm."""
+    by = matched.detection_of
+    of_objects = np.full(len(by), np.nan)
+    of_objects[by != NOBODY] = detected.score[by[by != NOBODY]]
+    return np.concatenate([of_objects, np.where(alarm[rows], detected.score[rows], np.nan)])
+
+
+def _share_on_crowds(crowds: CocoBoxes, detected: CocoBoxes) -> Array:
+    """(detections,): the largest share of each detection that a crowd of the same place covers."""
+    share = np.zeros(len(detected.place))
+    for place, box in zip(crowds.place, crowds.xyxy, strict=True):
+        at = np.flatnonzero(detected.place == place)
+        mine = detected.xyxy[at]
         inside = np.clip(np.minimum(mine[:, 2:], box[2:]) - np.maximum(mine[:, :2], box[:2]), 0, None).prod(axis=1)
         area = np.maximum((mine[:, 2:] - mine[:, :2]).prod(axis=1), 1e-12)
-        on[at] |= inside / area >= threshold
-    return on
+        share[at] = np.maximum(share[at], inside / area)
+    return share
 
 
 def _groups(options: DetectionTableOptions) -> tuple[dict[str, Any], tuple[InputFact, ...]]:
@@ -209,10 +246,10 @@ def _groups(options: DetectionTableOptions) -> tuple[dict[str, Any], tuple[Input
     return found, (table.fact,) if table.fact is not None else ()
 
 
-def _attribute(entry: Any, ids: Array, image: Array, is_object: Array) -> Attribute:
-    """Of images, all their rows; of annotations, the objects: a false alarm has no group."""
+def _attribute(entry: Any, ids: Array, image: Array, about: Array) -> Attribute:
+    """Of images, all their rows; of annotations, the rows about an object: a false alarm elsewhere has no group."""
     levels, codes, of_images = entry
-    named = (image if of_images else ids).tolist()
-    code = np.array([codes.get(name, -1) for name in named])
+    named = image if of_images else ids
+    code = np.array([codes.get(name, -1) for name in named.tolist()], dtype=np.int64)
     code = np.where(code < 0, len(levels), code)
-    return Attribute.coded(code if of_images else np.where(is_object, code, NOT_APPLICABLE), levels)
+    return Attribute.coded(code if of_images else np.append(code, NOT_APPLICABLE)[about], levels)

@@ -80,7 +80,9 @@ class DetectionTableOptions(Options):
 
     groups: Path | None = option(None, "a table of groups by image_id or annotation_id")
     by: tuple[str, ...] = option((), "its columns to group by; --by sets it")
-    overlap: float = option(0.5, "intersection over union from which a detection finds an object")
+    overlap: float = option(
+        0.5, "intersection over union from which a detection finds an object, for recall and precision"
+    )
     score: float = option(0.5, "detections of at least this score count for recall and precision; AP takes all")
 
 

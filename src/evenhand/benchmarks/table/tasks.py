@@ -155,7 +155,7 @@ values = _task(
     "a row of the table",
 )  # fmt: skip
 
-detections: Task[detection.CocoObjects, Any] = Task(
+detections = Task(
     name="table/detection",
     summary="Detections in COCO's format, with groups from a table.",
     load=detection.load,
@@ -168,9 +168,13 @@ detections: Task[detection.CocoObjects, Any] = Task(
     about=About(
         data="COCO ground truth JSON: images, annotations, categories; groups=FILE.csv with annotation_id or image_id",
         predictions="COCO results JSON: image_id, category_id, bbox, score",
-        rows="an annotated object, or a false alarm",
+        rows="an annotated object, or a detection that is a false alarm at some overlap",
         unit="image",
-        conventions=("A false alarm has no group where groups are of annotations: it counts for every group.",),
+        conventions=(
+            "AP, AP50, AP75, AR are as in COCO: by category and overlap, at most 100 detections of each per image.",
+            "Where groups are of annotations, a detection has the group of the object that it overlaps; a false alarm "
+            "elsewhere has none and counts for every group.",
+        ),
     ),
 )
 
