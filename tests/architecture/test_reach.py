@@ -12,6 +12,7 @@ DOCUMENTED = {
     "evenhand.compat.fhibe.common.data": "a module of the published package's layout",
     "evenhand.compat.fhibe.common.loaders": "a module of the published package's layout",
     "evenhand.compat.fhibe.common.utils": "a module of the published package's layout",
+    "evenhand.compat.fhibe.evaluate.constants": "a module of the published package's layout",
     "evenhand.compat.fhibe.reporting.utils": "a module of the published package's layout",
     "evenhand.benchmarks.ijb.crops": "documented: the crops that the published extractors were given",
     "evenhand.compat.his_evaluators": "the drop-in for scripts written for the published synthesis evaluators",
