@@ -21,6 +21,7 @@ from evenhand.core.options import Options
 from evenhand.core.page import Section
 from evenhand.core.records import Array, Records
 from evenhand.core.results import Coverage, Results
+from evenhand.core.view import SampleView
 
 T = TypeVar("T")  # the benchmark's truth
 P = TypeVar("P")  # its prediction for one sample
@@ -294,6 +295,10 @@ class Task(Question[T, A]):
     store_rows: bool = True  # comparisons by the million are stored only when asked (`--rows all`)
     # What only the rows can tell: verification differentials, published pair tests. Called with all rows.
     extras: Callable[[Records, Any], Mapping[str, Any]] | None = None
+    # What a page shows of a row: (data, answers or None, the row's columns).
+    view: Callable[[Dataset[T], Any, Mapping[str, Any]], SampleView] | None = None
+    # How wrong each row is, for lists of the worst where no metric scores rows; NaN: the row is no sample.
+    badness: Callable[[Records], Array] | None = None
     explain: Callable[[Any], Section] | None = None  # `evenhand explain`: a run → the number under every convention
     explain_target: Callable[[Any, Target], Section] | None = None  # … and those nearest to a published number
 

@@ -28,8 +28,8 @@ from evenhand.serve.folders import OutsideError
 from evenhand.serve.guard import AccessPolicy, Guard, report_policy
 from evenhand.serve.library import Library, NotFoundError
 from evenhand.serve.listing import RunEntry, RunState
-from evenhand.serve.pages import address, environment
-from evenhand.serve.pictures import FILMS, PICTURES, NoPictureError, thumbnail
+from evenhand.serve.pages import address, environment, overlay
+from evenhand.serve.pictures import FILMS, PICTURES, NoPictureError, size_of, thumbnail
 from evenhand.serve.selection import (
     RowLabels,
     RowPage,
@@ -56,6 +56,7 @@ _STATIC: Mapping[str, str] = {
 _NO_PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M3 4h2" stroke="#888"/></svg>'
 _WIDTHS = (160, 640)  # of small pictures
 _MOST_COMPARED = 8
+_MOST_PICTURES = 12  # of one sample
 _MOST_ROWS = 50  # changed rows of a difference
 _CACHED = {"Cache-Control": "private, max-age=300"}
 
@@ -92,14 +93,25 @@ def make_app(settings: ServeSettings, access: AccessPolicy) -> ASGIApp:
 
 
 @dataclass(frozen=True)
+class SampleCard:
+    """One sample of a gallery: truth and answer in words, and what is drawn on its picture."""
+
+    truth: str
+    answer: str
+    is_wrong: bool
+    overlays: tuple[str, ...] = ()  # of each picture
+    pictures: int = 1  # how many a gallery shows
+    is_part: bool = False  # the picture is cut to what the row is about
+
+
+@dataclass(frozen=True)
 class Selection:
     """A page of selected rows as the templates show it."""
 
     page: RowPage
     columns: tuple[str, ...]
     cells: list[list[str]]
-    truths: list[str]
-    answers: list[str]
+    cards: list[SampleCard]
     labels: RowLabels
     problems: tuple[str, ...]
 
@@ -174,8 +186,12 @@ class _Routes:
             labels = self.library.labels(line)
         return self._page(
             "run.html.j2", line=line, found=found, choice=choice, every=every, spreads=spreads or (), whole=whole,
-            labels=labels,
+            labels=labels, names=names_of_family(line.task), unit=self._unit(line, choice),
         )  # fmt: skip
+
+    def _unit(self, line: RunEntry, choice: ValueChoice | None) -> str:
+        is_share = choice is not None and names_of_family(line.task).is_share(choice.metric, choice.output)
+        return "%" if is_share else ""
 
     def report(self, request: Request) -> Response:
         """The report, as `evenhand report` writes it."""
@@ -206,6 +222,7 @@ class _Routes:
         return self._page(
             "group.html.j2", line=line, found=found, group=group, choice=choice, estimates=estimates,
             selection=chosen_rows, reason=reason, has_data=bool(self.library.settings.data), query=query_of_rows,
+            names=names_of_family(line.task),
             contrasts=contrasts_of(found.results, choice, group) if choice is not None else (),
         )  # fmt: skip
 
@@ -236,11 +253,26 @@ class _Routes:
             shown,
             columns,
             [[value_text(shown.rows[name][at]) for name in columns] for at in range(count)],
-            [labels.truth.word(shown.rows, at) for at in range(count)],
-            [labels.answer.word(shown.rows, at) for at in range(count)],
+            [self._card(line, number, labels, pictures=2) for number in shown.numbers],
             labels,
             rows.problems,
         )
+
+    def _card(self, line: RunEntry, number: int, labels: RowLabels, *, pictures: int) -> SampleCard:
+        """A sample in words, with the overlays of its first pictures."""
+        records = self.library.rows(line).records
+        view = self.library.view(line, number)
+        truth = labels.truth.word(records, number) or view.truth
+        answer = labels.answer.word(records, number) or view.answer
+        is_wrong = truth != answer if labels.truth.name else view.is_wrong
+        overlays: tuple[str, ...] = ()
+        focus = view.focus if pictures < _MOST_PICTURES else None
+        if view.marks:
+            with suppress(NoPictureError):
+                paths = self.library.pictures(line, number)[:pictures]
+                overlays = tuple(overlay(view.marks, at, size_of(path), focus) for at, path in enumerate(paths))
+        shown = min(pictures, len(view.pictures)) or 1
+        return SampleCard(truth, answer, is_wrong, overlays, shown, focus is not None and bool(overlays))
 
     def row(self, request: Request) -> Response:
         """One row: everything that is known of it, with the picture of its sample, and its neighbours."""
@@ -270,8 +302,8 @@ class _Routes:
         return self._page(
             "row.html.j2", line=line, number=number, columns=columns, attributes=attributes, pictures=pictures,
             films=films, reason=reason, query=query, before=before, after=after, at=at, of=len(numbers),
-            metric=params.get("metric", ""), output=params.get("output", ""),
-            truth=labels.truth.word(rows.records, number), answer=labels.answer.word(rows.records, number),
+            metric=params.get("metric", ""), output=params.get("output", ""), names=names_of_family(line.task),
+            card=self._card(line, number, labels, pictures=_MOST_PICTURES), classes=bool(labels.truth.name),
         )  # fmt: skip
 
     def picture(self, request: Request) -> Response:
@@ -284,7 +316,8 @@ class _Routes:
             path = found[place]
             width = _whole_number(request.query_params.get("width", "0"))
             if width and path.suffix.casefold() in PICTURES:
-                small = thumbnail(path, min(_WIDTHS, key=lambda one: abs(one - width)))
+                focus = self.library.view(line, number).focus if "part" in request.query_params else None
+                small = thumbnail(path, min(_WIDTHS, key=lambda one: abs(one - width)), focus)
                 if small is not None:
                     return Response(small, media_type="image/jpeg", headers=_CACHED)
         except NoPictureError as error:

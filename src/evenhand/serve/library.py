@@ -13,6 +13,7 @@ from evenhand import api
 from evenhand.core.errors import InputError, RunError
 from evenhand.core.metric import Metric
 from evenhand.core.records import Array, Records
+from evenhand.core.view import SampleView
 from evenhand.reporting.comparison import comparison_page, difference_page
 from evenhand.reporting.html import Link, page_html
 from evenhand.reporting.reported import report_page, reported
@@ -21,7 +22,7 @@ from evenhand.serve.folders import ServedFolders
 from evenhand.serve.listing import RunEntry, RunIndex, RunList
 from evenhand.serve.pictures import NoPictureError, SampleMedia, load_media, pictures_of
 from evenhand.serve.progress import ProgressMonitor
-from evenhand.serve.selection import RowLabels, RowQuery, item_of, labels_of, metrics_of, select
+from evenhand.serve.selection import RowLabels, RowQuery, badness_of, item_of, labels_of, metrics_of, select
 from evenhand.serve.settings import ServeSettings
 from evenhand.stats.comparison import Comparison
 from evenhand.store.damaged import InspectedRun, inspect_run, readable_rows
@@ -103,10 +104,27 @@ class Library:
     def selected(self, line: RunEntry, query: RowQuery, metric: Metric[Any] | None) -> tuple[Array, bool]:
         """The numbers of the rows that a query selects, in its order; kept, since a reader pages through them."""
         key = (self._stamped(line), query, metric.name if metric is not None else "")
-        return self._selected.get(key, lambda: select(self.rows(line).records, query, metric, self.labels(line)))
+
+        def selected() -> tuple[Array, bool]:
+            badness = badness_of(self.whole(line).results)
+            return select(self.rows(line).records, query, metric, self.labels(line), badness)
+
+        return self._selected.get(key, selected)
+
+    def view(self, line: RunEntry, number: int) -> SampleView:
+        """What a page shows of a row; nothing where no data were named or its task has no view."""
+        try:
+            return self._view(line, number)[0]
+        except NoPictureError:
+            return SampleView()
 
     def pictures(self, line: RunEntry, number: int) -> tuple[Path, ...]:
         """The pictures of a row's sample; raises NoPictureError with the reason when there are none."""
+        view, media = self._view(line, number)
+        allowed = ServedFolders.of(self.settings.data)
+        return pictures_of(item_of(self.rows(line).records, number), view, media, self.settings.data, allowed)
+
+    def _view(self, line: RunEntry, number: int) -> tuple[SampleView, SampleMedia]:
         found = self.inspected(line)
         if found.manifest is None:
             raise NoPictureError("Without its run.json it is not known which data the run was made of.")
@@ -114,8 +132,12 @@ class Library:
             raise NoPictureError("No data folder was named: start `evenhand serve` with --data DIR to see the picture.")
         manifest = found.manifest
         allowed = ServedFolders.of(self.settings.data)
-        media = self._media.get(self._stamped(line), lambda: load_media(manifest, self.settings.data, allowed))
-        return pictures_of(item_of(self.rows(line).records, number), media, self.settings.data, allowed)
+        media = self._media.get(
+            self._stamped(line), lambda: load_media(line.folder, manifest, self.settings.data, allowed)
+        )
+        rows = self.rows(line).records
+        row = {name: column[number] for name, column in rows.columns.items()} if 0 <= number < len(rows) else {}
+        return media.view_of(row), media
 
     def whole(self, line: RunEntry) -> Run:
         """A run as the verbs take it; raises RunError with what is missing."""

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from evenhand.core.page import Figure, Table, Text
+from evenhand.core.page import Figure, Interval, Table, Text
 from evenhand.core.records import Group
 from evenhand.core.results import Estimate, Status
+from evenhand.core.view import Mark
+from evenhand.reporting.canvas import Canvas
+from evenhand.reporting.display import task_title
 from evenhand.reporting.html import drawings, exact
 from evenhand.reporting.phrases import as_cell, group_words, levels, status_word, words
 from evenhand.reporting.rounding import cell, number, p_value
-from evenhand.serve.selection import GroupEstimates
+from evenhand.serve.pictures import Box, part_of
+from evenhand.serve.selection import GroupEstimates, group_name
 
 _WIDTH = 200.0  # of a drawn interval
 
@@ -49,6 +54,11 @@ def environment() -> Environment:
         "status_word": status_word,
         "words": words,
         "when": when,
+        "item_name": item_name,
+        "group_name": group_name,
+        "task_title": task_title,
+        "by_name": lambda by, names: " × ".join(map(names.attribute, by)),
+        "amount": lambda value, unit: cell(Interval(value, unit=unit)),
         "lasting": lasting,
         "terms": terms,
         "drawn": drawn,
@@ -89,6 +99,39 @@ def drawn(estimate: Estimate, spread: GroupEstimates) -> Mapping[str, float] | N
     low = estimate.number if estimate.low is None else estimate.low
     high = estimate.number if estimate.high is None else estimate.high
     return {"at": place(estimate.number), "low": place(low), "high": place(high)}
+
+
+def overlay(marks: Sequence[Mark], picture: int, size: tuple[int, int] | None, focus: Box | None = None) -> Markup:
+    """An SVG that lies over a picture: outlines and points of truth and answer; nothing when its size is not known."""
+    if size is None:
+        return Markup()
+    left, top, right, bottom = part_of(size, focus)
+    canvas = Canvas(right - left, bottom - top)
+    radius = 0.012 * max(right - left, bottom - top)
+    for mark in marks:
+        css = "answer" if mark.is_answer else "truth"
+        if mark.picture != picture:
+            continue
+        if mark.is_outline:
+            canvas.add("polygon", css, mark.label, points=" ".join(f"{x:.1f},{y:.1f}" for x, y in mark.points))
+            continue
+        for x, y in mark.points:
+            canvas.add("circle", css, mark.label, cx=x, cy=y, r=radius)
+    box = f"{left:.1f} {top:.1f} {right - left:.1f} {bottom - top:.1f}"
+    return Markup('<svg class="marks" viewBox="%s" aria-hidden="true">%s</svg>') % (box, Markup("".join(canvas.parts)))
+
+
+def item_name(item: str, number: int) -> str:
+    """What a row is about, without the folders of a long path.
+
+    >>> item_name("data/raw/images/of/one/subject/main.png:face 3", 7), item_name("12", 7), item_name("", 7)
+    ('main.png: face 3', 'sample 12', 'sample 7')
+    """
+    if not item or item.isdigit():
+        return f"sample {item or number}"
+    path, _, part = item.partition(":")
+    name = path.rpartition("/")[2] if len(path) > 24 else path
+    return f"{name}: {part}" if part else name
 
 
 def when(moment: str) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,12 @@ from evenhand import registry
 from evenhand.core.contrasts import contrasts_of as all_contrasts_of
 from evenhand.core.errors import EvenhandError, OptionError, UnknownNameError
 from evenhand.core.metric import Grid, Metric
+from evenhand.core.names import DisplayNames
 from evenhand.core.options import parse
-from evenhand.core.records import EVERYONE, Array, Group, Records
+from evenhand.core.records import EVERYONE, MISSING, Array, Group, Records
 from evenhand.core.results import Contrast, Estimate, Results, Status
 from evenhand.reporting.axes import padded_span
-from evenhand.reporting.display import shown
+from evenhand.reporting.display import names_of_family, shown
 from evenhand.reporting.phrases import headline
 from evenhand.reporting.summary import badge
 from evenhand.store.frames import attribute_texts, worst_rows
@@ -98,14 +99,41 @@ def spreads(results: Results, choice: ValueChoice) -> tuple[GroupEstimates, ...]
     pairs = tuple(all_contrasts_of(results.contrasts, choice.metric, choice.output, order=1))
     shared = _range([estimate for names, estimates in by.items() if len(names) == 1 for estimate in estimates])
     sign = -1.0 if choice.better == "lower" else 1.0
+    display = names_of_family(results.task)
     spread = []
     for names, estimates in by.items():
         ordered = sorted(estimates, key=lambda e: (e.status is Status.EMPTY, e.number is None, sign * (e.number or 0)))
         low, high = shared if len(names) == 1 else _range(ordered)
-        own = [pair for pair in pairs if pair.first.by == names]
+        own = [_named(pair, display) for pair in pairs if pair.first.by == names]
         verdict = badge(own) if len(names) == 1 else ("", "")
         spread.append(GroupEstimates(names, tuple(ordered), low, high, *verdict))
     return tuple(sorted(spread, key=lambda one: (len(one.by), -one.gap, one.by)))
+
+
+def group_name(group: Group, names: DisplayNames, *, full: bool = False) -> str:
+    """A group as people write it; `full`: with its attributes.
+
+    >>> group = Group((("skin_tone", "dark_brown"), ("age", "30-39")))
+    >>> group_name(group, DisplayNames()), group_name(group, DisplayNames(), full=True)
+    ('dark brown × 30–39', 'skin tone: dark brown, age: 30–39')
+    """
+    levels = [
+        (names.attribute(name), "not annotated" if level == MISSING else names.level(name, level))
+        for name, level in group.terms
+    ]
+    if full:
+        return ", ".join(f"{name}: {level}" for name, level in levels) or "everyone"
+    return " × ".join(level for _, level in levels) or "everyone"
+
+
+def _named(pair: Contrast, names: DisplayNames) -> Contrast:
+    """A comparison of groups under their display names."""
+
+    def named(group: Group) -> Group:
+        return Group(tuple((names.attribute(name), names.level(name, level)) for name, level in group.terms))
+
+    worse = None if pair.worse is None else named(pair.worse)
+    return replace(pair, first=named(pair.first), second=named(pair.second), worse=worse)
 
 
 def group_of(terms: Sequence[str]) -> Group:
@@ -128,6 +156,14 @@ def contrasts_of(results: Results, choice: ValueChoice, group: Group) -> tuple[C
         and group in (contrast.first, contrast.second)
     )
     return tuple(sorted(found, key=lambda contrast: math.inf if contrast.adjusted is None else contrast.adjusted))
+
+
+def badness_of(results: Results) -> Callable[[Records], Array] | None:
+    """How the task of a run tells how wrong a row is; None when it does not."""
+    try:
+        return registry.task(results.task).badness
+    except EvenhandError:
+        return None
 
 
 def metrics_of(results: Results) -> tuple[Metric[Any], ...]:
@@ -180,7 +216,13 @@ class RowPage:
         return max(-(-self.of // PAGE), 1)
 
 
-def select(rows: Records, query: RowQuery, metric: Metric[Any] | None, labels: RowLabels) -> tuple[Array, bool]:
+def select(
+    rows: Records,
+    query: RowQuery,
+    metric: Metric[Any] | None,
+    labels: RowLabels,
+    badness: Callable[[Records], Array] | None = None,
+) -> tuple[Array, bool]:
     """The numbers of the rows that a query selects, in its order, and whether the metric could order them."""
     mask = np.asarray(rows.members(query.group)).copy()
     for column, word in ((labels.truth, query.truth), (labels.answer, query.answer)):
@@ -194,7 +236,7 @@ def select(rows: Records, query: RowQuery, metric: Metric[Any] | None, labels: R
         return numbers, False
     numbered = Records({**rows.columns, _NUMBER: np.arange(len(rows))}, rows.attributes).take(numbers)
     try:
-        ordered = np.asarray(worst_rows(numbered, [metric], len(numbered))[_NUMBER], dtype=np.int64)
+        ordered = np.asarray(worst_rows(numbered, [metric], len(numbered), badness)[_NUMBER], dtype=np.int64)
     except (EvenhandError, KeyError, ValueError):  # the metric scores no single rows
         return numbers, False
     return (ordered if query.order == "worst" else ordered[::-1]), True
@@ -266,7 +308,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, float | np.floating):
-        return "–" if math.isnan(value) else f"{float(value):.6g}"
+        return "–" if not math.isfinite(value) else f"{float(value):.6g}"
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     text = "".join(char if char.isprintable() or char == "\n" else "�" for char in text)
     return text if len(text) <= _LONG else text[: _LONG - 1] + "…"

@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.core.errors import OptionError, RunError
 from evenhand.core.metric import Direction, Metric
-from evenhand.core.records import MISSING, Attribute, Records
+from evenhand.core.records import MISSING, Array, Attribute, Records
 from evenhand.core.results import Results
 from evenhand.files.writing import open_file
 
@@ -46,8 +46,10 @@ def attribute_texts(attribute: Attribute) -> list[str | None]:
     return [texts[code] for code in attribute.codes.tolist()]
 
 
-def worst_rows(rows: Records, metrics: Sequence[Metric[Any]], most: int) -> Records:
-    """The rows that the first metric with row scores likes least, worst first."""
+def worst_rows(
+    rows: Records, metrics: Sequence[Metric[Any]], most: int, badness: Callable[[Records], Array] | None = None
+) -> Records:
+    """The rows that the first metric with row scores likes least, worst first; without one, by what the task says."""
     for metric in metrics:
         scores = metric.row_scores(rows)
         if scores is None:
@@ -57,6 +59,8 @@ def worst_rows(rows: Records, metrics: Sequence[Metric[Any]], most: int) -> Reco
         # A row that could not be measured is the worst there is.
         order = np.argsort(np.where(np.isnan(signed), -np.inf, signed), kind="stable")
         return rows.take(order[:most])
+    if badness is not None:
+        return rows.take(np.argsort(-badness(rows), kind="stable")[:most])  # NaN, no sample, comes last
     raise OptionError("No metric of this task scores single rows, so none is the worst. Leave --worst out.")
 
 

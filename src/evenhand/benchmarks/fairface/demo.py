@@ -1,6 +1,6 @@
 """Small made-up data with a planted truth: the model performs worse for one group, and only seems to for another.
 
-A thousand faces that exist only as labels, and the answers of a model that is
+Drawn faces with made-up labels (the drawing does not depend on the label), and the answers of a model that is
 wrong more often about one group. A second, small group has the same chance of
 being right as everyone else and happens to fare worse in this draw.
 """
@@ -16,11 +16,15 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, COARSE_OF, FINE_RACES, GENDERS
+from evenhand.core.optional import cv2
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
 from evenhand.files.writing import make_folder, open_file
+from evenhand.scenes.looks import look_of
+from evenhand.scenes.saving import save_face
 
 _FACES: Final = 1400
+_SIZE: Final = 96  # pixels of a drawn face
 _RIGHT: Final = 0.88
 _RIGHT_IF_PLANTED: Final = 0.62
 _REFUSALS: Final = 0.03
@@ -46,6 +50,10 @@ def write_demo(folder: Path) -> Sequence[Demo]:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_Face._fields)
         writer.writerows(faces)
+    if cv2:
+        for face in faces:
+            rng = stream("fairface", "demo", "picture", face.file)
+            save_face(folder / face.file, look_of(face.file), _SIZE, yaw=float(rng.uniform(-1, 1)))
     answers = folder / "answers.jsonl"
     rng = stream("fairface", "demo", "answers", _DRAW)
     with open_file(answers) as file:

@@ -1,7 +1,7 @@
 """Small made-up data with a planted truth: people of one skin colour are found less well, older people only seem to be.
 
-No picture is drawn: boxes, masks and keypoints of procedural people are known, and the answers of a model
-are the truth with errors that are larger for the planted group.
+Pictures of drawn people, whose boxes, masks and keypoints are known; the answers of a model are the truth with errors
+that are larger for the planted group.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ERROR, _PLANTED_ERROR = 0.02, 0.075  # of the figure's height
 
 def write_demo(folder: Path) -> Sequence[Demo]:
     """Write a table and three models' answers below a folder, and say what is in them."""
-    rows = write_bodies(folder, make_subjects(SUBJECTS, "demo"), images=IMAGES, together=0.05)
+    rows = write_bodies(folder, make_subjects(SUBJECTS, "demo"), images=IMAGES, together=0.05, pixels=True)
     rng = stream("fhibe", "demo", "answers", _DRAW)
     boxes: dict[str, Any] = {}
     masks: dict[str, Any] = {}

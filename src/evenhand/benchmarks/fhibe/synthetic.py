@@ -21,6 +21,7 @@ from evenhand.files.writing import open_file
 from evenhand.scenes.faces import FacePicture, face_picture
 from evenhand.scenes.figures import Box, PersonFigure, picture
 from evenhand.scenes.looks import Look, look_of
+from evenhand.scenes.saving import save_picture
 
 _AGES = (19, 24, 33, 37, 44, 52, 66)
 _AGE_SHARES = (0.25, 0.2, 0.15, 0.15, 0.12, 0.1, 0.03)
@@ -101,7 +102,7 @@ def write_bodies(
         for row in rows:
             shown.setdefault(row.image, []).append(row)
         for image, people in shown.items():
-            _save_png(root / image, picture([row.figure for row in people], *size))
+            save_picture(root / image, picture([row.figure for row in people], *size))
     return rows
 
 
@@ -209,14 +210,7 @@ def _cell(name: str, rng: np.random.Generator) -> str:
 def _save_face(root: Path, row: FaceRow) -> None:
     drawn = row.draw()
     for path, content in ((root / row.image, drawn.pixels), (root / row.mask, drawn.labels)):
-        _save_png(path, content)
-
-
-def _save_png(path: Path, pixels: Any) -> None:
-    from PIL import Image
-
-    with open_file(path, "wb", flush=False) as file:
-        Image.fromarray(pixels).save(file, format="png")
+        save_picture(path, content)
 
 
 def _write_table(root: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> None:

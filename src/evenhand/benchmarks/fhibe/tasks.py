@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evenhand.benchmarks.fhibe import codec, data, pictures, record, vocabulary
+from evenhand.benchmarks.fhibe import codec, data, pictures, record, view, vocabulary
 from evenhand.benchmarks.fhibe.check import check_with
 from evenhand.benchmarks.fhibe.embeddings import EmbeddingCodec
 from evenhand.benchmarks.fhibe.metrics import AverageRecall, PartMeans, TarAtFar, TarAtOwnFar, ValidationRate
@@ -156,6 +156,7 @@ TASKS: tuple[Task[Any, Any], ...] = (
         data.load_person_boxes,
         codec.PersonBoxCodec(),
         record=record.record_boxes,
+        view=view.view_boxes,
         metrics=partial(_recall, "AR_IOU"),
         options=RecallOptions,
         headline=("AR_IOU", "recall"),
@@ -168,6 +169,7 @@ TASKS: tuple[Task[Any, Any], ...] = (
         data.load_masks,
         codec.MaskCodec(),
         record=record.record_masks,
+        view=view.view_masks,
         metrics=partial(_recall, "AR_MASK"),
         options=RecallOptions,
         headline=("AR_MASK", "recall"),
@@ -180,6 +182,7 @@ TASKS: tuple[Task[Any, Any], ...] = (
         data.load_poses,
         codec.PoseCodec(),
         record=record.record_poses,
+        view=view.view_poses,
         metrics=_keypoint_metrics,
         options=KeypointOptions,
         headline=("PCK", "mean"),
@@ -196,6 +199,7 @@ TASKS: tuple[Task[Any, Any], ...] = (
         data.load_face_boxes,
         codec.BoxCodec(),
         record=record.record_boxes,
+        view=view.view_boxes,
         metrics=partial(_recall, "AR_IOU"),
         options=RecallOptions,
         headline=("AR_IOU", "recall"),

@@ -1,8 +1,7 @@
 """Small data in the layout of IJB-B, with a planted truth.
 
-Made-up people, two galleries and probes of stills and frames, as embeddings only: there are
-no pictures. Embeddings of people with one skin tone are noisier, so that searches miss them
-more often. Another, small group has the noise of everyone and was only unlucky.
+Drawn people, two galleries and probes of stills, as embeddings and pictures. Embeddings of people with one skin tone
+are noisier, so that searches miss them more often. Another, small group has the noise of everyone and was only unlucky.
 """
 
 from __future__ import annotations
@@ -14,13 +13,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.optional import cv2
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
 from evenhand.files.writing import make_folder, open_file
+from evenhand.scenes.looks import look_of
+from evenhand.scenes.saving import save_face
 
 PEOPLE, DIMENSIONS, PROBES = 160, 64, 6
 IMPOSTORS = 15  # other people that a probe is compared with in test 1
 PLANTED, UNLUCKY = 6, 2  # numbers of skin tones
+_SIZE = 96  # pixels of a drawn face
+_FACE = (23, 14, 50, 67, 38, 42, 58, 42, 48, 53)  # box and landmarks in it
 _BOX = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
 _POINTS = ("RIGHT_EYE_X", "RIGHT_EYE_Y", "LEFT_EYE_X", "LEFT_EYE_Y", "NOSE_X", "NOSE_Y")
 _HEADER = ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", "SIGHTING_ID", *_BOX, *_POINTS, "FRAME_NUM")
@@ -54,7 +58,10 @@ def write_demo(folder: Path) -> Sequence[Demo]:
                 sighting += 1
                 number = len(faces)
                 name = f"img/{number + 1}.jpg"
-                row: list[object] = [template, subject, name, sighting, 40, 40, 80, 96, 65, 75, 95, 75, 80, 92, "NaN"]
+                row: list[object] = [template, subject, name, sighting, *_FACE, "NaN"]
+                if cv2:
+                    yaw = float(stream("ijb", "demo", "picture", number).uniform(-1, 1))
+                    save_face(data / name, look_of(("ijb", person)), _SIZE, yaw=yaw)
                 (galleries[gallery] if place == 0 else probes).append(row)
                 metadata.append([*row[1:], 0, int(tone[person]), int(gender[person])])
                 faces.append([number, name, subject, sighting, round(0.9 + 0.1 * rng.random(), 4)])

@@ -53,6 +53,7 @@ from evenhand.benchmarks.ijb.papers import search_papers, verification_papers
 from evenhand.benchmarks.ijb.record import LEGACY_RATES, record_pairs, record_searches
 from evenhand.benchmarks.ijb.splits import splits_section
 from evenhand.benchmarks.ijb.variants import explain, explain_target
+from evenhand.benchmarks.ijb.view import pair_badness, search_badness, view_pair, view_search
 from evenhand.core.metric import Metric
 from evenhand.core.task import Benchmark, Dataset, Demo, Question, Task
 from evenhand.metrics.clustering import BCubed
@@ -165,6 +166,8 @@ def _search_task(number: int, kind: str, summary: str, load: Any) -> Task[Any, A
         options=SearchOptions,
         about=SEARCH,
         record=record_searches,
+        view=view_search,
+        badness=search_badness,
         cost=search_cost,
         metrics=search_metrics,
         attributes=("gallery", "gender", "skin_tone"),
@@ -187,6 +190,8 @@ TASKS: tuple[Task[Any, Any], ...] = (
         options=VerificationOptions,
         about=VERIFICATION,
         record=record_pairs,
+        view=view_pair,
+        badness=pair_badness,
         cost=pair_cost,
         metrics=verification_metrics,
         attributes=("gender",),
@@ -207,6 +212,8 @@ TASKS: tuple[Task[Any, Any], ...] = (
         options=CovariateOptions,
         about=COVARIATES,
         record=record_pairs,
+        view=view_pair,
+        badness=pair_badness,
         cost=pair_cost,
         metrics=verification_metrics,
         attributes=("gender", "skin_tone_match", "age_match", "indoor_match", "yaw_difference"),

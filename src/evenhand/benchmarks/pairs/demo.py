@@ -1,7 +1,8 @@
 """Small data in the form of RFW, with a planted truth.
 
-Made-up people of four races, as embeddings only. Embeddings of one race are noisier, so that at one threshold for all
-more of its pairs are judged wrong. Another race has the noise of everyone and was only unlucky.
+Drawn people of four races (the drawing does not depend on the race), as embeddings and pictures. Embeddings of one
+race are noisier, so that at one threshold for all more of its pairs are judged wrong. Another race has the noise of
+everyone and was only unlucky.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ import numpy as np
 
 from evenhand.benchmarks.pairs.codec import EMBEDDINGS, FLIPPED
 from evenhand.benchmarks.pairs.data import RACES
+from evenhand.core.optional import cv2
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
 from evenhand.files.writing import make_folder, open_file, write_file
+from evenhand.scenes.looks import look_of
+from evenhand.scenes.saving import save_face
 
 PLANTED, UNLUCKY = "African", "Indian"
 PEOPLE, PAIRS, DIMENSIONS = 150, 150, 64  # of each race; pairs of each kind
@@ -29,6 +33,7 @@ def write_demo(folder: Path) -> Sequence[Demo]:
     make_folder(submission)
     rng = stream("pairs", "demo", _DRAW)
     vectors, mirrored = [], []
+    shown: set[tuple[str, int, int]] = set()  # pictures by race, person and number
     for race in RACES:
         noise = _NOISE + (_MORE_NOISE if race == PLANTED else 0.0)
         centre = rng.normal(size=(PEOPLE, DIMENSIONS))
@@ -44,12 +49,16 @@ def write_demo(folder: Path) -> Sequence[Demo]:
                         if same
                         else f"p{one}\t{numbers[0]}\tp{other}\t{numbers[1]}"
                     )
-                    for person in (one, one if same else other):
+                    for person, picture in zip((one, one if same else other), numbers, strict=True):
+                        shown.add((race, int(person), int(picture)))
                         face = centre[person] + rng.normal(size=DIMENSIONS) * noise
                         vectors.append(face + rng.normal(size=DIMENSIONS) * 0.03)
                         mirrored.append(face + rng.normal(size=DIMENSIONS) * 0.03)
         make_folder(data / race)
         write_file(data / race / f"{race}_pairs.txt", "\n".join(lines) + "\n")
+    for race, person, number in sorted(shown) if cv2 else ():
+        yaw = float(stream("pairs", "demo", "picture", race, person, number).uniform(-1, 1))
+        save_face(data / race / f"p{person}" / f"p{person}_{number:04d}.jpg", look_of((race, person)), 80, yaw=yaw)
     for name, rows in ((EMBEDDINGS, vectors), (FLIPPED, mirrored)):
         with open_file(submission / name, "wb") as file:
             np.save(file, np.array(rows, dtype=np.float32))

@@ -12,6 +12,7 @@ from evenhand.benchmarks.pairs.data import load_bfw, load_rfw, load_set, undecod
 from evenhand.benchmarks.pairs.metrics import SHARED, FoldedTar, TenFoldAccuracy
 from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.benchmarks.pairs.record import FOLDS, fold_facts, record_pairs
+from evenhand.benchmarks.pairs.view import badness, view_pair
 from evenhand.core.errors import InputError
 from evenhand.core.metric import Metric
 from evenhand.core.page import Section, Table, Text
@@ -134,6 +135,8 @@ def _task(
         options=PairSetOptions,
         about=ABOUT,
         record=record_pairs,
+        view=view_pair,
+        badness=badness,
         metrics=pair_metrics,
         attributes=attributes,
         headline=("ten-fold", headline),

@@ -49,6 +49,7 @@ from evenhand.benchmarks.synthesis.pairs import FramePair
 from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.benchmarks.synthesis.record import PART, Asked, paired_rows, unpaired_rows
 from evenhand.benchmarks.synthesis.sections import every_convention, how_it_was_measured, paper_table
+from evenhand.benchmarks.synthesis.view import view_frame, view_item
 from evenhand.core.errors import PredictionError
 from evenhand.core.measure import AnyMetric
 from evenhand.core.records import Attribute, Records
@@ -348,6 +349,7 @@ pictures: Task[FrameSet, FrameAnswers] = Task(
     ),
     resolve=without_motion,
     record=record_pictures,
+    view=view_frame,
     metrics=metrics_pictures,
     attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
@@ -363,6 +365,7 @@ paired: Task[FrameSet, FrameAnswers] = Task(
     options=PairedOptions,
     about=_about(_FOLDER, "A folder of pictures with the names of the real ones, or an .npz of features.", _PAIR_ROW),
     record=record_paired,
+    view=view_frame,
     metrics=metrics_paired,
     attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
@@ -378,6 +381,7 @@ unpaired: Task[FrameSet, FrameAnswers] = Task(
     options=UnpairedOptions,
     about=_about(_FOLDER, "A folder of pictures, or an .npz of features; no names in common are needed.", _SET_ROW),
     record=record_unpaired,
+    view=view_frame,
     metrics=metrics_unpaired,
     attributes=ATTRIBUTES,
     headline=("fid:pytorch-fid", "distance"),
@@ -394,6 +398,7 @@ self_imitation: Task[ProtocolTruth, ItemAnswers] = Task(
     options=ProtocolOptions,
     about=_about(_PROTOCOL, _PREDICTIONS, _PAIR_ROW),
     record=record_items,
+    view=view_item,
     metrics=metrics_paired,
     attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
@@ -409,6 +414,7 @@ cross_imitation: Task[ProtocolTruth, ItemAnswers] = Task(
     options=CrossOptions,
     about=_about(_PROTOCOL, _PREDICTIONS, _SET_ROW),
     record=record_cross,
+    view=view_item,
     metrics=metrics_unpaired,
     attributes=ATTRIBUTES,
     headline=("fid", "distance"),
@@ -424,6 +430,7 @@ appearance_transfer: Task[ProtocolTruth, ItemAnswers] = Task(
     options=AppearanceOptions,
     about=_about(_PROTOCOL, _PREDICTIONS, _PAIR_ROW),
     record=record_items,
+    view=view_item,
     metrics=metrics_paired,
     attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
@@ -439,6 +446,7 @@ novel_view: Task[ProtocolTruth, ItemAnswers] = Task(
     options=ProtocolOptions,
     about=_about(_PROTOCOL, _PREDICTIONS, _PAIR_ROW),
     record=record_items,
+    view=view_item,
     metrics=metrics_paired,
     attributes=ATTRIBUTES,
     headline=("ssim", "mean"),

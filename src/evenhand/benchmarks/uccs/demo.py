@@ -1,6 +1,6 @@
-"""A small watchlist with a planted truth, made of numbers alone.
+"""A small watchlist with a planted truth, in drawn pictures.
 
-Five hundred pictures that exist only as a table, with faces of forty listed people and of
+Seven hundred pictures with faces of forty listed people and of
 strangers, and the score files of a system that finds and names fewer faces in the shade. Snow is
 rare and has the same chances as any other weather; in this draw it happens to look worse.
 """
@@ -16,16 +16,23 @@ import numpy as np
 from evenhand.benchmarks.uccs.data import FACE_COLUMNS, GALLERY_COLUMNS, subject_name
 from evenhand.benchmarks.uccs.detections import ImageDetections, write_detections
 from evenhand.benchmarks.uccs.scoring import ScoredBlock, write_text
+from evenhand.core.optional import cv2
 from evenhand.core.records import Array
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
 from evenhand.files.writing import make_folder, write_file
+from evenhand.scenes.faces import face_picture
+from evenhand.scenes.looks import look_of
+from evenhand.scenes.saving import save_picture
 
 IMAGES: Final = 700
 SUBJECTS: Final = 40
 PLANTED: Final = "lighting=shade"
 CHANCE: Final = "weather=snow"
 _FOUND, _FOUND_IN_SHADE = 0.95, 0.70
+_SCALE: Final = 0.15  # of a picture of 24 megapixels, so that files are small
+_SIZE: Final = 720, 705  # pixels
+_LIGHT: Final = {"sun": 1.0, "indoors": 0.85, "shade": 0.6}
 _LIKE, _LIKE_IN_SHADE, _SPREAD = 0.62, 0.47, 0.11
 
 
@@ -42,6 +49,8 @@ def write_demo(folder: Path) -> Sequence[Demo]:
     make_folder(folder)
     pictures = _pictures(stream("uccs", "demo", "pictures"))
     faces = _write_table(folder, pictures)
+    for picture in pictures if cv2 else ():
+        _draw(folder / "validation_images" / picture.name, picture)
     write_file(folder / "exclude_gallery_validation.txt", "".join(f"{face}\n" for face in faces[:5]))
     _write_gallery(folder)
     answers = _answers(pictures, stream("uccs", "demo", "answers"))
@@ -68,10 +77,28 @@ def _pictures(rng: np.random.Generator) -> list[_Picture]:
         count = int(rng.integers(1, 5))
         left = rng.choice(8, size=count, replace=False) * 600.0 + rng.uniform(0, 200, count)
         size = rng.uniform(80, 200, count)
-        boxes = np.stack([left, rng.uniform(0, 3000, count), size, size * 1.25], axis=1).round(2)
+        boxes = (_SCALE * np.stack([left, rng.uniform(0, 3000, count), size, size * 1.25], axis=1)).round(2)
         subjects = np.where(rng.random(count) < 0.55, rng.integers(1, SUBJECTS + 1, count), -1)
         pictures.append(_Picture(f"picture_{number:04d}.jpg", lighting, weather, boxes, subjects))
     return pictures
+
+
+def _draw(path: Path, picture: _Picture) -> None:
+    """A street with the faces of a picture, in its light."""
+    pixels = np.full((_SIZE[1], _SIZE[0], 3), (188, 200, 206), dtype=np.uint8)
+    pixels[_SIZE[1] * 3 // 4 :] = (150, 152, 150)
+    for place, (x, y, width, height) in enumerate(picture.boxes.tolist()):
+        subject = int(picture.subjects[place])
+        identity = ("uccs", subject) if subject > 0 else ("uccs", picture.name, place)
+        size = round(height / 0.7)
+        face = face_picture(look_of(identity), size)
+        left, top = round(x + width / 2 - size / 2), round(y + height / 2 - size / 2)
+        rows = slice(max(top, 0), min(top + size, _SIZE[1]))
+        columns = slice(max(left, 0), min(left + size, _SIZE[0]))
+        inner = (slice(rows.start - top, rows.stop - top), slice(columns.start - left, columns.stop - left))
+        seen = face.labels[inner] > 0
+        pixels[rows, columns][seen] = face.pixels[inner][seen]
+    save_picture(path, cv2.convertScaleAbs(pixels, alpha=_LIGHT[picture.lighting]))
 
 
 def _write_table(folder: Path, pictures: Sequence[_Picture]) -> list[int]:
@@ -106,8 +133,9 @@ def _answer(picture: _Picture, rng: np.random.Generator) -> ImageDetections:
     false = int(rng.poisson(0.5))
     boxes = np.concatenate(
         [
-            picture.boxes[is_found] + rng.normal(0, 3, (int(is_found.sum()), 4)),
-            np.stack([*rng.uniform(0, 4500, (2, false)), *rng.uniform(40, 150, (2, false))], axis=1).reshape(-1, 4),
+            picture.boxes[is_found] + _SCALE * rng.normal(0, 3, (int(is_found.sum()), 4)),
+            _SCALE
+            * np.stack([*rng.uniform(0, 4500, (2, false)), *rng.uniform(40, 150, (2, false))], axis=1).reshape(-1, 4),
         ]
     )
     scores = np.concatenate([rng.beta(9, 1.5, int(is_found.sum())), rng.beta(1.5, 5, false)])

@@ -16,6 +16,7 @@ from evenhand.benchmarks.uccs.names import NAMES
 from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions, WatchlistIdentificationOptions, check_ranks
 from evenhand.benchmarks.uccs.record import record_detection, record_identification
 from evenhand.benchmarks.uccs.sections import points_section
+from evenhand.benchmarks.uccs.view import badness, view_watchlist
 from evenhand.core.errors import DataError
 from evenhand.core.metric import Metric
 from evenhand.core.records import Records
@@ -99,6 +100,8 @@ detection = Task(
     codec=WatchlistDetectionCodec(),
     options=WatchlistDetectionOptions,
     record=_record_detection,
+    view=view_watchlist,
+    badness=badness,
     metrics=_detection_metrics,
     attributes=ATTRIBUTES,
     headline=("froc", "DR@0.1 shared"),
@@ -124,6 +127,8 @@ identification = Task(
     codec=WatchlistIdentificationCodec(),
     options=WatchlistIdentificationOptions,
     record=_record_identification,
+    view=view_watchlist,
+    badness=badness,
     metrics=_identification_metrics,
     attributes=ATTRIBUTES,
     headline=("oroc_rank1", "TPIR@0.1 shared"),

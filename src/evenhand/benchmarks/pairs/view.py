@@ -1,0 +1,31 @@
+"""What a page shows of a pair: both pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from evenhand.benchmarks.pairs.data import PairSet
+from evenhand.core.records import Array, Records
+from evenhand.core.task import Dataset
+from evenhand.core.view import SampleView
+
+
+def view_pair(dataset: Dataset[PairSet], answers: object, row: Mapping[str, Any]) -> SampleView:
+    """Both pictures of a pair, with their distance."""
+    truth, place = dataset.truth, int(row["item"])
+    samples = dataset.samples
+    passes = max(len(samples) // max(len(truth.pictures), 1), 1)  # a picture, and its mirror image where it is used
+    pictures = [path for side in (truth.first, truth.second) for path in samples[passes * int(side[place])].media]
+    said = "no embedding" if row["failed"] else f"distance {float(row['distance']):.3f}"
+    words = "same person" if truth.same[place] else "different people"
+    return SampleView(tuple(pictures), truth=words, answer=said, is_wrong=bool(row["failed"]))
+
+
+def badness(rows: Records) -> Array:
+    """Pairs without an embedding, then one person far apart and two people close together."""
+    distance = rows["distance"]
+    middle = np.nanmedian(distance) if np.isfinite(distance).any() else 0.0
+    return np.where(rows["failed"], np.inf, np.where(rows["same"], distance - middle, middle - distance))
