@@ -9,14 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.benchmarks.ijb import benchmark
+from evenhand.benchmarks.ijb import benchmark, record
 from evenhand.benchmarks.ijb.convert import to_lists, to_official
 from evenhand.benchmarks.ijb.covariates import GENDER, pair_attribute
+from evenhand.benchmarks.ijb.data import PairTruth
+from evenhand.benchmarks.ijb.options import VerificationOptions
 from evenhand.core.errors import DataError, InputError, OptionError, PredictionError
 from evenhand.core.metric import Undefined
 from evenhand.core.records import Group
+from evenhand.core.task import Tools
+from evenhand.metrics.operating_points import SortedScores, rates_by_convention
 from evenhand.metrics.verification import tar_name
 from evenhand.run import evaluate
+from evenhand.search.enrol import Templates
 
 
 def run(task: str, predictions: Path, data: Path, by: tuple[str, ...] = (), **options: Any) -> Any:
@@ -293,3 +298,35 @@ def test_rates_of_one_class_alone_are_undefined_with_a_reason(tmp_path: Path, la
         value = results.get(metric, output).value
         assert isinstance(value, Undefined)
         assert reason in value.reason
+
+
+@pytest.mark.parametrize("policy", ["penalise", "exclude"])
+def test_of_many_comparisons_those_that_decide_a_rate_are_in_double_precision(
+    monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    """Rates under every convention are those of all comparisons in double precision, also of rounded scores."""
+    rng = np.random.default_rng(3)
+    owner = rng.integers(0, 100, 800)
+    vectors = (rng.normal(size=(100, 64))[owner] + 1.3 * rng.normal(size=(800, 64))).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors[:5] = 0
+    templates = Templates(vectors, vectors.any(axis=1), 0)
+    first, second = np.divmod(rng.permutation(800 * 800)[:200_000].astype(np.int32), np.int32(800))
+    truth = PairTruth(None, first, second, owner[first] == owner[second], Path("pairs"), np.zeros(len(first)))
+    options = VerificationOptions(fte=policy)  # type: ignore[arg-type]
+
+    def rates() -> list[Any]:
+        found = []
+        for scores in record._compared(templates, truth, options, Tools()):
+            assert scores is not None
+            counted = scores > -np.inf if policy == "exclude" else np.ones(len(scores), dtype=np.bool_)
+            sides = (SortedScores.of(scores[counted & side]) for side in (truth.same, ~truth.same))
+            found.append(rates_by_convention(*sides, options.far))
+        return found
+
+    expected = rates()
+    monkeypatch.setattr(record, "_FEWEST_IN_SINGLE", 0)
+    monkeypatch.setattr(record, "_WORTH_REFINING", 1.0)
+    for one, other in zip(rates(), expected, strict=True):
+        for convention, points in other.items():
+            assert [point[::2] for point in one[convention]] == [point[::2] for point in points], convention

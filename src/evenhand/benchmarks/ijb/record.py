@@ -28,6 +28,7 @@ from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.core.task import Dataset, Tools
+from evenhand.metrics.operating_points import allowed_accepts
 from evenhand.metrics.search_rates import LEFT_OUT, NO_GALLERY
 from evenhand.search.compare import pair_scores
 from evenhand.search.enrol import Templates, enrol
@@ -36,7 +37,10 @@ from evenhand.search.one_to_many import Searched, search, search_scores
 
 LEGACY_RATES = (0.01, 0.1)  # of the older scripts
 _ROWS_AT_ONCE = 1 << 24
+_FEWEST_IN_SINGLE = 1 << 20  # comparisons: fewer are all computed in double precision
 _MOST_IN_DOUBLE = 1 << 24  # comparisons: more take too much memory, unless a convention needs them so
+_WORTH_REFINING = 1 / 16  # of all comparisons
+_NEIGHBOURS = 16  # impostors on either side of a threshold
 
 
 def record_pairs(
@@ -81,16 +85,83 @@ def _compared(
 
     Public scripts compare in double precision. In single precision different comparisons tie by accident, and points
     of the curve at which they do are not removed as those scripts remove them, so `nearest` would be another number.
+    Of many comparisons only those that decide a rate are computed in double precision; the rates are the same.
     """
+    count = len(truth)
     is_nearest = any("nearest" in name for name in getattr(options, "conventions", ()))
-    if not is_nearest and len(truth) > _MOST_IN_DOUBLE:
-        return pair_scores(templates, truth.first, truth.second, engine=tools.engine), None
+    if not is_nearest and count > _FEWEST_IN_SINGLE:
+        scores = pair_scores(templates, truth.first, truth.second, engine=tools.engine)
+        if count > _MOST_IN_DOUBLE:
+            return scores, None
+        precise = _refined(scores, templates, truth, options, tools)
+        if precise is not None:
+            return scores, precise
+    scores = pair_scores(_in_double(templates), truth.first, truth.second, engine=tools.engine)
+    return (scores, None) if is_nearest else (scores.astype(np.float32), scores)
+
+
+def _in_double(templates: Templates) -> Templates:
     vectors = templates.vectors.astype(np.float64)
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     vectors /= np.where(lengths > 0, lengths, 1.0)[:, None]
-    double = templates._replace(vectors=vectors)
-    scores = pair_scores(double, truth.first, truth.second, engine=tools.engine)
-    return (scores, None) if is_nearest else (scores.astype(np.float32), scores)
+    return templates._replace(vectors=vectors)
+
+
+def _refined(
+    scores: NDArray[Any], templates: Templates, truth: PairTruth, options: PoolingOptions, tools: Tools
+) -> NDArray[np.float64] | None:
+    """Scores with those that decide a rate in double precision; these are also rounded into `scores`.
+
+    None when so many decide that all can as well be computed in double precision.
+    """
+    double = _in_double(templates)
+
+    def corrected(rows: Array) -> NDArray[Any]:
+        return pair_scores(double, truth.first[rows], truth.second[rows], engine=tools.engine)
+
+    mates = np.flatnonzero(truth.same)
+    genuine = corrected(mates)
+    impostor = np.delete(scores, mates)
+    if options.fte == "exclude":
+        impostor = impostor[impostor > -np.inf]
+    impostor.sort()
+    margin = templates.vectors.shape[1] * 2.0**-23  # no product in single precision is further off
+    ordered = np.sort(genuine).astype(np.float32)  # a search with another precision would convert all impostors
+    asked = getattr(options, "far", ()) if len(impostor) else ()
+    ranges = [decisive_scores(ordered, impostor, rate, margin) for rate in asked]
+    rows = np.flatnonzero(scores >= max(min((low for low, _ in ranges), default=np.inf), np.finfo(np.float32).min))
+    decides = np.zeros(len(rows), dtype=np.bool_)
+    for low, high in ranges:
+        decides |= (scores[rows] >= low) & (scores[rows] <= high)
+    rows = rows[decides]
+    if len(rows) > len(scores) * _WORTH_REFINING:
+        return None
+    precise = scores.astype(np.float64)
+    for some, value in ((rows, corrected(rows)), (mates, genuine)):
+        precise[some] = scores[some] = value
+    return precise
+
+
+def decisive_scores(genuine: Array, impostor: Array, rate: float, margin: float) -> tuple[float, float]:
+    """The range of impostor scores that decides the rates at a false accept rate, under every convention.
+
+    Both arrays ascend; their scores may each be off by the margin. Inside the range lie the impostors around the
+    threshold, and all from the genuine score above it to the one below, or as far to the other side: the nearest
+    point of a thinned curve is one of these two, unless impostors between them are tied.
+
+    >>> decisive_scores(np.array([0.1, 0.5, 0.9]), np.linspace(0, 1, 1001), 0.3, 0.001)
+    (0.498, 0.902)
+    """
+    count = len(impostor)
+    place = count - 1 - min(allowed_accepts(count, rate), count - 1)  # the highest that is refused
+    low, high = (float(impostor[min(max(place + by, 0), count - 1)]) for by in (-_NEIGHBOURS, _NEIGHBOURS))
+    below = int(np.searchsorted(genuine, low - 2 * margin)) - 1
+    above = int(np.searchsorted(genuine, high + 2 * margin, side="right"))
+    lower = genuine[below] if below >= 0 else genuine.dtype.type(-np.inf)
+    upper = genuine[above] if above < len(genuine) else genuine.dtype.type(np.inf)
+    reach = min(abs(int(np.searchsorted(impostor, end)) - place) for end in (lower, upper)) + _NEIGHBOURS
+    first, last = impostor[max(place - reach, 0)], impostor[min(place + reach, count - 1)]
+    return float(max(lower, first)) - 2 * margin, float(min(upper, last)) + 2 * margin
 
 
 def subjects_of(truth: PairTruth) -> tuple[Array, Array]:
