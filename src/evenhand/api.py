@@ -318,8 +318,10 @@ def compare(
     return tuple(comparisons)
 
 
-def report(*runs: Run | PathLike, path: PathLike, form: str = "html") -> Path:
+def report(*runs: Run | PathLike, path: PathLike, form: str = "html", intervals: bool = True) -> Path:
     """Write a report of one or several runs: html, pdf, csv, json, markdown, latex or card.
+
+    `intervals=False` leaves intervals out of the tables in LaTeX.
 
     A stored run that is damaged or incomplete is reported as far as it can be read, and the page says what is missing.
     """
@@ -328,7 +330,7 @@ def report(*runs: Run | PathLike, path: PathLike, form: str = "html") -> Path:
     if not runs:
         raise OptionError("No run given: name one or several runs to report on.")
     check_output(Path(path), "the report", [run if isinstance(run, Run) else Path(run) for run in runs])
-    return write_report(runs, Path(path), form)
+    return write_report(runs, Path(path), form, intervals=intervals)
 
 
 def _comparable(results: Results) -> dict[str, Any]:

@@ -14,7 +14,6 @@ DOCUMENTED = {
     "evenhand.compat.fhibe.common.utils": "a module of the published package's layout",
     "evenhand.compat.fhibe.evaluate.constants": "a module of the published package's layout",
     "evenhand.compat.fhibe.reporting.utils": "a module of the published package's layout",
-    "evenhand.benchmarks.ijb.crops": "documented: the crops that the published extractors were given",
     "evenhand.compat.his_evaluators": "the drop-in for scripts written for the published synthesis evaluators",
     "evenhand.compat.fairlearn": "MetricFrame for scripts written for fairlearn",
 }

@@ -21,6 +21,7 @@ def report(
         str, typer.Option("--format", help="html, pdf, csv, json, markdown, latex, or card for a model card")
     ] = "html",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="file to write; by default in the run")] = None,
+    intervals: Annotated[bool, typer.Option(help="print intervals in LaTeX tables")] = True,
     mlflow: Annotated[str | None, typer.Option(help="log the runs to this MLflow server or folder instead")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -31,7 +32,7 @@ def report(
     from evenhand.reporting.forms import SUFFIXES, opened, writer_of
     from evenhand.store.runs import check_output
 
-    write = writer_of(form)
+    write = writer_of(form, intervals=intervals)
     found = [opened(path) for path in runs]
     for path, run in zip(runs, found, strict=True):
         for problem in run.problems:

@@ -69,9 +69,11 @@ def similarity(points: Points, targets: Points) -> NDArray[np.float64]:
 def align(pixels: Pixels, landmarks: Points, *, size: int = 112, template: Points = TEMPLATE_112) -> Pixels:
     """The face turned, scaled and moved so that its landmarks lie on the template; black where the picture ends.
 
-    Bilinear, `size` × `size`. The template is for 112 pixels and is scaled with `size`.
+    Bilinear, `size` × `size`. The template is for 112 pixels and is scaled with `size`. Fewer landmarks than five
+    (eyes and nose) are the first of the template.
     """
-    matrix = similarity(np.asarray(landmarks, dtype=np.float64), template * (size / 112.0))
+    points = np.asarray(landmarks, dtype=np.float64).reshape(-1, 2)
+    matrix = similarity(points, template[: len(points)] * (size / 112.0))
     warped = cv2.warpAffine(pixels, matrix, (size, size), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
     return np.asarray(warped, dtype=np.uint8)
 

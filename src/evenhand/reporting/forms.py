@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from evenhand.core.errors import OptionError
@@ -25,16 +26,20 @@ SUFFIXES: Mapping[str, str] = {
 }
 
 
-def write_report(runs: Sequence[Run | Path | str], path: Path, form: str = "html") -> Path:
+def write_report(runs: Sequence[Run | Path | str], path: Path, form: str = "html", *, intervals: bool = True) -> Path:
     """Write a report of runs in one of the forms, and give its path."""
-    writer_of(form)([opened(run) for run in runs], path)
+    writer_of(form, intervals=intervals)([opened(run) for run in runs], path)
     return path
 
 
-def writer_of(form: str) -> Writer:
-    """What writes a form; raises OptionError when there is no such form."""
+def writer_of(form: str, *, intervals: bool = True) -> Writer:
+    """What writes a form; raises OptionError when there is no such form, or it can't go without intervals."""
     if form not in WRITERS:
         raise OptionError(f"The format {form!r} is not known: it is {', '.join(WRITERS)}.")
+    if not intervals:
+        if form != "latex":
+            raise OptionError(f"Intervals can be left out of the format latex, not of {form}.")
+        return partial(write_latex, intervals=False)
     return WRITERS[form]
 
 

@@ -78,12 +78,12 @@ def write_markdown(runs: Sequence[Reported], path: Path) -> None:
     write_file(path, "\n".join(parts))
 
 
-def write_latex(runs: Sequence[Reported], path: Path) -> None:
+def write_latex(runs: Sequence[Reported], path: Path, *, intervals: bool = True) -> None:
     """The tables for papers as LaTeX; a document needs nothing for them, and booktabs makes them prettier."""
     from evenhand.reporting.latex import PREAMBLE, latex_table
 
     tables = paper_tables(runs)
-    write_file(path, "\n\n".join([PREAMBLE, *(latex_table(table) for table in tables)]) + "\n")
+    write_file(path, "\n\n".join([PREAMBLE, *(latex_table(table, intervals=intervals) for table in tables)]) + "\n")
 
 
 def paper_tables(runs: Sequence[Reported]) -> list[Table]:

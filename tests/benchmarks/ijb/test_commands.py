@@ -20,7 +20,9 @@ MODEL = '''
 import cv2
 import numpy as np
 
-from evenhand.benchmarks.ijb.crops import aligned, frames
+from evenhand.instruments.faces import align
+from evenhand.instruments.films import open_film
+from evenhand.instruments.pictures import load
 
 
 def embed(crop):
@@ -32,8 +34,7 @@ class Colours:
 
     def predict(self, samples):
         for sample in samples:
-            picture = cv2.cvtColor(cv2.imread(str(sample.media[0])), cv2.COLOR_BGR2RGB)
-            crop = aligned(picture, np.array(sample.given["landmarks"]))
+            crop = align(load(sample.media[0]).pixels, sample.given["landmarks"])
             yield sample.id, (embed(crop[:, ::-1] if sample.given["mirror"] else crop), 0.9)
 
 
@@ -43,8 +44,8 @@ class Tracker:
     def predict(self, samples):
         for sample in samples:
             left, top, width, height = (int(value) for value in sample.given["box"])
-            seen = frames(sample.media[0], sample.given["first_frame"], step=2)
-            faces = [picture[top : top + height, left : left + width] for _, picture in seen]
+            seen = open_film(sample.media[0]).frames[sample.given["first_frame"] :: 2]
+            faces = [load(frame).pixels[top : top + height, left : left + width] for frame in seen]
             yield sample.id, np.stack([embed(face) for face in faces])
 '''
 Commands = Callable[..., Any]

@@ -20,7 +20,9 @@ MODEL = '''
 import cv2
 import numpy as np
 
-from evenhand.benchmarks.ijb.crops import aligned, frames
+from evenhand.instruments.faces import align
+from evenhand.instruments.films import open_film
+from evenhand.instruments.pictures import load
 
 
 def embed(crop):
@@ -34,8 +36,7 @@ class Colours:
 
     def predict(self, samples):
         for sample in samples:
-            picture = cv2.cvtColor(cv2.imread(str(sample.media[0])), cv2.COLOR_BGR2RGB)
-            crop = aligned(picture, np.array(sample.given["landmarks"]))
+            crop = align(load(sample.media[0]).pixels, sample.given["landmarks"])
             yield sample.id, (embed(crop[:, ::-1] if sample.given["mirror"] else crop), 0.5)
 
 
@@ -46,9 +47,9 @@ class Tracker:
         for sample in samples:
             left, top, width, height = (int(value) for value in sample.given["box"])
             some = []
-            for number, picture in frames(sample.media[0], sample.given["first_frame"]):
-                if len(some) == 3:  # frames are decoded as they are asked for
-                    break
+            first = sample.given["first_frame"]
+            for frame in open_film(sample.media[0]).frames[first : first + 3]:
+                picture = load(frame).pixels
                 some.append(embed(cv2.resize(picture[top : top + height, left : left + width], (112, 112))))
             yield sample.id, np.stack(some)
 '''

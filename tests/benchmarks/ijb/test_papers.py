@@ -54,6 +54,12 @@ def test_tables_of_two_models_compile_with_the_best_in_bold(
     assert {"mini", "noisy"} <= {word for word in ("mini", "noisy") if word in own}
     assert r"\toprule" in own
     assert r"\textbf{" in own
+    assert "{[}" in text
+    assert main(["report", *runs[task], "--format", "latex", "--no-intervals", "-o", str(tmp_path / "short.tex")]) == 0
+    short = (tmp_path / "short.tex").read_text()
+    assert short.count(r"\begin{tabular}") == len(tables)
+    assert len(short) < len(text)
+    assert "{[}" not in short
     if task == "test1":
         variants = next(table for table in tables if "N1D1F1" in table)
         assert len(re.findall(r"N[01]D[01]F[01]", variants)) == 16

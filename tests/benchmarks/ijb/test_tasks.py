@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.ijb import benchmark
-from evenhand.benchmarks.ijb.crops import aligned, similarity
 from evenhand.benchmarks.ijb.demo import IMPOSTORS, PEOPLE, PROBES
 from evenhand.benchmarks.ijb.faces import FaceFolderCodec, VideoCodec
 from evenhand.benchmarks.ijb.options import FaceQuestionOptions, SearchOptions, VerificationOptions
 from evenhand.core.errors import PredictionError
 from evenhand.core.options import Options
 from evenhand.core.task import Sample
+from evenhand.instruments.faces import align, similarity
 from evenhand.run import evaluate
 
 NAMES = (
@@ -92,7 +92,7 @@ def test_videos_are_put_to_a_model_with_their_first_box(folder: Path, official: 
 def test_a_crop_puts_the_landmarks_where_they_belong() -> None:
     picture = np.zeros((300, 300, 3), np.uint8)
     eyes_and_nose = np.array([[100, 120], [170, 120], [135, 160]])
-    assert aligned(picture, eyes_and_nose).shape == (112, 112, 3)
+    assert align(picture, eyes_and_nose).shape == (112, 112, 3)
     matrix = similarity(eyes_and_nose, eyes_and_nose * 2.0 + 5)
     np.testing.assert_allclose(matrix, [[2, 0, 5], [0, 2, 5]], atol=1e-9)
 

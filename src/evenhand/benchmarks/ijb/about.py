@@ -135,7 +135,7 @@ FACES = About(
     data=FOLDER + "Media in `img/` and `frames/`.",
     predictions="The model yields (id, vector) or (id, (vector, detector score)) for every sample; `given` has the box "
     "(left, top, width, height), the landmarks and whether the picture is to be mirrored. "
-    "`evenhand.benchmarks.ijb.crops.aligned` makes the usual five-point crop.",
+    "`evenhand.instruments.faces.align` makes the usual five-point crop.",
     rows="a face",
     unit="subject",
     licence=LICENCE,
@@ -144,9 +144,9 @@ FACES = About(
 VIDEOS = About(
     data=FOLDER + "Media in `video/`.",
     predictions="The model yields (id, vectors) with one vector per frame it used; `given` has the first frame and "
-    "its box. `evenhand.benchmarks.ijb.crops.frames` reads frames on request. Test 5 takes the answers beside those of "
-    "`ijb/faces`: a TOML file names `embeddings` and `faces` of the one, `video_embeddings` and `video_frames` of the "
-    "other.",
+    "its box. `evenhand.instruments.films.open_film` decodes frames on request. Test 5 takes the answers beside those "
+    "of `ijb/faces`: a TOML file names `embeddings` and `faces` of the one, `video_embeddings` and `video_frames` of "
+    "the other.",
     rows="a video probe",
     unit="subject",
     licence=LICENCE,
