@@ -149,7 +149,8 @@ _HOMES = {
     "evenhand.store.runs": ("Run",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_FAMILIES = ("fairface", "fhibe", "ijb", "synthesis", "table", "uccs")  # `evenhand.fhibe.write_outputs`, …
+_FAMILIES = ("ijb", "synthesis", "table", "uccs")
+_MODULES = ("fairface", "fhibe")  # with names of their own: `evenhand.fairface.read`, `evenhand.fhibe.write_outputs`
 
 __all__ = [
     "About",
@@ -223,6 +224,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f"evenhand.{name}")
     if name in _FAMILIES:
         return import_module(f"evenhand.benchmarks.{name}")
     if name not in _HOME_OF:

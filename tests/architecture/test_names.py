@@ -11,6 +11,8 @@ FAMILIES = ("fairface", "fhibe", "ijb", "pairs", "synthesis", "table", "uccs")
 # Where a family may be named outside its own folders, and why.
 NAMED = {
     "evenhand": "the families are attributes of the package: `evenhand.fhibe`",
+    "evenhand.fairface": "so that `from evenhand.fairface import read` works",
+    "evenhand.fhibe": "so that `from evenhand.fhibe import write_outputs` works",
     "evenhand.api": "`evaluate_table` is a verb of the package, over the family `table`",
 }
 METAPHORS = re.compile(

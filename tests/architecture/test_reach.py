@@ -7,6 +7,8 @@ import tree
 # Modules that users import themselves, by their documented name.
 DOCUMENTED = {
     "evenhand": "the package",
+    "evenhand.fairface": "what FairFace offers in Python: `from evenhand.fairface import read`",
+    "evenhand.fhibe": "what FHIBE offers in Python: `from evenhand.fhibe import write_outputs`",
     "evenhand.compat.fhibe": "the drop-in for scripts written for the published FHIBE package",
     "evenhand.compat.fhibe.__main__": "runs such a script unchanged",
     "evenhand.compat.fhibe.common.data": "a module of the published package's layout",

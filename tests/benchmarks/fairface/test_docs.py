@@ -44,3 +44,11 @@ def test_every_setting_on_the_page_exists():
     named |= {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
     assert named <= {fact.name for fact in facts(ChatSettings)}
     assert len(named) > 10
+
+
+def test_the_family_is_a_module_of_the_package():
+    import evenhand.fairface
+    from evenhand.fairface import read
+
+    assert read is evenhand.fairface.read
+    assert read("A woman.")["gender"]["value"] == "Female"

@@ -3,6 +3,8 @@
 import pytest
 
 from evenhand.benchmarks.fairface.normalise import Mode, Normaliser, Reason
+from evenhand.benchmarks.fairface.normalise.lexicon import demonyms
+from evenhand.benchmarks.fairface.taxonomy import COARSE_OF
 
 READ = Normaliser()
 
@@ -228,3 +230,45 @@ def test_the_option_first_takes_the_first_asserted_class():
 )
 def test_an_unknown_says_why(raw, reason):
     assert READ.race(raw).reason is reason
+
+
+ISO_3166 = """
+AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ
+CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO
+FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE
+JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO
+MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW
+PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM
+TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW
+"""
+WITHOUT_PEOPLE = {"AQ", "BV", "GS", "HM", "IO", "TF", "UM"}
+
+
+def test_every_country_has_an_adjective_that_is_read_as_the_list_says():
+    rows = list(demonyms())
+    assert {country for country, _, _ in rows} == (set(ISO_3166.split()) - WITHOUT_PEOPLE) | {"XK"}
+    for _, adjective, label in rows:
+        expected = {"neutral": "unknown", "outside": "unknown", "Asian": "Asian"}.get(label) or COARSE_OF[label]
+        assert READ.race(adjective).label == expected, adjective
+
+
+@pytest.mark.parametrize(
+    ("raw", "label"),
+    [
+        ("Kazakh", "Asian"),
+        ("Uzbekistani", "Asian"),
+        ("Maldivian", "Indian"),
+        ("Georgian", "Middle_Eastern"),
+        ("Sahrawi", "Middle_Eastern"),
+        ("South Sudanese", "Black"),
+        ("Barbadian", "Black"),
+        ("Trinidadian", "unknown"),
+        ("Vincentian", "unknown"),
+        ("Costa Rican", "Latino_Hispanic"),
+        ("Guyanese", "unknown"),
+        ("Tongan", "unknown"),
+        ("a Black Virgin Islander", "Black"),
+    ],
+)
+def test_regions_decide_alike_where_the_protocol_names_no_country(raw, label):
+    assert READ.race(raw).label == label

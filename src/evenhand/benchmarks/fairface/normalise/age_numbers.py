@@ -64,7 +64,9 @@ _CONFIDENCE: Final = re.compile(
     r"\b(?:confidence|probability|score|certainty)\D{0,12}?\d++(?:\.\d++)?(?: ?[-/] ?\d++(?:\.\d++)?)?"
 )
 _ENUMERATOR: Final = re.compile(r"^ ?\(?(?:\d|1[0-2])[.)] (?=\S)", re.MULTILINE)
-_AFTER_DIGITS: Final = frozenset(["s", "'", "-", "to", "%", "percent"])  # what may make them a decade or a percentage
+_AFTER_DIGITS: Final = frozenset(
+    ["s", "'", "-", "to", "%", "percent", "something"]
+)  # what may make them a decade or a percentage
 _ENDS_ENUMERATOR: Final = (".", ")")
 _NEGATIVE: Final = re.compile(r"-(?=\d)(?:(?<=^-)|(?<=[\n(\[{,:;=<>]-)|(?<=[\n(\[{,:;=<>] -))")
 _BEFORE_MINUS: Final = frozenset("\n([{,:;=<>")
@@ -207,7 +209,7 @@ def _take_digits(tokens: list[str], position: int, mode: Mode, out: Numbered, ne
     decade = False
     if after < len(tokens) and tokens[after] in _AFTER_DIGITS:
         following = tokens[after : after + 2]
-        if following[0] == "s":
+        if following[0] in ("s", "something"):
             decade, after = True, after + 1
         elif following == ["'", "s"] or following == ["-", "something"]:
             decade, after = True, after + 2

@@ -37,6 +37,9 @@ _LESS: Final = frozenset(["younger", "under", "below", "less"])
 _LIMITS: Final = frozenset({"over", "above", "past", "under", "below"})
 _GRAMMAR: Final = table("age.toml")["grammar"]
 _CUES_BEFORE: Final = words(_GRAMMAR["cues_before"])
+_CUES_OF_TWO: Final = {second: words(first) for second, first in _GRAMMAR["cues_of_two"].items()}
+_ESTIMATING: Final = words(_GRAMMAR["estimating"])
+_PLUS_MINUS: Final = [sign.split() for sign in ("±", "+ / -", "+ -", "plus or minus", "plus / minus", "give or take")]
 _NOT: Final = frozenset({"not", "no"})
 _OTHER_UNITS: Final = words(_GRAMMAR["other_units"])
 _SEPARATORS: Final = frozenset([",", "/", "|", ";", "\n", "(", ")", ".", "", "-", "•", "[", "]", "&"])
@@ -205,10 +208,12 @@ def _in_years(search: _Search, end: int, value: float) -> int:
 
 
 def _plus_minus(search: _Search) -> Iterator[Candidate]:
-    """A3: `35 ± 5`, not below 0."""
+    """A3: `35 ± 5`, `35 (± 5)`, not below 0."""
     for at, value in list(search.numbers.items()):
         sign = search.after_unit(at + 1)
-        for written in (["±"], ["+", "/", "-"], ["+", "-"], ["plus", "or", "minus"], ["plus", "/", "minus"]):
+        if search.words[sign] in ("(", ","):
+            sign += 1
+        for written in _PLUS_MINUS:
             other = sign + len(written)
             if other in search.numbers and search.words[sign:other] == written and at in search.numbers:
                 spread = search.numbers[other]
@@ -426,11 +431,11 @@ def _has_cue_before(search: _Search, at: int) -> bool:
     word, previous = search.words[at - 1], search.words[at - 2]
     if word in _CUES_BEFORE:
         return True
-    if word == "at":
-        return previous == "estimated"
+    if word == "at":  # "estimated at 48", "her age at 48", "put him at 48"
+        return previous in ("age", "estimated") or not _ESTIMATING.isdisjoint(search.words[max(at - 4, 0) : at - 2])
     if word == "of":
         return previous in ("age", "ages") or previous in _TERMS
-    return word == "." and previous in ("approx", "ca")
+    return previous in _CUES_OF_TWO.get(word, ())
 
 
 def _point(start: int, end: int, value: float, rule: str) -> Candidate:
@@ -449,7 +454,7 @@ class _Pattern(NamedTuple):
 _IN_ORDER: Final = (
     _Pattern(_more_than_seventy, frozenset({"more"}), 1),
     _Pattern(_months, _MONTHS | _WEEKS_AND_DAYS, 1),
-    _Pattern(_plus_minus, frozenset({"±", "+", "plus"}), 2),
+    _Pattern(_plus_minus, frozenset({"±", "+", "plus", "give"}), 2),
     _Pattern(_decade_ranges, DECADE_WORDS | {"teens"}, 2),
     _Pattern(_one_sided, _MORE | _LESS | _LIMITS | {"+", "plus", "than", "least", "most", "=", ">", "<"}, 1),
     _Pattern(_ranges, _RANGE_JOINTS | {"and", ","}, 2),

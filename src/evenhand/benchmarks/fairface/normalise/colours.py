@@ -164,9 +164,16 @@ class ColourReader:
         return following not in _PICTURES and kind_of(following) is _THING and following not in _FUNCTION
 
     def _is_descent(self, at: int) -> bool:
-        """Whether a background is that of a person: "of Black background", never "on a white background"."""
-        before = [token for token in self.tokens[max(at - 3, 0) : at] if token not in ("a", "an", "likely", "probably")]
-        return bool(before) and before[-1] in ("of", "from", "has", "have")
+        """Whether a background is a person's: "of Black background", not "on a white background", nor a picture's."""
+        last = at - 1
+        while last >= 0 and self.tokens[last] in ("a", "an", "likely", "probably"):
+            last -= 1
+        if last < 0 or self.tokens[last] not in ("of", "from", "has", "have"):
+            return False
+        if self.tokens[last] in ("of", "from"):
+            return last == 0 or kind_of(self.tokens[last - 1]) not in _NO_PERSON
+        self._advance(at)
+        return self._subject not in _NO_PERSON and (last == 0 or self.tokens[last - 1] != "it")
 
     def _is_worn(self, at: int) -> bool:
         before = at - 1

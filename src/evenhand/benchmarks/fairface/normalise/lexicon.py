@@ -44,8 +44,8 @@ def vocabulary(name: str) -> frozenset[str]:
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 
-def demonyms() -> Iterator[tuple[str, str]]:
-    """The adjectives of countries, each with what it stands for."""
+def demonyms() -> Iterator[tuple[str, str, str]]:
+    """The countries by code, their adjectives, and what each stands for."""
     lines = _FOLDER.joinpath("demonyms.csv").read_text(encoding="utf-8").splitlines()
     for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-        yield row["adjective"], row["stands_for"]
+        yield row["country"], row["adjective"], row["stands_for"]

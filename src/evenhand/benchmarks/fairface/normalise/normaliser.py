@@ -44,7 +44,7 @@ from evenhand.benchmarks.fairface.normalise.structured import (
 from evenhand.benchmarks.fairface.normalise.text import final_answer, labelled_values, prepare, without_questions
 from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 
-NORMALISER_VERSION: Final = "2"
+NORMALISER_VERSION: Final = "3"
 _DEEPEST_VALUE: Final = 4
 _PROSE: Final = Mode.PROSE
 _FOREIGN: Final = Reason.LANGUAGE

@@ -34,7 +34,7 @@ class Phrase(NamedTuple):
 def _labels() -> dict[tuple[str, ...], str]:
     """What each phrase stands for; the protocol's own words come before the adjectives of countries."""
     labels = {tuple(text.split()): label for label, texts in PHRASES.items() for text in texts}
-    for adjective, label in demonyms():
+    for _, adjective, label in demonyms():
         labels.setdefault(tuple(adjective.split()), label)
     for phrase, label in list(labels.items()):
         if phrase != _BLACK_AND_WHITE and not phrase[-1].endswith(("s", "ese", "ish", "ch")):

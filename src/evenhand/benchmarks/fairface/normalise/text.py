@@ -53,8 +53,9 @@ _AGE_LABEL = r"(?P<age>age(?: (?:range|group|bracket|estimate|bin|category))?)"
 _LABEL: Final = re.compile(  # the first letters are looked at before all else, for speed
     r"(?=[aeglprs])\b(?:(?:perceived|apparent|estimated|predicted|approximate|approx|likely)\.? )?"
     rf"(?:{_GENDER_LABEL}|{_RACE_LABEL}|{_AGE_LABEL})"
-    r"(?: ?\([^()\n]*\))?(?:[\"']? ?(?:[:=]>?|-+>)| - )"
+    r"(?: ?\([^()\n]*\))?(?:[\"']? ?(?:[:=]>?|-+>|\?)| - )"
 )
+_BEGINS_QUESTION: Final = re.compile(r"(?:^|[.!?;,|\n)]) ?$")
 # A full stop ends a sentence unless it belongs to a number or to an abbreviation before one ("approx. 30").
 _VALUE_END: Final = re.compile(r"[\n;|!?]|\.(?:(?<!\bapprox\.)(?<!\bca\.)(?=\s|$)|(?=\s\D|\s?$))")
 
@@ -126,11 +127,13 @@ def labelled_values(text: str) -> dict[str, str]:
 
     >>> labelled_values("gender: male; age (years): 20-30, sure")
     {'gender': 'male', 'age': '20-30, sure'}
+    >>> labelled_values("race? white. do i know the age? no.")
+    {'race': 'white'}
     """
     values: dict[str, str] = {}
-    if ":" not in text and "=" not in text and " -" not in text:
+    if ":" not in text and "=" not in text and " -" not in text and "?" not in text:
         return values
-    labels = list(_LABEL.finditer(text))
+    labels = [label for label in _LABEL.finditer(text) if label[0][-1] != "?" or _is_all_of_a_question(text, label)]
     for position, label in enumerate(labels):
         stop = labels[position + 1].start() if position + 1 < len(labels) else len(text)
         end = _VALUE_END.search(text, label.end(), stop)
@@ -138,6 +141,11 @@ def labelled_values(text: str) -> dict[str, str]:
         if value:
             values[str(label.lastgroup)] = value
     return values
+
+
+def _is_all_of_a_question(text: str, label: re.Match[str]) -> bool:
+    """Whether a label with a question mark is a question of its own: "Age? 25", not "Can you tell the age? No"."""
+    return _BEGINS_QUESTION.search(text, max(label.start() - 2, 0), label.start()) is not None
 
 
 def words(text: str) -> list[str]:
