@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -59,17 +60,36 @@ def test_a_frame_of_polars_gives_the_same_results_to_the_bit() -> None:
 
 def test_frames_of_pandas_and_arrow_give_the_same_results_to_the_bit() -> None:
     pandas, arrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
-    plain = eh.evaluate_table(columns(), **LABELS)
-    for frame in (pandas.DataFrame(columns()), arrow.table(columns())):
-        run = eh.evaluate_table(frame, **LABELS)
-        assert run.results == plain.results
-        assert run.manifest.fingerprint == plain.manifest.fingerprint
+    full: dict[str, Any] = columns()
+    with_gaps: dict[str, Any] = {name: values.tolist() for name, values in columns().items()}
+    for place, name in enumerate(("y", "p", "s", "race", "subject")):
+        with_gaps[name][place] = None
+    nullable = pandas.DataFrame(with_gaps).astype({"y": "Int64", "p": "Int64", "subject": "Int64", "race": "category"})
+    scores = {"truth": "y", "score": "s", "weight": "w", "by": "race", "unit": "subject", **QUICK}
+    for table, more in ((full, (pandas.DataFrame(full),)), (with_gaps, (pandas.DataFrame(with_gaps), nullable))):
+        for asked in (LABELS, scores):
+            plain = eh.evaluate_table(table, **asked)
+            for frame in (pl.DataFrame(table), arrow.table(table), *more):
+                run = eh.evaluate_table(frame, **asked)
+                assert run.results == plain.results
+                assert run.manifest.fingerprint == plain.manifest.fingerprint
 
 
-def test_no_frame_library_but_polars_is_imported() -> None:
-    eh.evaluate_table(columns(60), truth="y", prediction="p", **QUICK)
-    if "pandas" not in sys.modules:
-        assert "pyarrow" not in sys.modules
+def test_the_three_lines_run_where_pandas_and_arrow_can_not_be_imported(tmp_path: Path) -> None:
+    script = f"""
+import sys
+sys.modules["pandas"] = sys.modules["pyarrow"] = None  # an import raises ImportError
+import numpy as np
+import evenhand as eh
+table = {{"y": np.arange(60) % 2, "p": np.arange(60) % 3 % 2, "group": np.array(["a", "b"] * 30)}}
+run = eh.evaluate_table(table, truth="y", prediction="p", by="group", draws=20, permutations=20)
+print(len(run.results.to_frame()))
+eh.report(run, path={str(tmp_path / "report.html")!r})
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 20
+    assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
 def test_declared_categories_keep_their_order_and_numbers_theirs() -> None:
