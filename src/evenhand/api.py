@@ -334,8 +334,11 @@ def report(*runs: Run | PathLike, path: PathLike, form: str = "html", intervals:
 
 
 def _comparable(results: Results) -> dict[str, Any]:
-    """The options that two runs must share; by which columns a table was grouped is not one of them."""
-    return {name: value for name, value in results.options.items() if name not in ("by", "metrics")}
+    """The options that two runs must share: not by which columns a table was grouped, and where the groups are from.
+
+    Whether the groups themselves are the same is looked at row by row.
+    """
+    return {name: value for name, value in results.options.items() if name not in ("by", "metrics", "groups")}
 
 
 def _two_names(first: Results, second: Results) -> tuple[str, str]:

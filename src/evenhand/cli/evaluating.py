@@ -19,7 +19,8 @@ from evenhand.cli.gating import judge_run
 from evenhand.cli.settings_options import with_settings
 from evenhand.core.errors import OptionError
 from evenhand.core.options import facts, parse
-from evenhand.core.page import Table
+from evenhand.core.page import Section, Table, Text
+from evenhand.core.results import Results
 from evenhand.core.task import Target
 from evenhand.reporting import sections
 from evenhand.reporting.display import shown
@@ -321,7 +322,8 @@ def rows(
     if form == "table":
         console = out()
         shown = frame.head(worst if worst is not None else limit)
-        cells = tuple(tuple(_cell(value) for value in row) for row in shown.iter_rows())
+        labels = [found.results.class_labels().get(name, ()) for name in shown.columns]
+        cells = tuple(tuple(map(_cell, row, labels)) for row in shown.iter_rows())
         title = f"{len(shown):,} of {len(frame):,} rows"
         if len(shown.columns) <= MOST_COLUMNS:
             draw_table(console, Table(title, tuple(shown.columns), cells), most_rows=len(cells))
@@ -331,8 +333,10 @@ def rows(
     write_frame(frame, form, output)
 
 
-def _cell(value: Any) -> str:
-    """A value of a row; of a long vector only the beginning and its length."""
+def _cell(value: Any, labels: Sequence[str]) -> str:
+    """A value of a row; the label of a class, and of a long vector only the beginning and its length."""
+    if isinstance(value, int) and 0 <= value < len(labels):
+        return labels[value]
     if isinstance(value, list) and len(value) > MOST_OF_VECTOR:
         begin = ", ".join(f"{part:.4g}" if isinstance(part, float) else str(part) for part in value[:MOST_OF_VECTOR])
         return f"[{begin}, … {len(value):,} values]"
@@ -364,12 +368,10 @@ def explain(
     """Show the same numbers under every convention, or find the ones that give a published number."""
     found = api.load(run)
     task = task_of(found.results)
-    if task is None or task.explain is None:
-        raise OptionError(f"{found.results.task} has one convention only: there is nothing to explain.")
     if target is None:
-        section = task.explain(found)
-    elif task.explain_target is None:
-        raise OptionError(f"{task.name} can't rank its conventions by a target; explain it without --target.")
+        section = _definitions(found.results) if task is None or task.explain is None else task.explain(found)
+    elif task is None or task.explain_target is None:
+        raise OptionError(f"{found.results.task} has no conventions to rank by a target; explain it without --target.")
     else:
         section = task.explain_target(found, Target(target, quantity, most, data, predictions))
     if as_json:
@@ -378,3 +380,13 @@ def explain(
         print_json(to_plain(section))
         return
     draw(out(), [section])
+
+
+def _definitions(results: Results) -> Section:
+    """How the numbers of a task with a single convention are defined."""
+    rows = tuple(
+        (fact.name, fact.definition, ", ".join(f"{name}={value}" for name, value in fact.parameters.items()))
+        for fact in results.metrics
+    )
+    table = Table(f"How the numbers of {results.task} are defined", ("metric", "definition", "parameters"), rows)
+    return Section("One convention", [Text("This task has one convention: these are its definitions."), table])

@@ -218,6 +218,16 @@ class Results:
                 return estimate
         raise UnknownNameError("group", str(group), [str(e.group) for e in self.of(metric, output)])
 
+    def class_labels(self) -> Mapping[str, Sequence[str]]:
+        """By column of class codes, such as `truth` and `answer`: the labels that the codes stand for."""
+        parameters = [fact.parameters for fact in self.metrics if "labels" in fact.parameters]
+        return {
+            str(one[column]): tuple(one["labels"])
+            for one in parameters
+            for column in ("truth", "answer")
+            if column in one
+        }
+
     def of(self, metric: str, output: str) -> Iterator[Estimate]:
         """All estimates of one output, in the order of groups."""
         return (e for e in self.estimates if e.metric == metric and e.output == output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from evenhand.core.errors import RunError
@@ -17,7 +17,7 @@ def check_same_data(
     """Raise RunError when truth, units, weights or groups differ for rows that both runs have."""
     found = agreement(first, second, by)
     if found.changes:
-        labels = _labels_of(results)
+        labels = results.class_labels()
         told = "; ".join(_described(change, labels.get(change.name)) for change in found.changes)
         raise RunError(
             f"The runs of {names[0]} and {names[1]} do not agree on the data, so they can't be compared: {told}. "
@@ -36,9 +36,3 @@ def _described(change: DataChange, labels: Sequence[str] | None) -> str:
     rows = ", ".join(f"{row.name}: {shown(row.first)} and {shown(row.second)}" for row in change.examples)
     more = ", …" if change.rows > len(change.examples) else ""
     return f"{change.name!r} differs in {change.rows:,} of {change.of:,} rows ({rows}{more})"
-
-
-def _labels_of(results: Results) -> Mapping[str, Sequence[str]]:
-    """By column of class codes: the labels, as the metric that reads it has them."""
-    parameters = [fact.parameters for fact in results.metrics if "labels" in fact.parameters]
-    return {str(one.get("truth", "truth")): list(one["labels"]) for one in parameters}

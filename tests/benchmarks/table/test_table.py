@@ -453,8 +453,11 @@ def test_runs_of_tasks_that_are_registered_nowhere_are_compared_and_looked_into(
     assert {c.metric for c in eh.compare(*again, draws=50)[0].contrasts} == {"score"}
     assert eh.compare(stored, run, draws=50)[0].contrasts
     assert command("rows", run.folder, "--worst", "2") == 0
-    assert command("explain", run.folder) == 2
-    assert "nothing to explain" in capsys.readouterr().err
+    capsys.readouterr()
+    assert command("explain", run.folder) == 0
+    assert "How the numbers of nowhere/labels are defined" in capsys.readouterr().out
+    assert command("explain", run.folder, "--target", "90") == 2
+    assert "no conventions to rank" in capsys.readouterr().err
 
 
 def test_values_are_standardised_when_asked_for(tmp_path: Path) -> None:

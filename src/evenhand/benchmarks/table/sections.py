@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -91,7 +92,11 @@ def verification_section(results: Results) -> Section | None:
         }
         columns = tuple(shown.values())
         rows = tuple(tuple(_number(group[key]) for key in shown) for group in sheet["groups"])
-        title = f"By {name}, at an FMR of {sheet['target']:g} (threshold {sheet['threshold']:.4g})"
+        threshold = float(sheet["threshold"])  # an infinite one is stored as text
+        reached = (
+            f"threshold {threshold:.4g}" if math.isfinite(threshold) else "no threshold accepts so few, but nobody"
+        )
+        title = f"By {name}, at an FMR of {sheet['target']:g} ({reached})"
         blocks.append(Table(title, columns, rows))
         numbers = tuple((key, _number(value)) for key, value in sheet["numbers"].items() if not isinstance(value, dict))
         blocks.append(Table(f"How uneven it is, by {name}", ("number", "value"), numbers))
