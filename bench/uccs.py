@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+from bench.__main__ import PEERS
 from bench.hot import Hot
 from bench.plain import watchlist as plain
 
@@ -202,7 +203,6 @@ def _hot(name: str, key: str, peer: Any, *read: str, slow: bool = False) -> Hot:
         ours=lambda data: _run(data["line"]),
         peer=None if peer is None else lambda data: peer(small()),
         peer_name="the published way",
-        peer_here=True,
         peer_share=SMALL / IMAGES,
         bound=lambda data: plain.bytes_of(*read)(data["folder"]),
         bound_name="reading the bytes",
@@ -338,7 +338,7 @@ def compare(images: int) -> None:
         if key.startswith("scoring"):
             Path(line[-1]).unlink(missing_ok=True)
         script = str(Path(__file__).parent / "plain" / "watchlist.py")
-        theirs = _measured([sys.executable, script, name, str(folder)])
+        theirs = _measured([str(PEERS) if PEERS.exists() else sys.executable, script, name, str(folder)])
         ours = _measured([sys.executable, "-c", START, *line])
         cells = "".join(f"{wall:>10.2f}{cpu:>8.2f}{peak:>6.0f}" for wall, cpu, peak in (theirs, ours))
         times = [f"{theirs[place] / ours[place]:.1f}×" for place in (0, 1)]

@@ -1,9 +1,9 @@
 """The watchlist challenge as the published package computes it, as plain scripts.
 
-Ground truth is looked up by a scan of the table per image, boxes are compared by tensors image by image, every curve
-point is a pass over all scores, and similarities are Python numbers, read and written one at a time. The numbers are
-those of the commands; the work is what section 15 of the protocol describes. `python bench/uccs.py compare` runs
-these scripts beside the commands.
+Tables are pandas frames; ground truth is looked up by a scan of the table per image, boxes are compared by tensors
+image by image, every curve point is a pass over all scores, and similarities are Python numbers, read and written one
+at a time. As there, matplotlib is loaded, though nothing is drawn here. The numbers are those of the commands. `python
+bench/uccs.py compare` runs these scripts beside the commands; they need pandas, matplotlib, torch and torchvision.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ Truth = dict[str, tuple[list[int], list[int], Any]]
 
 def ground_truth(folder: Path) -> Truth:
     """Face ids, subjects and boxes of every image; the whole table is looked at for each."""
-    with (folder / "data/validation.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    files = np.array([row["FILE"] for row in rows], dtype=object)
-    boxes = np.array([[float(row[f"FACE_{side}"]) for side in ("X", "Y", "WIDTH", "HEIGHT")] for row in rows])
-    faces = np.array([int(row["FACE_ID"]) for row in rows])
-    subjects = np.array([int(row["SUBJECT_ID"]) for row in rows])
+    import matplotlib.pyplot
+    import pandas as pd
+
+    assert matplotlib.pyplot
+
+    table = pd.read_csv(folder / "data/validation.csv")
     truth = {}
-    for name in dict.fromkeys(files.tolist()):
-        mine = files == name
-        truth[name] = (faces[mine].tolist(), subjects[mine].tolist(), boxes[mine])
+    for name in table["FILE"].unique():
+        faces = table[table["FILE"] == name]
+        subjects, ids = faces["SUBJECT_ID"].astype(int).tolist(), faces["FACE_ID"].astype(int).tolist()
+        truth[name] = (ids, subjects, faces[["FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT"]].values)
     return truth
 
 
@@ -63,15 +64,12 @@ def assign(truth: Truth, answers: Any, excluded: list[int]) -> Any:
 
 def _overlaps(first: Any, second: Any) -> Any:
     import torch
+    from torchvision.ops import box_iou
 
-    first, second = (torch.cat([one[:, :2], one[:, :2] + one[:, 2:]], dim=1) for one in (first, second))
-    areas = [(one[:, 2] - one[:, 0]) * (one[:, 3] - one[:, 1]) for one in (first, second)]
-    sides = torch.min(first[:, None, 2:], second[None, :, 2:]) - torch.max(first[:, None, :2], second[None, :, :2])
-    inside = sides.clamp(min=0).prod(dim=2)
-    return inside / (areas[0][:, None] + areas[1][None, :] - inside)
+    return box_iou(*(torch.cat([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], dim=1) for boxes in (first, second)))
 
 
-def curve(positives: list[float], negatives: list[float], faces: int, images: int) -> Any:
+def curve(positives: list[Any], negatives: list[Any], faces: int, images: int) -> Any:
     """Rates and false alarms per image: a pass over all scores for every threshold."""
     found, false = np.array(positives), np.array(negatives)
     return [((found >= at).sum() / faces, (false >= at).sum() / images) for at in np.unique(false)]
@@ -79,15 +77,17 @@ def curve(positives: list[float], negatives: list[float], faces: int, images: in
 
 def detection(folder: Path) -> Any:
     """The FROC curve of the detection file."""
+    import pandas as pd
+
+    table = pd.read_csv(folder / "results/UCCS-detection-baseline-validation.txt")
+    landmarks = [f"{part}_{axis}" for part in ("REYE", "LEYE", "NOSE", "RMOUTH", "LMOUTH") for axis in "XY"]
     answers: dict[str, Any] = {}
-    with (folder / "results/UCCS-detection-baseline-validation.txt").open(newline="") as file:
-        for row in csv.DictReader(file):
-            scores, boxes = answers.setdefault(row["FILE"], ([], []))
-            scores.append(float(row["DETECTION_SCORE"]))
-            boxes.append([float(row[f"BB_{side}"]) for side in ("X", "Y", "WIDTH", "HEIGHT")])
+    for name, rows in table.groupby(by="FILE"):
+        boxes = rows[["BB_X", "BB_Y", "BB_WIDTH", "BB_HEIGHT"]].values
+        answers[str(name)] = (rows[["DETECTION_SCORE"]].values, boxes, rows[landmarks].values.reshape(-1, 5, 2))
     truth, excluded = ground_truth(folder), exclusions(folder)
-    positives: list[float] = []
-    negatives: list[float] = []
+    positives: list[Any] = []
+    negatives: list[Any] = []
     for name, (pairs, free) in assign(truth, answers, excluded).items():
         positives += [answers[name][0][place] for place, _ in pairs]
         negatives += [answers[name][0][place] for place in free]
@@ -107,8 +107,8 @@ def identification_text(folder: Path) -> Any:
             boxes.append([float(value) for value in row[2:6]])
             similar.append([float(value) for value in row[6:]])
     truth, excluded = ground_truth(folder), exclusions(folder)
-    positives: list[float] = []
-    negatives: list[float] = []
+    positives: list[Any] = []
+    negatives: list[Any] = []
     for name, (pairs, free) in assign(truth, answers, excluded).items():
         similar = np.array(answers[name][2])
         for place, subject in pairs:

@@ -101,6 +101,13 @@ class Header:
         """Where each column is; of one that occurs twice, the first."""
         return {name: place for place, name in reversed(list(enumerate(self.names)))}
 
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The names, each once: a repeated one has its place behind it."""
+        return tuple(
+            name if self.places[name] == place else f"{name}\0{place}" for place, name in enumerate(self.names)
+        )
+
 
 @dataclass(frozen=True)
 class DelimitedTable:
@@ -402,49 +409,43 @@ def _by_polars(body: bytes, header: Header, chosen: Mapping[str, CellKind]) -> p
     if not body or body.isspace():
         return pl.DataFrame({name: pl.Series([], dtype=_POLARS[kind]) for name, kind in chosen.items()})
     body = body.rstrip(b"\n") + b"\n" if body.endswith(b"\n\n") else body
-    width, quoted = len(header.names), b'"' in body
+    labels, quoted = header.labels, b'"' in body
     lines = body.count(b"\n") + (not body.endswith(b"\n"))
-    kinds = {header.places[name]: (name, kind) for name, kind in chosen.items()}
     # Polars accepts no line that is too long, but takes its time. One that is too short lacks its last field; where
     # that may be empty or is not read, separators are counted.
-    last = kinds.get(width - 1)
     surplus = -1
-    if last is None or last[1] is CellKind.CELL or len(body) > lines * _LONG_LINE:
-        surplus = body.count(header.separator.encode()) - (width - 1) * lines
+    if chosen.get(labels[-1], CellKind.CELL) is CellKind.CELL or len(body) > lines * _LONG_LINE:
+        surplus = body.count(header.separator.encode()) - (len(labels) - 1) * lines
         if surplus > 0 and not quoted:
             return None
     has_every_field = not quoted and surplus == 0
-    positions = sorted(
-        {*kinds, *([] if has_every_field and kinds else [width - 1])}
-    )  # a line that is too short lacks the last
-    schema = {f"{place}": _POLARS[kinds[place][1]] if place in kinds else pl.String for place in range(width)}
+    needed = set(chosen) if has_every_field and chosen else {*chosen, labels[-1]}
     try:
         frame = pl.read_csv(
             io.BytesIO(body),
             has_header=False,
             separator=header.separator,
-            schema=schema,
-            columns=None if len(positions) == width else positions,
+            schema={label: _POLARS[chosen[label]] if label in chosen else pl.String for label in labels},
+            columns=None if len(needed) == len(labels) else [n for n, label in enumerate(labels) if label in needed],
             quote_char='"' if quoted else None,
         )
     except (pl.exceptions.PolarsError, ValueError):
         return None
     if len(frame) != lines:  # blank lines, or line breaks in fields: line numbers must be found row by row
         return None
-    if (not has_every_field or width == 1) and frame[f"{width - 1}"].null_count():
+    empty = {name for name, count in zip(frame.columns, frame.null_count().row(0), strict=True) if count}
+    if labels[-1] in empty and (not has_every_field or len(labels) == 1):
         return None
-    for place, (_, kind) in kinds.items():
-        column = frame[f"{place}"]
-        if kind is not CellKind.CELL and column.null_count():
-            return None
-        if kind is CellKind.TEXT and (column == "").any():
-            return None
-    numbers = [f"{place}" for place, (_, kind) in kinds.items() if kind is CellKind.NUMBER]
+    of_kind = {kind: [name for name in chosen if chosen[name] is kind] for kind in CellKind}
+    if not empty.isdisjoint(set(chosen) - set(of_kind[CellKind.CELL])):
+        return None
+    if any((frame[name] == "").any() for name in of_kind[CellKind.TEXT]):
+        return None
+    numbers = of_kind[CellKind.NUMBER]
     if numbers and not np.isfinite(frame.select(pl.col(numbers).sum()).row(0)).all():
         return None
-    frame = frame.select([f"{place}" for place in kinds])
-    frame.columns = [name for name, _ in kinds.values()]
-    cells = [name for name, kind in kinds.values() if kind is CellKind.CELL]
+    frame = frame if frame.columns == list(chosen) else frame.select(list(chosen))
+    cells = [name for name in of_kind[CellKind.CELL] if name in empty]
     return frame.with_columns(pl.col(cells).fill_null("")) if cells else frame
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from evenhand.core.records import Array
 
-_PAIRS_AT_ONCE = 1 << 20
+_PAIRS_AT_ONCE = 1 << 18
 
 
 class Overlaps(NamedTuple):

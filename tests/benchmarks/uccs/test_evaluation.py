@@ -54,7 +54,9 @@ def test_names_with_and_without_extension_are_the_same_image(write, faces: Watch
 
 def test_an_exact_name_goes_before_one_with_another_extension() -> None:
     index = NameIndex(("a.png", "a.jpg", "a"))
-    assert index.places(["a", "a.jpg", "a.png", "b"]).tolist() == [2, 1, 0, -1]
+    gathered = index.gather(["a", "a.jpg", "a.png", "b", "b"], *np.zeros((3, 5)))
+    assert gathered.image.tolist() == [2, 1, 0, -1, -1]
+    assert gathered.elsewhere == {"b": 2}
     assert NameIndex(("a.png", "a.jpg")).find("a") == 1  # as the published reader, which appends .jpg
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ def _check_text(
     index = NameIndex(faces.images)
     findings: list[Finding] = []
     places: list[Any] = []
-    elsewhere: dict[str, int] = {}
+    elsewhere = Counter[str]()
     kinds = None
     for first_line, body in lines.blocks():
         if kinds is None:
@@ -84,8 +85,7 @@ def _check_text(
         rows, issues = gather(block, index)
         findings += _errors(path, issues)
         places.append(rows.image)
-        for row in np.flatnonzero(rows.image == NOT_ANNOTATED):
-            elsewhere[rows.names[row]] = elsewhere.get(rows.names[row], 0) + 1
+        elsewhere += rows.elsewhere
     if kinds is None:
         findings += _errors(path, _header_problems(lines, options, gallery))
     findings += [Finding("warning", str(path), text) for text in end_warning(lines)]
@@ -103,11 +103,9 @@ def _check_store(
     for start, block, _ in matrix_blocks(path, len(rows.files), len(rows.subjects)):
         bad = np.flatnonzero(~np.isfinite(block).all(axis=1))
         findings += [Finding("error", f"{path}, row {start + row + 1}", "a similarity is not finite") for row in bad]
-    image = NameIndex(faces.images).places(rows.files)
-    elsewhere: dict[str, int] = {}
-    for row in np.flatnonzero(image == NOT_ANNOTATED):
-        elsewhere[rows.files[row]] = elsewhere.get(rows.files[row], 0) + 1
-    return [*findings, *_elsewhere(path, elsewhere)], image, elsewhere
+    index = NameIndex(faces.images)
+    gathered = index.gather(rows.files, rows.detection_scores, rows.boxes_xywh, np.arange(len(rows.files)))
+    return [*findings, *_elsewhere(path, gathered.elsewhere)], gathered.image, gathered.elsewhere
 
 
 def _header_problems(

@@ -7,12 +7,14 @@ meaning. Rows on images that are not annotated take no part, and are counted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from evenhand.benchmarks.uccs.data import LANDMARK_COLUMNS, WatchlistFaces, box_issues
 from evenhand.core.errors import PredictionError
@@ -37,6 +39,7 @@ BOX_COLUMNS = ("BB_X", "BB_Y", "BB_WIDTH", "BB_HEIGHT")
 LEADING_COLUMNS = ("FILE", "DETECTION_SCORE", *BOX_COLUMNS)
 KINDS: Mapping[str, CellKind] = dict.fromkeys(LEADING_COLUMNS, CellKind.NUMBER) | {"FILE": CellKind.TEXT}
 NOT_ANNOTATED = -1
+_BLOCK_BYTES = 2 << 20  # rows are short, and what is kept of a block is little
 
 
 class ImageDetections(NamedTuple):
@@ -129,7 +132,7 @@ class NameIndex:
         self._exact = {name: place for place, name in enumerate(images)}
         self._stems: dict[str, int] = {}
         for place, name in enumerate(images):
-            self._stems.setdefault(PurePosixPath(name).stem, place)
+            self._stems.setdefault(PurePosixPath(name).stem if "/" in name else name.rpartition(".")[0] or name, place)
 
     def find(self, name: str) -> int:
         """The image's place, or NOT_ANNOTATED. An exact name goes before `.jpg`, and that before any extension."""
@@ -138,16 +141,15 @@ class NameIndex:
             place = self._exact.get(name + ".jpg", self._stems.get(name, NOT_ANNOTATED))
         return place
 
-    def places(self, names: Iterable[str]) -> Array:
-        """The places of many names."""
-        seen: dict[str, int] = {}
-        indices = []
-        for name in names:
-            place = seen.get(name)
-            if place is None:
-                place = seen[name] = self.find(name)
-            indices.append(place)
-        return np.array(indices, dtype=np.intp)
+    def gather(self, names: pl.Series | Sequence[str], scores: Array, boxes_xywh: Array, lines: Array) -> Gathered:
+        """Rows with the image that each belongs to. Those of one image mostly follow each other."""
+        runs = pl.Series("names", names, dtype=pl.String).rle().struct.unnest()
+        lengths, values = runs["len"].to_numpy(), runs["value"].to_list()
+        places = np.array([self.find(name) for name in values], dtype=np.intp)
+        elsewhere: Counter[str] = Counter()
+        for run in np.flatnonzero(places == NOT_ANNOTATED):
+            elsewhere[values[run]] += int(lengths[run])
+        return Gathered(np.repeat(places, lengths), scores, boxes_xywh, lines, elsewhere)
 
 
 class Gathered(NamedTuple):
@@ -157,16 +159,14 @@ class Gathered(NamedTuple):
     scores: Array
     boxes_xywh: Array
     lines: Array
-    names: list[str]
+    elsewhere: Counter[str]  # rows on images that are not annotated, by name
 
 
 def gather(block: RowBlock, index: NameIndex) -> tuple[Gathered, tuple[Issue, ...]]:
     """The leading columns of a block of a score file, with the image of each row."""
-    names = block.frame["FILE"].to_list()
     boxes = block.frame.select(BOX_COLUMNS).to_numpy().reshape(-1, 4)
-    scores = block.frame["DETECTION_SCORE"].to_numpy()
     issues = (*block.issues, *box_issues(boxes, block.lines, "BB"))
-    return Gathered(index.places(names), scores, boxes, block.lines, names), issues
+    return index.gather(block.frame["FILE"], block.frame["DETECTION_SCORE"].to_numpy(), boxes, block.lines), issues
 
 
 def read_detections(path: Path, faces: WatchlistFaces) -> WatchlistDetections:
@@ -177,7 +177,7 @@ def read_detections(path: Path, faces: WatchlistFaces) -> WatchlistDetections:
     lines = BlockReader(path, PredictionError)
     index = NameIndex(faces.images)
     parts: list[Gathered] = []
-    for first_line, body in lines.blocks():
+    for first_line, body in lines.blocks(_BLOCK_BYTES):
         if first_line == 2:
             check_header(lines, path)
         block = parse(body, lines.header, KINDS, first_line)
@@ -238,7 +238,7 @@ def assemble(
 ) -> WatchlistDetections:
     """Detections from blocks of rows; rows on images that are not annotated are counted and left out."""
     image, order = order_of(parts)
-    elsewhere = elsewhere_of(parts)
+    elsewhere = sum((part.elsewhere for part in parts), Counter[str]())
     if parts and not len(order) and elsewhere:
         shown = ", ".join(sorted(elsewhere)[:3])
         known = ", ".join(faces.images[:3])
@@ -260,15 +260,6 @@ def order_of(parts: Sequence[Gathered]) -> tuple[Array, Array]:
     image = _column(parts, "image").astype(np.intp)
     here = np.flatnonzero(image != NOT_ANNOTATED)
     return image, here[np.argsort(image[here], kind="stable")]
-
-
-def elsewhere_of(parts: Sequence[Gathered]) -> dict[str, int]:
-    """Images that are not annotated, with their number of rows."""
-    counts: dict[str, int] = {}
-    for part in parts:
-        for row in np.flatnonzero(part.image == NOT_ANNOTATED):
-            counts[part.names[row]] = counts.get(part.names[row], 0) + 1
-    return counts
 
 
 def write_detections(path: Path, answers: Iterable[tuple[str, ImageDetections]]) -> int:

@@ -28,7 +28,7 @@ def record_detection(
 ) -> Records:
     """One row per image, per face, per false or ignored detection, per absent exclusion.
 
-    Without `items` the rows can't be traced back by name; curves do not need that.
+    Without `items` the rows have numbers for names; curves need no more.
     """
     matches = match(faces, detections, iou)
     rows = _Rows(faces, detections, matches, items)
@@ -152,8 +152,8 @@ class _Rows:
                 [none[0], self._line_of_face(), detections.line[false], detections.line[ignored], none[4]]
             ).astype(np.int64),
         }
-        if self._named:
-            columns = {"item": self._items(false, ignored, absent), **columns}
+        items = self._items(false, ignored, absent) if self._named else np.arange(sum(sizes), dtype=np.int32)
+        columns = {"item": items, **columns}
         return Records(columns, {name: self._attribute(name, columns["unit"], sizes) for name in faces.extra})
 
     def _line_of_face(self) -> Array:

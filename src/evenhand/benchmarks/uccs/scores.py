@@ -14,6 +14,7 @@ matrix (rows × subjects), and `NAME.ids.npz` with `files` (names), `detection_s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import NamedTuple
@@ -134,19 +135,13 @@ class Reducer:
         if single:
             largest, similarity = as_written(largest), as_written(similarity)
         kept = TrueSubjectScores(place[scores.detection], scores.face, similarity, scores.larger, scores.tied)
-        return WatchlistDetections(
-            plain.faces,
-            plain.image,
-            plain.scores,
-            plain.boxes_xywh,
-            plain.line,
-            plain.elsewhere,
-            largest,
-            kept,
-            self.subjects,
-            inputs,
-            (*plain.warnings, *self._subject_warnings()),
-            {"subjects": len(self.subjects)},
+        return replace(
+            plain,
+            largest=largest,
+            candidates=kept,
+            subjects=self.subjects,
+            warnings=(*plain.warnings, *self._subject_warnings()),
+            facts={"subjects": len(self.subjects)},
         )
 
     def _subject_warnings(self) -> tuple[str, ...]:
@@ -232,7 +227,7 @@ def read_scores(
         assert block is not None
         rows, issues = gather(block, index)
         raise_first(issues, path, PredictionError)
-        similar = block.frame.select(_similarity_names(lines.header))
+        similar = block.frame.drop(LEADING_COLUMNS)
         if len(similar):
             largest = reduce(np.maximum, (column.to_numpy() for column in similar.iter_columns()))
             reducer.add_picked(rows, largest, partial(_rows_of, similar))
@@ -330,17 +325,12 @@ def _read_binary(
     if wrong:
         raise PredictionError(f"{wrong}.")
     reducer = Reducer(faces, stored.subjects, iou)
-    image = NameIndex(faces.images).places(stored.files)
+    index = NameIndex(faces.images)
     facts: list[InputFact] = [ids_fact]
     for start, block, fact in matrix_blocks(path, len(stored.files), len(stored.subjects)):
         part = slice(start, start + len(block))
-        rows = Gathered(
-            image[part],
-            stored.detection_scores[part],
-            stored.boxes_xywh[part],
-            np.arange(start + 1, start + len(block) + 1),
-            stored.files[part],
-        )
+        numbers = np.arange(start + 1, start + len(block) + 1)
+        rows = index.gather(stored.files[part], stored.detection_scores[part], stored.boxes_xywh[part], numbers)
         if not np.isfinite(block.sum(axis=1)).all():
             bad = start + int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0]) + 1
             raise PredictionError(f"{path}, row {bad}: a similarity is not finite.")

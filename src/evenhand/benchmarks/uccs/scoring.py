@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.uccs.data import WatchlistFaces, subject_name
-from evenhand.benchmarks.uccs.detections import LEADING_COLUMNS, Gathered, NameIndex, WatchlistDetections
+from evenhand.benchmarks.uccs.detections import LEADING_COLUMNS, NameIndex, WatchlistDetections
 from evenhand.benchmarks.uccs.scores import NO_LIMIT, PREFIX, Reducer, ids_path
 from evenhand.benchmarks.uccs.stores import (
     ProbeEmbeddings,
@@ -164,8 +164,7 @@ def evaluate_blocks(
     for block in blocks:
         count = len(block.files)
         lines = np.arange(rows + 1, rows + count + 1)
-        places = index.places(block.files)
-        gathered = Gathered(places, block.detection_scores, block.boxes_xywh, lines, block.files)
+        gathered = index.gather(block.files, block.detection_scores, block.boxes_xywh, lines)
         reducer.add(gathered, block.similarities)
         rows += count
     return reducer.finish(inputs=inputs, single=True)

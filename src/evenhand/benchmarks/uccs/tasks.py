@@ -47,9 +47,11 @@ def _record_detection(
     predictions: WatchlistDetections,
     options: WatchlistDetectionOptions,
     tools: Tools,
+    *,
+    items: bool = True,
 ) -> Iterator[Records]:
     """One row per image, face, false alarm, ignored detection and absent exclusion."""
-    rows = record_detection(_annotated(dataset), predictions, options.iou)
+    rows = record_detection(_annotated(dataset), predictions, options.iou, items=items)
     is_found = rows["score"] == rows["score"]
     yield Records({**rows.columns, "found": is_found, "is_face": rows["faces"] > 0}, rows.attributes)
 
@@ -59,9 +61,11 @@ def _record_identification(
     predictions: WatchlistDetections,
     options: WatchlistIdentificationOptions,
     tools: Tools,
+    *,
+    items: bool = True,
 ) -> Iterator[Records]:
     """One row per image, face, false alarm, ignored detection and absent exclusion."""
-    rows = record_identification(_annotated(dataset), predictions, options.iou, options.ties)
+    rows = record_identification(_annotated(dataset), predictions, options.iou, options.ties, items=items)
     first = (rows["rank"] > 0) & (rows["rank"] <= 1)
     yield Records({**rows.columns, "first": first, "is_known": rows["known"] > 0}, rows.attributes)
 
