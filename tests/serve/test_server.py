@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import resource
 import socket
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import pytest
 
 from evenhand.cli.main import main
 from evenhand.core.errors import OptionError
-from evenhand.serve.connections import MOST_CONNECTIONS
+from evenhand.serve import connections
 from evenhand.serve.server import listen
 
 
@@ -83,7 +85,8 @@ def test_idle_connections_do_not_lock_anybody_out(made: Path) -> None:
             assert page.stdout is not None
             address = page.stdout.readline().split()[1]
             port = int(address.rstrip("/").rpartition(":")[2])
-            for number in range(MOST_CONNECTIONS + 60):
+            most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            for number in range(min(1500, most - 200)):
                 one = socket.create_connection(("127.0.0.1", port))
                 one.sendall(b"GET / HTTP/1.1\r\nHost: " if number % 2 else b"")
                 idle.append(one)
@@ -92,6 +95,47 @@ def test_idle_connections_do_not_lock_anybody_out(made: Path) -> None:
             for one in idle:
                 one.close()
             page.terminate()
+
+
+def test_a_header_or_an_answer_that_takes_for_ever_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+    import time
+
+    import uvicorn
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        if scope["path"] == "/endless":
+            await anyio.sleep(60)
+        await send({"type": "http.response.body", "body": b"answered"})
+
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "ANSWER_SECONDS", 0.3)
+    server = uvicorn.Server(
+        uvicorn.Config(app, http=connections.BoundedProtocol, lifespan="off", ws="none", log_level="critical")
+    )
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = listening.getsockname()
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            assert httpx.get(f"http://127.0.0.1:{address[1]}/").text == "answered"
+            for first in (b"GET / HTTP/1.1\r\nX: ", b"", b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HT"):
+                with socket.create_connection(address, timeout=30) as slow, pytest.raises(OSError):  # noqa: PT012
+                    slow.sendall(first)
+                    for _ in range(600):  # bytes of one header do not buy time
+                        time.sleep(0.05)
+                        slow.sendall(b"x" if first else b"")
+                        if not first and slow.recv(1) == b"":
+                            raise ConnectionResetError
+            with socket.create_connection(address, timeout=30) as endless:
+                endless.sendall(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+                with contextlib.suppress(ConnectionResetError):
+                    while endless.recv(1000):
+                        pass
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 async def readers(address: str, number: int, seconds: float) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """How many connections are held, and for how long one may be silent.
 
-A connection that has sent no whole request after `HEADER_SECONDS` is closed. When `MOST_CONNECTIONS` are open, the
+A connection that has sent no whole request header after `HEADER_SECONDS` is closed, however often it sends a byte, and
+so is one that has not taken its answer after `ANSWER_SECONDS`. When `MOST_CONNECTIONS` are open, the
 one that has been idle longest is closed for a new one, so that idle connections never lock anybody out.
 """
 
@@ -13,6 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_CONNECTIONS = 256
 HEADER_SECONDS = 10.0
+ANSWER_SECONDS = 300.0
 
 
 class BoundedProtocol(H11Protocol):
@@ -22,6 +24,7 @@ class BoundedProtocol(H11Protocol):
         """Close an idle connection if too many are open, and wait for a request only for a while."""
         self.opened = self.loop.time()
         self.deadline: asyncio.TimerHandle | None = None
+        self.waits_for_header = True
         if len(self.connections) >= MOST_CONNECTIONS:
             idle = [one for one in self.connections if isinstance(one, BoundedProtocol) and one.is_idle]
             if not idle:
@@ -29,12 +32,12 @@ class BoundedProtocol(H11Protocol):
                 return
             min(idle, key=lambda one: one.opened).transport.close()
         super().connection_made(transport)
-        self._wait()
+        self._limit()
 
     def data_received(self, data: bytes) -> None:
         """Take what comes; a request that is begun must be finished in time."""
         super().data_received(data)
-        self._wait()
+        self._limit()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the deadline."""
@@ -48,11 +51,20 @@ class BoundedProtocol(H11Protocol):
         """Whether no request is being answered."""
         return self.cycle is None or bool(self.cycle.response_complete)
 
-    def _wait(self) -> None:
+    def _limit(self) -> None:
+        """Set the deadline of the header or of the answer; bytes of one header do not move it."""
         if self.deadline is not None:
+            if self.is_idle == self.waits_for_header:
+                return
             self.deadline.cancel()
-        self.deadline = self.loop.call_later(HEADER_SECONDS, self._expire) if self.is_idle else None
+        self.waits_for_header = self.is_idle
+        seconds = HEADER_SECONDS if self.is_idle else ANSWER_SECONDS
+        self.deadline = self.loop.call_later(seconds, self._expire, self.cycle)
 
-    def _expire(self) -> None:
-        if self.is_idle:
-            self.transport.close()
+    def _expire(self, cycle: Any) -> None:
+        """Close the connection if nothing happened since the deadline was set."""
+        self.deadline = None
+        if self.cycle is cycle and self.is_idle == self.waits_for_header:
+            self.transport.abort()
+        else:
+            self._limit()
