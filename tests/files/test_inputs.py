@@ -7,6 +7,7 @@ import pytest
 
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.files import inputs
+from evenhand.files.inputs import parse_toml
 
 
 def test_a_pipe_or_device_where_a_file_is_expected_is_refused_at_once(tmp_path: Path):
@@ -47,3 +48,20 @@ def test_what_no_reader_foresaw_is_damage_of_the_file(error: Exception, words: s
 def test_errors_of_ours_pass_as_they_are():
     with pytest.raises(DataError, match=r"^line 3$"), inputs.damage_in_words(Path("a.csv"), PredictionError, "x"):
         raise DataError("line 3")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = " + "[" * 10_000,
+        "x = " + "9" * 5000,
+        "a" + ".a" * 20_000 + " = 1",
+        "[" + "a." * 500 + "a]",
+        "x" * 2_000_000,
+    ],
+    ids=["depth", "digits", "key", "header", "length"],
+)
+def test_toml_that_would_take_for_ever_is_refused_in_words(text: str):
+    with pytest.raises(DataError, match=r"gate\.toml is not TOML: .*\. Write"):
+        parse_toml(text, "gate.toml", advice="Write [[require]].")
+    assert parse_toml('a.b = "x.y.z"\nlist = [0.1, 0.2]', "x") == {"a": {"b": "x.y.z"}, "list": [0.1, 0.2]}

@@ -35,6 +35,8 @@ def _kinds(name: str) -> tuple[Callable[[bytes, random.Random], bytes], ...]:
     if name.endswith((".jsonl", ".ndjson")):
         return (_json_lines, _json_lines, _text, _bytes)
     if name.endswith((".csv", ".txt", ".tsv", ".toml", ".yaml", ".yml")) or name == "asked":
+        if name.endswith((".toml", ".yaml", ".yml")):
+            return (_text, _text, _lines, _bytes, _nested_text, _nested_text)
         return (_text, _text, _text, _lines, _bytes)
     if name.endswith(".npy"):
         return (_npy_header, _npy_header, _bytes)
@@ -42,6 +44,10 @@ def _kinds(name: str) -> tuple[Callable[[bytes, random.Random], bytes], ...]:
         return (_zip, _zip, _bytes)
     if name.endswith(".safetensors"):
         return (_safetensors, _safetensors, _bytes)
+    if name.endswith((".parquet", ".arrow")):
+        return (_tail, _tail, _bytes)
+    if name.endswith((".pkl", ".pickle", ".pt", ".pth")):
+        return (_pickle, _pickle, _bytes)
     return (_bytes,)
 
 
@@ -145,6 +151,53 @@ def _json_lines(data: bytes, rng: random.Random) -> bytes:
     number = rng.randrange(len(lines))
     lines[number] = rng.choice((_json, _nested_json))(lines[number], rng) if lines[number] else _token(rng)
     return b"\n".join(lines)
+
+
+def _nested_text(data: bytes, rng: random.Random) -> bytes:
+    """Depth, aliases, chains and numbers as TOML and YAML have them."""
+    lines = data.split(b"\n")
+    bomb = rng.choice((
+        b"x = " + b"[" * DEEP,
+        b"x = " + b"[" * 900 + b"]" * 900,
+        b"x = " + b"{a=" * 5000,
+        b"a" + b".a" * 20_000 + b" = 1",
+        b"x = " + b"9" * 5000,
+        b"x: " + b"[" * 20_000,
+        b"x: " + b"{a: " * 10_000,
+        b"x: " + b"9" * 5000,
+        b"a: &a {k: 1}\n" + b"\n".join(b"b%d: &b%d {x: *a, y: *a}" % (n, n) for n in range(40)),
+        b"k0: '" + b"{k0}" * 500 + b"'",
+        b"x: !!python/object/apply:os.system ['true']",
+        b"x: 2020-99-99",
+    ))  # fmt: skip
+    lines.insert(rng.randrange(len(lines) + 1), bomb)
+    return b"\n".join(lines)
+
+
+def _tail(data: bytes, rng: random.Random) -> bytes:
+    """Bytes of the footer, where Parquet and Arrow keep schema, lengths and places."""
+    tail = bytearray(data[-1000:])
+    for _ in range(rng.randrange(1, 6)):
+        tail[rng.randrange(len(tail))] = rng.choice((0, 1, 0x15, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+    return data[:-1000] + bytes(tail) if tail else data
+
+
+def _pickle(data: bytes, rng: random.Random) -> bytes:
+    """Instructions put in at some place, or the end replaced by a bomb."""
+    snippet = rng.choice((
+        b"cos\nsystem\n(S'true'\ntR",
+        b"c__builtin__\neval\n(S'1'\ntR",
+        b"cnumpy\nndarray\n(I1000000000000\ntR",
+        b"]" + b"q\x00(" + b"h\x00" * 5000 + b"l" * 3,
+        b"(" * 20_000,
+        b"]" * 20_000 + b"a" * 20_000,
+        b"L" + b"9" * 5000 + b"L\n",
+        b"X\xff\xff\xff\x7f",
+        b"0" * 5, b"R", b"b", b"\x85R", b"h\xff", b"j\xff\xff\xff\xff", b"\x95\xff\xff\xff\xff\xff\xff\xff\x7f",
+        b"B\xff\xff\xff\x7f", b"Q", b"\x81", b"(d(s.", b"\x80\x09",
+    ))  # fmt: skip
+    place = rng.randrange(2, len(data)) if len(data) > 2 else 0
+    return data[:place] + snippet + data[place + rng.choice((0, 0, 1, 5)) :]
 
 
 def _npy_header(data: bytes, rng: random.Random) -> bytes:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import stat
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from evenhand.core.errors import DataError, EvenhandError, InputError
 from evenhand.core.task import InputFact
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 20
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what a shell hands over as a file
 MOST_PIXELS = int(os.environ.get("EVENHAND_MOST_PIXELS", "") or 89_478_485)  # a decoded one is held in under 1 GB
-Problem = Callable[[str], InputError]  # DataError or PredictionError
+_LONGEST_TOML = 1_000_000
+_LONG_KEY = re.compile(r"""(?:[\w"'-]+[ \t]*\.[ \t]*){200}""")
+Problem = Callable[[str], InputError]  # DataError, PredictionError, OptionError
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,25 @@ def decode(data: bytes, path: Path, problem: Problem = DataError) -> str:
             f"{path}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8 text. Save the file as UTF-8."
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def parse_toml(text: str, where: Path | str, problem: Problem = DataError, advice: str = "") -> dict[str, Any]:
+    """The tables of a TOML text; whatever is wrong with it is `problem`, with some advice at its end.
+
+    >>> parse_toml("draws = 100", "settings.toml")
+    {'draws': 100}
+    """
+    import tomllib
+
+    try:
+        if len(text) > _LONGEST_TOML or _LONG_KEY.search(text):  # tomllib takes the square of a key's length
+            raise ValueError(f"it has {len(text):,} characters, or a key of hundreds of parts")
+        return tomllib.loads(text)
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except ValueError as error:  # also of a number of five thousand digits
+        reason = str(error)
+    raise problem(f"{where} is not TOML: {reason}.{' ' * bool(advice)}{advice}")
 
 
 @contextmanager

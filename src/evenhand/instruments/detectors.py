@@ -111,12 +111,13 @@ def face_detector(
 @contextmanager
 def quiet_opencv() -> Iterator[None]:
     """Keep OpenCV from printing remarks about its own engine while a network is opened; errors still show."""
-    before = cv2.utils.logging.getLogLevel()
-    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_ERROR)
+    logging, errors = getattr(cv2.utils, "logging", cv2), 2  # 4.11 has the functions at its top
+    before = logging.getLogLevel()
+    logging.setLogLevel(errors)
     try:
         yield
     finally:
-        cv2.utils.logging.setLogLevel(before)
+        logging.setLogLevel(before)
 
 
 def _from_row(row: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Face:

@@ -39,7 +39,6 @@ at_least = 500
 ```
 """
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +47,7 @@ from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.metric import Direction, Undefined
 from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, Verdict
+from evenhand.files.inputs import parse_toml
 from evenhand.stats.comparison import Comparison, ModelContrast
 
 COVERAGE = ("answered", "empty", "unusable", "missing", "extra")
@@ -96,11 +96,7 @@ def read_requirements(text: str, where: str = "the requirements") -> tuple[Requi
     >>> [one.text for one in read_requirements('[[require]]\\nmetric = "gender"\\nat_least = 0.9')]
     ['value of gender for everyone is at least 0.9']
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise OptionError(f"{where} is not TOML: {error}. Write [[require]] and keys below it.") from None
-    return parse_requirements(document)
+    return parse_requirements(parse_toml(text, where, OptionError, "Write [[require]] and keys below it."))
 
 
 def parse_requirements(document: Mapping[str, Any]) -> tuple[Requirement, ...]:

@@ -281,3 +281,22 @@ def test_an_empty_curve_is_said_and_not_drawn(demo: Path, tmp_path: Path, capsys
     assert "no curve has points" in capsys.readouterr().out
     assert not (tmp_path / "out" / "UCCS-FROC-validation.pdf").exists()
     assert (tmp_path / "out" / "UCCS-FROC-validation.json").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a {k: 1}\n" + "\n".join(f"b{n}: &b{n} {{x: *{'a' if n == 0 else f'b{n - 1}'}, y: *a}}" for n in range(40)),
+        "x: " + "[" * 20_000,
+        "x: " + "9" * 5000,
+        "x: 2020-99-99",
+        "a" + ".a" * 5000 + ": 1",
+    ],
+    ids=["aliases", "depth", "digits", "date", "sections"],
+)
+def test_a_configuration_that_would_expand_without_end_is_refused(tmp_path: Path, text: str) -> None:
+    from evenhand.compat.uccs.config import UsageError, load_files
+
+    (tmp_path / "bomb.yaml").write_text(text)
+    with pytest.raises(UsageError, match=r"bomb\.yaml"):
+        load_files([tmp_path / "bomb.yaml"])

@@ -15,7 +15,6 @@ rows = "row_to_face_index.csv"     # FACE_INDEX of each row of the list files
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -34,7 +33,7 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import InputFact
-from evenhand.files.inputs import hash_of, read
+from evenhand.files.inputs import hash_of, parse_toml, read
 from evenhand.search.enrol import Membership, Templates, enrol
 from evenhand.search.sanity import embedding_warnings, halves_likeness
 
@@ -100,10 +99,7 @@ class Parts:
 
     @classmethod
     def _named(cls, path: Path, galleries: Sequence[str]) -> Parts:
-        try:
-            named = tomllib.loads(read(path, PredictionError).text(PredictionError))
-        except tomllib.TOMLDecodeError as error:
-            raise PredictionError(f"{path} is no TOML: {error}.") from None
+        named = parse_toml(read(path, PredictionError).text(PredictionError), path, PredictionError)
         single: dict[str, Path] = {}
         tables: dict[str, dict[str, Path]] = {}
         for name, value in named.items():

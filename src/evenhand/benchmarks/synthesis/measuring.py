@@ -19,7 +19,7 @@ from evenhand.benchmarks.synthesis.features import FOUND, FeatureTable
 from evenhand.benchmarks.synthesis.protocol import Reading
 from evenhand.core.errors import DataError, InputError, PredictionError
 from evenhand.core.records import Array
-from evenhand.files.inputs import MOST_PIXELS, read
+from evenhand.files.inputs import MOST_PIXELS, parse_toml, read
 
 _RECENT = 2  # both sides of a part
 
@@ -197,14 +197,12 @@ class NetworkBuilder:
 
     def _onnx_reader(self, feature: str) -> Any:
         """The reader of an ONNX file; what it expects is in a TOML file beside it."""
-        import tomllib
-
         from evenhand.instruments.onnx import Preparation, onnx_reader
 
         path = self.onnx[feature]
         about = read(path.with_suffix(".toml"), DataError)
         try:
-            told = tomllib.loads(about.text())
+            told = parse_toml(about.text(), about.path)
             preparation = Preparation(
                 tuple(told["size"]),
                 blue_first=bool(told.get("blue_first", False)),
@@ -212,7 +210,7 @@ class NetworkBuilder:
                 shift=tuple(told.get("shift", (0.0, 0.0, 0.0))),
                 scale=tuple(told.get("scale", (1 / 255, 1 / 255, 1 / 255))),
             )
-        except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise DataError(
                 f"{about.path}: can't be used ({error}). It says what {path.name} expects: size = [height, width], and "
                 "where they differ from 0…1 RGB, channels first: shift, scale, blue_first, channels_last."

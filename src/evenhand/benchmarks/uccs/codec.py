@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from evenhand.benchmarks.uccs.scores import read_scores
 from evenhand.benchmarks.uccs.scoring import ScoredBlock, evaluate_blocks, score_stores, write_text
 from evenhand.core.errors import PredictionError
 from evenhand.core.task import Codec, Dataset
-from evenhand.files.inputs import read
+from evenhand.files.inputs import parse_toml, read
 
 
 class WatchlistDetectionCodec(Codec[ImageDetections]):
@@ -128,10 +127,7 @@ def _from_stores(
     path: Path, dataset: Dataset[WatchlistFaces], options: WatchlistIdentificationOptions
 ) -> WatchlistDetections:
     source = read(path, PredictionError)
-    try:
-        named = tomllib.loads(source.text(PredictionError))
-    except tomllib.TOMLDecodeError as error:
-        raise PredictionError(f"{path} is no TOML: {error}.") from None
+    named = parse_toml(source.text(PredictionError), path, PredictionError)
     lacking = [key for key in ("gallery", "probe") if not isinstance(named.get(key), str)]
     if lacking:
         raise PredictionError(f"{path} lacks {', '.join(lacking)}: it names the stores of gallery and probes.")

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -177,7 +177,8 @@ def arrays_of(data: bytes, path: Path, problem: Problem = DataError, npz: NpzRea
 def save_npz(path: Path, arrays: Mapping[str, Array]) -> None:
     """Write arrays as `.npz`; the same arrays give the same bytes."""
     with open_file(path, "wb", flush=False) as file:
-        np.savez(file, allow_pickle=False, **{name: np.ascontiguousarray(array) for name, array in arrays.items()})
+        contiguous: dict[str, Any] = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        np.savez(file, **contiguous)  # without allow_pickle: NumPy before 2.1 would store it as an array
 
 
 def save_store(folder: Path, name: str, arrays: Mapping[str, Array], form: str = "npz") -> Path:

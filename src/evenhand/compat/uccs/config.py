@@ -26,6 +26,8 @@ from evenhand.files.inputs import read
 
 Tree = dict[str, Any]
 PACKAGED = "baseline_config.yaml"
+_DEEPEST = 20  # sections in sections
+_LONGEST = 1 << 16  # characters of a value
 
 HELP: Mapping[str, str] = {
     "data_directory": "folder with gallery.csv, the set's table, the exclusion list and the pictures",
@@ -222,6 +224,8 @@ def _filled(value: Any, values: Mapping[str, Any]) -> Any:
         return value
     for key, other in values.items():
         value = value.replace(f"{{{key}}}", str(other))
+        if len(value) > _LONGEST:
+            raise UsageError(f"The value {value[:60]!r}… would have {len(value):,} characters with its names filled.")
     return value
 
 
@@ -229,6 +233,7 @@ def _parsed(text: str, where: str, *, check: bool = True) -> Tree:
     import yaml
 
     try:
+        _check_structure(text, where)
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
         tree = {} if node is None else loader.construct_document(node)
@@ -236,13 +241,27 @@ def _parsed(text: str, where: str, *, check: bool = True) -> Tree:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         raise UsageError(f"{where}{line}: no YAML: {getattr(error, 'problem', error)}.") from None
-    except RecursionError:
-        raise UsageError(f"{where}: sections are nested too deeply.") from None
+    except (ValueError, OverflowError, AttributeError, TypeError, KeyError) as error:  # of numbers, dates and tags
+        raise UsageError(f"{where}: a value can't be read ({type(error).__name__}: {str(error)[:100]}).") from None
     if not isinstance(tree, dict) or not tree:
         raise UsageError(f"{where} holds {type(tree).__name__}; a configuration has named sections and values.")
     if check:
         _check_types(tree, dict(_lines(node)), where)
     return _nested(tree)
+
+
+def _check_structure(text: str, where: str) -> None:
+    """Refuse aliases, by which few lines stand for billions of values, and sections nested without end."""
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise UsageError(f"{where}: aliases (*{event.anchor}) are not read. Write the value out.")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        longest = event.value.count(".") if isinstance(event, yaml.ScalarEvent) and len(event.value) > 1000 else 0
+        if depth > _DEEPEST or longest > _DEEPEST:
+            raise UsageError(f"{where}: sections are nested too deeply.")
 
 
 def _nested(tree: Mapping[str, Any]) -> Tree:
