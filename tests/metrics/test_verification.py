@@ -18,6 +18,7 @@ from evenhand.metrics.operating_points import (
     equal_error_rate,
     exact_threshold,
     full_curve,
+    kept_points,
     rates_at,
     tar_at_far,
 )
@@ -101,9 +102,9 @@ def test_corner_points_carry_all_of_the_curve() -> None:
 
 def test_the_reduced_curve_is_that_of_scikit_learn() -> None:
     # sklearn.metrics.roc_curve([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
-    false, true, threshold = full_curve(
-        SortedScores.of(np.array([0.35, 0.8])), SortedScores.of(np.array([0.1, 0.4])), reduced=True
-    )
+    curve = full_curve(SortedScores.of(np.array([0.35, 0.8])), SortedScores.of(np.array([0.1, 0.4])))
+    kept = kept_points(*curve[:2])
+    false, true, threshold = (column[kept] for column in curve)
     assert (false / 2).tolist() == [0.0, 0.0, 0.5, 0.5, 1.0]
     assert (true / 2).tolist() == [0.0, 0.5, 0.5, 1.0, 1.0]
     assert threshold.tolist() == [np.inf, 0.8, 0.4, 0.35, 0.1]

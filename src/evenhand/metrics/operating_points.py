@@ -4,9 +4,10 @@ Scores of each class are sorted once; everything else is a binary search. A comp
 accepted when its score reaches the threshold. A failure to enrol scores −∞ and is never
 accepted, but stays in the denominator.
 
-Four readings of "TAR at FAR α" are in use, and they give different numbers for the same
+Five readings of "TAR at FAR α" are in use, and they give different numbers for the same
 scores, so each has a name (`Convention`). `exact` keeps what the words promise: the best
-TAR while the false match rate is at most α.
+TAR while the false match rate is at most α. Each is one function below; what it asks of the
+impostors (`RankedImpostors`) is answered by all scores, sorted, or by the highest of a resample.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -32,7 +33,44 @@ class Convention(Enum):
     LINEAR = "linear"  # interpolated between the points of the ROC
 
 
-NEAREST = (Convention.NEAREST, Convention.NEAREST_FULL_CURVE)
+_REACH = 256  # impostors on either side of a threshold that are looked at first
+
+
+class RankedImpostors(Protocol):
+    """What a rate at an operating point asks of impostors; places count from the highest score."""
+
+    @property
+    def total(self) -> float:
+        """The weight of all of them."""
+
+    @property
+    def length(self) -> int:
+        """How many of the highest are known one by one."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all."""
+
+    def refused_at(self, rate: float) -> float:
+        """The highest score that must be refused so that at most `rate` is accepted; −∞ when all may be."""
+
+    def above(self, value: float) -> Array | float:
+        """The weight of scores > value."""
+
+    def reaching(self, value: float) -> Array | float:
+        """The weight of scores ≥ value."""
+
+    def next_above(self, value: float) -> float:
+        """The smallest score > value that counts; +∞ when there is none."""
+
+    def places_above(self, value: float) -> int:
+        """How many scores lie above a value, whether they count or not."""
+
+    def between(self, first: int, last: int) -> tuple[Array, Array, float]:
+        """Descending scores that count from one place to another, their weights, and the weight before them."""
+
+    def lengthen(self) -> None:
+        """Look at more of them; only asked of those that are not all."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +83,7 @@ class SortedScores:
     scores: Array  # (n,), ascending
     tail: Array | None  # (n + 1,): weight of the scores from i on; None: each counts once
     total: float  # weight of the whole class
-    complete: bool = True
+    is_whole: bool = True
 
     @classmethod
     def of(cls, scores: Array) -> Self:
@@ -60,7 +98,7 @@ class SortedScores:
 
     @classmethod
     def weighted(
-        cls, scores: Array, weights: Array, total: float | None = None, *, complete: bool = True
+        cls, scores: Array, weights: Array, total: float | None = None, *, is_whole: bool = True
     ) -> SortedScores:
         """Ascending scores with weights; those that do not count are left out."""
         counted = np.flatnonzero(weights)
@@ -71,7 +109,7 @@ class SortedScores:
         tail = np.zeros(len(kept) + 1)
         np.cumsum(weights[::-1], dtype=np.float64, out=tail[1:])
         tail = tail[::-1]
-        return cls(kept, tail, float(tail[0]) if total is None else float(total), complete)
+        return cls(kept, tail, float(tail[0]) if total is None else float(total), is_whole)
 
     def reaching(self, value: Array | float) -> Array:
         """Weight of the scores ≥ value."""
@@ -104,16 +142,23 @@ class SortedScores:
         place = int(np.searchsorted(self.scores, self._like(value), side="right"))
         return float(self.scores[place]) if place < len(self.scores) else np.inf
 
-    def upper(self, count: int) -> SortedScores:
-        """At least so many of the highest scores, ties taken whole."""
-        first = max(len(self.scores) - count, 0)
-        if first:
-            first = int(np.searchsorted(self.scores, self.scores[first], side="left"))
-        return self._from_place(first)
+    @property
+    def length(self) -> int:
+        """How many scores there are."""
+        return len(self.scores)
 
-    def down_to(self, value: float) -> SortedScores:
-        """The scores that reach a value."""
-        return self._from_place(int(np.searchsorted(self.scores, self._like(value), side="left")))
+    def places_above(self, value: float) -> int:
+        """How many scores lie above a value."""
+        return self.length - int(np.searchsorted(self.scores, self._like(value), side="right"))
+
+    def between(self, first: int, last: int) -> tuple[Array, Array, float]:
+        """Descending scores from one place to another, their weights, and the weight before them."""
+        low, high = self.length - last, self.length - first
+        weights = np.ones(last - first) if self.tail is None else np.diff(self.tail[low : high + 1][::-1])
+        return self.scores[low:high][::-1], weights, float(self._from(np.asarray(high)))
+
+    def lengthen(self) -> None:
+        raise ValueError("the scores below these are not known")
 
     def steps(self) -> tuple[Array, Array]:
         """Distinct scores in descending order, and the weight that reaches each."""
@@ -126,11 +171,6 @@ class SortedScores:
         # A value of the scores' own precision spares the search a converted copy of all scores.
         same = np.asarray(value, dtype=self.scores.dtype)
         return same if np.array_equal(same, value) else np.asarray(value)
-
-    def _from_place(self, first: int) -> SortedScores:
-        if not first:
-            return self
-        return SortedScores(self.scores[first:], None if self.tail is None else self.tail[first:], self.total, False)
 
     def _from(self, place: Array) -> Array:
         return len(self.scores) - place if self.tail is None else self.tail[place]
@@ -164,7 +204,7 @@ NOTHING = RatePoint(np.nan, np.nan, np.nan, 0.0)
 
 
 def tar_at_far(
-    genuine: SortedScores, impostor: SortedScores, far: float, convention: Convention = Convention.EXACT
+    genuine: SortedScores, impostor: RankedImpostors, far: float, convention: Convention = Convention.EXACT
 ) -> RatePoint:
     """The true accept rate at a false accept rate, by one of the conventions.
 
@@ -174,62 +214,29 @@ def tar_at_far(
     >>> tar_at_far(genuine, impostor, 0.34).tar, tar_at_far(genuine, impostor, 0.1).tar
     (1.0, 0.5)
     """
-    return rates_at(genuine, impostor, [far], convention)[0]
+    if not genuine.total or not impostor.total:
+        return NOTHING
+    if convention is Convention.EXACT:
+        return _exact(genuine, impostor, far)
+    if convention is Convention.AT_IMPOSTOR:
+        return _at_impostor(genuine, impostor, far)
+    if convention is Convention.LINEAR:
+        return _linear(genuine, impostor, far)
+    return _nearest(genuine, impostor, far, is_thinned=convention is Convention.NEAREST)
 
 
 def rates_at(
     genuine: SortedScores, impostor: SortedScores, fars: Sequence[float], convention: Convention = Convention.EXACT
 ) -> list[RatePoint]:
-    """`tar_at_far` for several rates; curves that a convention needs are made once."""
-    if not genuine.total or not impostor.total:
-        return [NOTHING for _ in fars]
-    if convention is Convention.EXACT:
-        return [_exact(genuine, impostor, far) for far in fars]
-    if convention is Convention.AT_IMPOSTOR:
-        return [_at_impostor(genuine, impostor, far) for far in fars]
-    if convention is Convention.LINEAR:
-        corners = corner_points(genuine, impostor)
-        return [_linear(corners, impostor.total, far) for far in fars]
-    return nearest_rates(genuine, impostor, fars, (convention,))[convention]
+    """`tar_at_far` for several rates."""
+    return [tar_at_far(genuine, impostor, far, convention) for far in fars]
 
 
 def rates_by_convention(
     genuine: SortedScores, impostor: SortedScores, fars: Sequence[float]
 ) -> dict[Convention, list[RatePoint]]:
-    """`readings` under every convention; the curve that two of them need is made once."""
-    found = {
-        convention: rates_at(genuine, impostor, fars, convention)
-        for convention in Convention
-        if convention not in NEAREST or not (genuine.total and impostor.total)
-    }
-    if len(found) < len(Convention):
-        found |= nearest_rates(genuine, impostor, fars, NEAREST)
-    return {convention: found[convention] for convention in Convention}
-
-
-def nearest_rates(
-    genuine: SortedScores, impostor: SortedScores, fars: Sequence[float], conventions: Sequence[Convention]
-) -> dict[Convention, list[RatePoint]]:
-    """TAR at the point of the ROC whose rate is nearest, with all points or with those that scikit-learn keeps.
-
-    Only the upper end of the curve is made, and more of it until nothing further down can be nearer.
-    """
-    taken = int(1.25 * max(fars, default=0.0) * len(impostor.scores)) + 4096
-    while True:
-        top = impostor.upper(taken)
-        is_whole = top is impostor
-        full = full_curve(genuine if is_whole else genuine.down_to(float(top.scores[0])), top)
-        last = float(full[0][-1]) / impostor.total
-        found = {}
-        for convention in conventions:
-            curve = reduced_curve(*full) if convention is Convention.NEAREST else full
-            if not is_whole:  # whether the last point stays is not known
-                curve = curve[0][:-1], curve[1][:-1], curve[2][:-1]
-            found[convention] = _nearest_points(curve, genuine.total, impostor.total, fars)
-        read = [(abs(one.fmr - far), far) for each in found.values() for one, far in zip(each, fars, strict=True)]
-        if is_whole or all(off < last - far for off, far in read):
-            return found
-        taken *= 4
+    """`rates_at` under every convention."""
+    return {convention: rates_at(genuine, impostor, fars, convention) for convention in Convention}
 
 
 Range = tuple[float, float]  # of scores, without its ends; infinite: and everything beyond
@@ -251,8 +258,8 @@ def nearest_between(
     false, true, threshold = full_curve(genuine, impostor)
     kept = kept_points(false, true) & np.any([_inside(threshold, each) for each in ranges], axis=0)
     if kept.any():
-        curve = false[kept], true[kept], threshold[kept]
-        here = _nearest_points(curve, genuine.total, impostor.total, [far])[0]
+        at = int(np.flatnonzero(kept)[nearest_place(false[kept], impostor.total, far)])
+        here = RatePoint(true[at] / genuine.total, float(threshold[at]), false[at] / impostor.total, float(false[at]))
         # Among equally near points the largest rate, then the last point.
         best = min(
             (each for each in (best, here) if each is not None),
@@ -299,12 +306,8 @@ def corner_points(genuine: SortedScores, impostor: SortedScores) -> Corners:
     return x[new], y[new], threshold[new]
 
 
-def full_curve(genuine: SortedScores, impostor: SortedScores, *, reduced: bool = False) -> tuple[Array, Array, Array]:
-    """False and true accepts at every distinct score from the top, after a first point (0, 0) at +∞.
-
-    With `reduced`, points are removed as scikit-learn's `roc_curve` does by default: those at
-    which neither count changes its step.
-    """
+def full_curve(genuine: SortedScores, impostor: SortedScores) -> tuple[Array, Array, Array]:
+    """False and true accepts at every distinct score from the top, after a first point (0, 0) at +∞."""
     values, false = impostor.steps()  # descending
     mine, reached = genuine.steps()
     place = np.searchsorted(-values, -mine, side="left")  # where each genuine score stands among the impostors
@@ -315,14 +318,7 @@ def full_curve(genuine: SortedScores, impostor: SortedScores, *, reduced: bool =
     true[place + np.cumsum(~tied) - ~tied] = np.diff(reached, prepend=0.0)
     np.cumsum(true, out=true)
     start = np.zeros(1)
-    curve = np.concatenate([start, false]), np.concatenate([start, true]), np.concatenate([[np.inf], values])
-    return reduced_curve(*curve) if reduced else curve
-
-
-def reduced_curve(false: Array, true: Array, threshold: Array) -> tuple[Array, Array, Array]:
-    """A full curve without the points that scikit-learn's `roc_curve` removes by default."""
-    kept = kept_points(false, true)
-    return false[kept], true[kept], threshold[kept]
+    return np.concatenate([start, false]), np.concatenate([start, true]), np.concatenate([[np.inf], values])
 
 
 def kept_points(false: Array, true: Array, *, is_top: bool = True, is_bottom: bool = True) -> Array:
@@ -365,12 +361,11 @@ def equal_error_rate(genuine: SortedScores, impostor: SortedScores) -> float:
     """
     if not genuine.total or not impostor.total:
         return np.nan
-    return where_errors_meet(corner_points(genuine, impostor))
+    return crossing(*corner_points(genuine, impostor)[:2])
 
 
-def where_errors_meet(corners: Corners) -> float:
-    """The equal error rate on a ROC that is given by its corners."""
-    x, y, _ = corners
+def crossing(x: Array, y: Array) -> float:
+    """The equal error rate on a ROC that is given by its corners (false match rate, true accept rate)."""
     gap = x + y - 1.0  # FMR − FNMR, from −1 to 1, never falling
     after = int(np.searchsorted(gap, 0.0, side="left"))
     if gap[after] == 0.0:
@@ -390,25 +385,20 @@ def roc_of(corners: Corners) -> Curve:
     return Curve(x, y, "false match rate", "true accept rate", threshold, log_x=True)
 
 
-def det(genuine: SortedScores, impostor: SortedScores) -> Curve:
-    """FNMR over FMR at the corner points."""
-    return det_of(corner_points(genuine, impostor))
-
-
 def det_of(corners: Corners) -> Curve:
     """FNMR over FMR."""
     x, y, threshold = corners
     return Curve(x, 1.0 - y, "false match rate", "false non-match rate", threshold, log_x=True)
 
 
-def _exact(genuine: SortedScores, impostor: SortedScores, far: float) -> RatePoint:
+def _exact(genuine: SortedScores, impostor: RankedImpostors, far: float) -> RatePoint:
     refused = impostor.refused_at(far)
     accepted = float(impostor.above(refused))
     threshold = min(genuine.next_above(refused), impostor.next_above(refused))
     return RatePoint(float(genuine.above(refused)) / genuine.total, threshold, accepted / impostor.total, accepted)
 
 
-def _at_impostor(genuine: SortedScores, impostor: SortedScores, far: float) -> RatePoint:
+def _at_impostor(genuine: SortedScores, impostor: RankedImpostors, far: float) -> RatePoint:
     refused = impostor.refused_at(far)
     value = impostor.next_above(refused)
     if value == np.inf:  # no impostor's score will do: above the highest
@@ -418,26 +408,87 @@ def _at_impostor(genuine: SortedScores, impostor: SortedScores, far: float) -> R
     return RatePoint(float(genuine.reaching(value)) / genuine.total, value, accepted / impostor.total, accepted)
 
 
-def _linear(corners: Corners, impostors: float, far: float) -> RatePoint:
-    x, y, threshold = corners
-    at = int(np.searchsorted(x, far, side="right")) - 1  # the upper end of a vertical step
-    tar = float(y[at])
-    if at + 1 < len(x):
-        tar += float((far - x[at]) / (x[at + 1] - x[at]) * (y[at + 1] - y[at]))
-    return RatePoint(tar, float(threshold[at]), min(far, 1.0), min(far, 1.0) * impostors)
+def _linear(genuine: SortedScores, impostor: RankedImpostors, far: float) -> RatePoint:
+    """On the curve between its corners: it rises only where a genuine score is met, and slants where that is tied."""
+    if far >= 1.0:
+        lowest = *genuine.scores[:1], *impostor.between(max(impostor.length - 1, 0), impostor.length)[0]
+        return RatePoint(1.0, float(min(lowest)), 1.0, impostor.total)
+    refused = impostor.refused_at(far)
+    low, high = float(genuine.above(refused)) / genuine.total, float(genuine.reaching(refused)) / genuine.total
+    tar, threshold = low, genuine.next_above(refused)
+    if high > low:
+        above = float(impostor.above(refused))
+        left, right = above / impostor.total, float(impostor.reaching(refused)) / impostor.total
+        tar += (far - left) / (right - left) * (high - low)
+        if above > float(impostor.reaching(threshold)):
+            threshold = min(threshold, impostor.next_above(refused))
+    return RatePoint(tar, threshold, far, far * impostor.total)
 
 
-def _nearest_points(
-    curve: tuple[Array, Array, Array], genuine: float, impostors: float, fars: Sequence[float]
-) -> list[RatePoint]:
-    false, true, threshold = curve
-    found = []
-    for far in fars:
-        at = nearest_place(false, impostors, far)
-        found.append(
-            RatePoint(float(true[at] / genuine), float(threshold[at]), float(false[at] / impostors), float(false[at]))
-        )
-    return found
+def _nearest(genuine: SortedScores, impostor: RankedImpostors, far: float, *, is_thinned: bool) -> RatePoint:
+    """At the point of the curve whose rate is nearest; of equally near ones the largest rate, then the last point.
+
+    The curve is made around the threshold, and more of it until no point outside can be nearer.
+    """
+    place, reach = impostor.places_above(impostor.refused_at(far)), _REACH
+    while True:
+        first, last = max(place - reach, 0), min(place + reach, impostor.length)
+        stretch = _Stretch.of(genuine, impostor, first, last)
+        at = None if stretch is None else stretch.nearest(impostor.total, far, is_thinned=is_thinned)
+        if stretch is not None and at is not None:
+            false, true, threshold = (float(column[at]) for column in stretch[:3])
+            return RatePoint(true / genuine.total, threshold, false / impostor.total, false)
+        if last == impostor.length and not impostor.is_whole:
+            impostor.lengthen()
+        reach *= 4
+
+
+class _Stretch(NamedTuple):
+    """Points of the curve from one score down to another, with nothing left out between them."""
+
+    false: Array
+    true: Array
+    threshold: Array
+    is_top: bool  # begins with the point at which nobody is accepted
+    is_bottom: bool  # ends with the point at which everybody is
+
+    @classmethod
+    def of(cls, genuine: SortedScores, impostor: RankedImpostors, first: int, last: int) -> _Stretch | None:
+        """The points at the scores of the impostors from the first to the last place; None when there are none."""
+        is_top, is_bottom = first == 0, last == impostor.length and impostor.is_whole
+        scores, weights, before = impostor.between(first, last)
+        ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True)[: len(scores)])
+        if not is_bottom:
+            ends = ends[:-1]  # ties may go on
+        if not len(ends) and not (is_top and is_bottom):
+            return None
+        scores, reached = scores[ends], before + np.cumsum(weights, dtype=np.float64)[ends]
+        begin = 0 if is_bottom else int(np.searchsorted(genuine.scores, scores[-1], side="left"))
+        end = genuine.length if is_top else int(np.searchsorted(genuine.scores, scores[0], side="right"))
+        own = genuine.scores[begin:end]
+        if genuine.tail is not None:
+            own = own[np.diff(genuine.tail[begin : end + 1]) != 0]
+        threshold = np.union1d(own, scores)[::-1]
+        false = np.concatenate([[before], reached])[np.searchsorted(-scores, -threshold, side="right")]
+        true = genuine.reaching(threshold)
+        if is_top:
+            false, true, threshold = (
+                np.concatenate([[start], column]) for start, column in ((0.0, false), (0.0, true), (np.inf, threshold))
+            )
+        return cls(false, true, threshold, is_top, is_bottom)
+
+    def nearest(self, total: float, far: float, *, is_thinned: bool) -> int | None:
+        """The nearest point; None when a point outside might be nearer."""
+        kept = np.arange(len(self.false))
+        if is_thinned:
+            kept = np.flatnonzero(kept_points(self.false, self.true, is_top=self.is_top, is_bottom=self.is_bottom))
+        if not len(kept):
+            return None
+        nearest = int(kept[nearest_place(self.false[kept], total, far)])
+        best = abs(float(self.false[nearest]) / total - far)
+        above_all = self.is_top or far - self.false[0] / total > best
+        below_all = self.is_bottom or self.false[-1] / total - far > best
+        return nearest if above_all and below_all else None
 
 
 def nearest_place(false: Array, impostors: float, far: float) -> int:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.metrics.operating_points import (
-    NEAREST,
     NOTHING,
     Convention,
     RatePoint,
@@ -50,7 +49,7 @@ def streamed_rates(stream: Stream, rates: Sequence[float], convention: Conventio
     >>> streamed_rates(lambda: [ScoreBlock(scores, same)], [0.4], Convention.NEAREST)[0].fmr
     0.5
     """
-    if convention is not NEAREST[0]:
+    if convention is not Convention.NEAREST:
         return rates_at(*streamed_scores(stream, rates), rates, convention)
     first = first_pass(stream())
     genuine = SortedScores.of(first.genuine)

@@ -37,11 +37,11 @@ from evenhand.metrics.operating_points import (
     SortedScores,
     area_under_roc,
     corner_points,
+    crossing,
     det_of,
     exact_threshold,
     rates_at,
     roc_of,
-    where_errors_meet,
 )
 from evenhand.metrics.verification_draws import resampled_rates, resampled_separation
 from evenhand.metrics.verification_scores import CellReader, Comparisons, FailurePolicy
@@ -232,7 +232,7 @@ def separation_of(part: TwoSided) -> Mapping[str, Column]:
         if reasons[cell]:
             continue
         corners = corner_points(genuine, impostor)
-        areas[cell], equal[cell] = area_under_roc(genuine, impostor), where_errors_meet(corners)
+        areas[cell], equal[cell] = area_under_roc(genuine, impostor), crossing(*corners[:2])
         if cell < _CURVES_KEPT:
             kept[cell] = corners
 

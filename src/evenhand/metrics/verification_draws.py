@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 
 from evenhand.core.metric import Sampled
 from evenhand.core.records import Array
-from evenhand.metrics.operating_points import Convention
-from evenhand.metrics.verification_conventions import drawn_tar
+from evenhand.metrics.operating_points import Convention, SortedScores, crossing, tar_at_far
 from evenhand.metrics.verification_tails import (
     ComparedUnits,
     Floats,
     GenuineScores,
     ImpostorTail,
     ScoredCells,
-    WeightedScores,
+    WeightedTail,
 )
 
 _FEW_ERRORS = 0.03  # the equal error rate up to which nothing has to be looked at twice
@@ -102,55 +101,26 @@ class _Resample:
 
     def __init__(self, few: GenuineScores, tail: ImpostorTail, weight: NDArray[np.float32], total: float) -> None:
         self.genuine = few.drawn(weight)
-        self._tail, self._weight, self.total = tail, weight, float(total)
-        self._drawn = tail.drawn(weight, self.total) if total > 0 else None
+        self.impostor = WeightedTail(tail, weight, float(total)) if total > 0 else None
 
     def refused(self, rates: Sequence[float]) -> Floats:
         """The highest score that must be refused at each rate; not a number without impostors."""
-        return np.array([self._refused(rate) for rate in rates])
+        return np.array([np.nan if self.impostor is None else self.impostor.refused_at(rate) for rate in rates])
 
     def rates(self, rates: Sequence[float], shared: Floats, conventions: Sequence[Convention] = ()) -> Floats:
         """(3 + conventions, rates): TAR, FMR, FNMR; TAR under other conventions."""
         found = np.full((3 + len(conventions), len(rates)), np.nan)
-        people = self.genuine.total > 0
-        own = self.refused(rates)
-        if people and self.total > 0:
-            found[0] = self.genuine.above(own) / self.genuine.total
-            for place, convention in enumerate(conventions, start=3):
-                found[place] = [
-                    self._tar(convention, rate, refused) for rate, refused in zip(rates, own.tolist(), strict=True)
-                ]
+        genuine, impostor = self.genuine, self.impostor
         known = ~np.isnan(shared)
-        if self.total > 0:
-            found[1, known] = [self._above(value) / self.total for value in shared[known]]
-        if people:
-            missed = self.genuine.total - self.genuine.above(shared[known])
-            found[2, known] = missed / self.genuine.total
+        if impostor is not None:
+            if genuine.total > 0:
+                found[0] = genuine.above(self.refused(rates)) / genuine.total
+            for place, convention in enumerate(conventions, start=3):
+                found[place] = [tar_at_far(genuine, impostor, rate, convention).tar for rate in rates]
+            found[1, known] = [impostor.above(value) / impostor.total for value in shared[known]]
+        if genuine.total > 0:
+            found[2, known] = (genuine.total - genuine.above(shared[known])) / genuine.total
         return found
-
-    def _refused(self, rate: float) -> float:
-        while self._drawn is not None:
-            found = self._drawn.refused_at(rate)
-            if found is not None:
-                return found
-            self._lengthen()
-        return np.nan
-
-    def _above(self, value: float) -> float:
-        assert self._drawn is not None
-        while (found := self._drawn.above(value)) is None:
-            self._lengthen()
-        return found
-
-    def _tar(self, convention: Convention, rate: float, refused: float) -> float:
-        assert self._drawn is not None
-        while (found := drawn_tar(convention, self.genuine, self._drawn, rate, refused)) is None:
-            self._lengthen()
-        return found
-
-    def _lengthen(self) -> None:
-        self._tail.lengthen()
-        self._drawn = self._tail.drawn(self._weight, self.total)
 
 
 def resampled_separation(
@@ -209,25 +179,20 @@ class _EqualErrors:
         self._values, self._starts, self._tail = values[::-1], starts[::-1], tail
         self._look()
 
-    def of(self, genuine: WeightedScores, weight: NDArray[np.float32], total: float) -> float:
+    def of(self, genuine: SortedScores, weight: NDArray[np.float32], total: float) -> float:
         """The equal error rate on the piecewise-linear ROC of one draw."""
+        assert genuine.tail is not None
         reached = genuine.tail[self._starts] / genuine.total
         y = np.column_stack([np.concatenate([[0.0], reached[:-1]]), reached]).reshape(-1)
         while True:
-            x = (self._tail.drawn(weight, total).before(self._cuts) / total)[self._at]
+            x = (WeightedTail(self._tail, weight, total).before(self._cuts) / total)[self._at]
             own = np.concatenate([[0.0], y[: len(self._at) - 1]])
             if self._tail.is_whole:
                 x, own = np.append(x, 1.0), np.append(own, 1.0)
-            gap = x + own - 1.0  # FMR − FNMR, never falling
-            after = int(np.searchsorted(gap, 0.0, side="left"))
-            if after < len(gap):
-                break
+            if x[-1] + own[-1] >= 1.0:
+                return crossing(x, own)
             self._tail.lengthen()
             self._look()
-        if gap[after] == 0.0:
-            return float(x[after])
-        share = -gap[after - 1] / (gap[after] - gap[after - 1])
-        return float(x[after - 1] + share * (x[after] - x[after - 1]))
 
     def _look(self) -> None:
         """How many impostors lie above, and how many at or above, each genuine score that the tail reaches."""

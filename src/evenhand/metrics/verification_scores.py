@@ -234,9 +234,9 @@ class CellReader:
         taken = min(n, max(reach, int(1.1 * share * n) + 1024))
         while True:
             part = SortedScores.weighted(
-                state.score[n - taken :], weights[state.codes[n - taken :]], total, complete=taken == n
+                state.score[n - taken :], weights[state.codes[n - taken :]], total, is_whole=taken == n
             )
-            if part.complete or (part.tail is not None and part.tail[0] / max(total, 1.0) > share):
+            if part.is_whole or (part.tail is not None and part.tail[0] / max(total, 1.0) > share):
                 return part
             taken = min(n, 4 * taken)
 

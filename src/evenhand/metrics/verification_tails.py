@@ -7,13 +7,14 @@ turn out to be needed; the others count only in totals, which follow from how of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.metric import Sampled
 from evenhand.core.records import Array
+from evenhand.metrics.operating_points import SortedScores
 
 _BIN = 512  # comparisons whose weights are summed before anybody looks closer
 _SPARE = 1.1  # so much more than the share of the highest rate is looked at first
@@ -82,25 +83,6 @@ class ComparedUnits:
         return np.asarray(np.einsum("du,du->d", weights[:, : self.units], inner, dtype=np.float64))
 
 
-class WeightedScores(NamedTuple):
-    """One draw of a few ascending scores: what lies from each place on, and all of it."""
-
-    scores: Array
-    tail: Floats  # (n + 1,)
-
-    @property
-    def total(self) -> float:
-        return float(self.tail[0])
-
-    def above(self, values: Array | float) -> Floats:
-        """The weight of scores above each value."""
-        return self.tail[np.searchsorted(self.scores, values, side="right")]
-
-    def reaching(self, values: Array | float) -> Floats:
-        """The weight of scores ≥ each value."""
-        return self.tail[np.searchsorted(self.scores, values, side="left")]
-
-
 class GenuineScores:
     """The genuine comparisons of a group: few enough to be weighted one by one."""
 
@@ -113,11 +95,11 @@ class GenuineScores:
         """(n,): how often each counts."""
         return weight[self.first] * weight[self.second]
 
-    def drawn(self, weight: NDArray[np.float32]) -> WeightedScores:
-        """The scores of one draw."""
+    def drawn(self, weight: NDArray[np.float32]) -> SortedScores:
+        """The scores of one draw; those that do not count in it stay, with no weight."""
         tail = np.zeros(len(self.scores) + 1)
         np.cumsum(self.weights(weight)[::-1], dtype=np.float64, out=tail[1:])
-        return WeightedScores(self.scores, tail[::-1])
+        return SortedScores(self.scores, tail[::-1], float(tail[-1]))
 
 
 class ImpostorTail:
@@ -149,43 +131,74 @@ class ImpostorTail:
         """Look at more of them."""
         self._take(2 * self.length)
 
-    def drawn(self, weight: NDArray[np.float32], total: float) -> WeightedTail:
-        """The weights of one draw; they are overwritten by the next."""
+    def weigh(self, weight: NDArray[np.float32]) -> tuple[NDArray[np.float32], Floats]:
+        """Weights in one draw, from the top, and what lies before each bin of them; overwritten by the next draw."""
         values = self._values
         np.take(weight, self.first, out=values, mode="clip")  # unlike `raise`, `clip` writes where it shall
         np.take(weight, self.second, out=self._others, mode="clip")
         values *= self._others
         values[self.length :] = 0.0
         bins = values.reshape(-1, _BIN).sum(axis=1, dtype=np.float32)
-        return WeightedTail(self, values, np.concatenate([[0.0], np.cumsum(bins, dtype=np.float64)]), total)
+        return values, np.concatenate([[0.0], np.cumsum(bins, dtype=np.float64)])
 
 
-@dataclass(frozen=True)
 class WeightedTail:
-    """One draw of the highest impostors."""
+    """One draw of the highest impostors (`RankedImpostors`); more of them are weighed when a rate asks for it."""
 
-    tail: ImpostorTail
-    values: NDArray[np.float32]  # (length, padded), from the top
-    bins: Floats  # (bins + 1,): weight before each bin
-    total: float  # of the whole group
+    def __init__(self, tail: ImpostorTail, weight: NDArray[np.float32], total: float) -> None:
+        self.tail, self.total, self._weight = tail, total, weight
+        self.values, self.bins = tail.weigh(weight)
 
-    def refused_at(self, rate: float) -> float | None:
-        """The highest score that must be refused so that at most `rate` is accepted; None: it lies further down.
+    @property
+    def length(self) -> int:
+        return self.tail.length
 
-        −∞ when all may be accepted. As `SortedScores.refused_at`, to the last bit.
+    @property
+    def is_whole(self) -> bool:
+        return self.tail.is_whole
+
+    def lengthen(self) -> None:
+        """Weigh more of them."""
+        self.tail.lengthen()
+        self.values, self.bins = self.tail.weigh(self._weight)
+
+    def refused_at(self, rate: float) -> float:
+        """The highest score that must be refused so that at most `rate` is accepted; −∞ when all may be.
+
+        As `SortedScores.refused_at`, to the last bit.
         """
-        place = int(np.searchsorted(self.bins / self.total, rate, side="right"))
-        if place == len(self.bins):
-            return -np.inf if self.tail.is_whole else None
+        while (place := int(np.searchsorted(self.bins / self.total, rate, side="right"))) == len(self.bins):
+            if self.is_whole:
+                return -np.inf
+            self.lengthen()
         start = (place - 1) * _BIN
         reached = self.bins[place - 1] + np.cumsum(self.values[start : start + _BIN], dtype=np.float64)
         inside = int(np.searchsorted(reached / self.total, rate, side="right"))
-        return float(self.tail.rising[self.tail.length - 1 - (start + inside)])
+        return float(self.tail.rising[self.length - 1 - (start + inside)])
 
-    def above(self, value: float) -> float | None:
-        """The weight of scores above a value; None when more than the tail has to be seen."""
+    def above(self, value: float) -> float:
+        """The weight of scores above a value."""
+        return self.first(self.places_above(value))
+
+    def reaching(self, value: float) -> float:
+        """The weight of scores ≥ a value."""
+        return self.first(self._places(value, "left"))
+
+    def next_above(self, value: float) -> float:
+        """The smallest score above a value that counts; +∞ when there is none."""
         place = self.places_above(value)
-        return None if place == self.tail.length and not self.tail.is_whole else self.first(place)
+        while place:
+            start = max(place - _BIN, 0)
+            counted = np.flatnonzero(self.values[start:place])
+            if len(counted):
+                return float(self.tail.rising[self.length - 1 - (start + int(counted[-1]))])
+            place = start
+        return np.inf
+
+    def between(self, first: int, last: int) -> tuple[Array, Array, float]:
+        """Descending scores that count from one place to another, their weights, and the weight before them."""
+        counted = first + np.flatnonzero(self.values[first:last])
+        return self.tail.rising[self.length - 1 - counted], self.values[counted], self.first(first)
 
     def first(self, place: int) -> float:
         """The weight of the first so many scores."""
@@ -193,15 +206,19 @@ class WeightedTail:
         return float(self.bins[bin_]) + float(self.values[bin_ * _BIN : place].sum(dtype=np.float64))
 
     def places_above(self, value: float) -> int:
-        """How many scores of the tail lie above a value, whether they count in this draw or not."""
-        return self.tail.length - int(np.searchsorted(self.tail.rising, self.like(value), side="right"))
+        """How many scores lie above a value, whether they count in this draw or not."""
+        return self._places(value, "right")
 
     def before(self, cuts: Array) -> Floats:
         """The weight of the first so many scores, for ascending distinct numbers of them that begin with 0."""
-        inner = cuts[cuts < self.tail.length]
-        sums = np.add.reduceat(self.values[: self.tail.length], inner, dtype=np.float64) if len(inner) else np.zeros(0)
+        inner = cuts[cuts < self.length]
+        sums = np.add.reduceat(self.values[: self.length], inner, dtype=np.float64) if len(inner) else np.zeros(0)
         return np.concatenate([[0.0], np.cumsum(sums)])[: len(cuts)]
 
-    def like(self, value: float) -> Array:
-        """A value in the precision of the scores: a search with another would convert them all."""
-        return np.asarray(value, dtype=self.tail.rising.dtype)
+    def _places(self, value: float, side: Literal["left", "right"]) -> int:
+        while True:  # a search in another precision than that of the scores would convert them all
+            rising = self.tail.rising
+            place = self.length - int(np.searchsorted(rising, np.asarray(value, dtype=rising.dtype), side=side))
+            if place < self.length or self.is_whole:
+                return place
+            self.lengthen()
