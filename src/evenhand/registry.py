@@ -6,6 +6,7 @@ plug-in that does not import is named by `doctor` and harms nothing else.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
@@ -109,8 +110,18 @@ def plugins() -> tuple[Plugin, ...]:
     return tuple(found)
 
 
+_KNOWN: dict[tuple[Any, ...], Mapping[str, EntryPoint]] = {}
+
+
 def _entries(kind: str) -> Mapping[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=kind)}
+    key = (
+        kind,
+        entry_points,
+        *sys.path,
+    )  # a report of a hundred runs would look through the installed packages as often
+    if key not in _KNOWN:
+        _KNOWN[key] = {entry.name: entry for entry in entry_points(group=kind)}
+    return _KNOWN[key]
 
 
 def _load(entry: EntryPoint) -> Any:

@@ -33,7 +33,7 @@ def report(
     from evenhand.store.runs import check_output
 
     write = writer_of(form, intervals=intervals)
-    found = [opened(path) for path in runs]
+    found = opened(runs, form if mlflow is None else "")
     for path, run in zip(runs, found, strict=True):
         for problem in run.problems:
             warn(f"{path}: {problem}")

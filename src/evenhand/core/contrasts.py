@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import overload
+from typing import Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,6 +137,13 @@ class Contrasts(Sequence[Contrast]):
         return f"<{len(self)} pairs of groups in {len(self.families)} families>"
 
 
+@runtime_checkable
+class SelectableContrasts(Protocol):
+    """Pairs of which those of one output can be had without looking at the others."""
+
+    def of_output(self, metric: str, output: str, order: int | None = None) -> Sequence[Contrast]: ...
+
+
 def contrasts_of(
     contrasts: Sequence[Contrast], metric: str, output: str, order: int | None = None
 ) -> Sequence[Contrast]:
@@ -149,6 +156,8 @@ def contrasts_of(
                 if (family.metric, family.output) == (metric, output) and order in (None, family.order)
             )
         )
+    if isinstance(contrasts, SelectableContrasts):
+        return contrasts.of_output(metric, output, order)
     return tuple(
         one
         for one in contrasts

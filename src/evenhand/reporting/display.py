@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from evenhand import registry
-from evenhand.core.contrasts import Contrasts, Family
+from evenhand.core.contrasts import Contrasts, Family, SelectableContrasts, contrasts_of
 from evenhand.core.errors import EvenhandError
 from evenhand.core.metric import Curve, Grid, Value
 from evenhand.core.names import DisplayNames
@@ -163,18 +163,24 @@ class _Translation:
         stored = self.stored
         contrasts: Sequence[Contrast]
         first = stored.headline  # only its pairs are shown; those of other values are in the files for programs
+        one_of_many = isinstance(stored.contrasts, SelectableContrasts)  # intersections of other values are not shown
         if isinstance(stored.contrasts, Contrasts):
             families = stored.contrasts.families
             kept_families = [f for f in families if first is None or (f.metric, f.output) == first]
             contrasts = Contrasts(tuple(map(self.family, kept_families)))
         else:
-            pairs = (c for c in stored.contrasts if first is None or (c.metric, c.output) == first)
+            on_disk = isinstance(
+                stored.contrasts, SelectableContrasts
+            )  # of one of many runs; no intersections are shown
+            order = 1 if on_disk else None
+            pairs = stored.contrasts if first is None else contrasts_of(stored.contrasts, *first, order=order)
             contrasts = tuple(map(self.contrast, pairs))
         missing = {self.names.attribute(key): count for key, count in stored.missing_attributes.items()}
         changed: dict[str, Any] = {
             "estimates": tuple(
                 replace(e, metric=pair[0], output=pair[1], group=self.group(e.group), value=self.value(e.value))
                 for e in stored.estimates
+                if not one_of_many or len(e.group.terms) <= 1 or (e.metric, e.output) == first
                 for pair in [self.output(e.metric, e.output)]
             ),
             "contrasts": contrasts,

@@ -9,7 +9,7 @@ from pathlib import Path
 from evenhand.core.errors import OptionError
 from evenhand.reporting.html import write_page
 from evenhand.reporting.model_card import write_card
-from evenhand.reporting.reported import Reported, report_page, reported, reported_folder
+from evenhand.reporting.reported import MANY, Reported, report_page, reported, reported_folder
 from evenhand.reporting.tables import write_csv, write_json, write_latex, write_markdown
 from evenhand.store.runs import Run
 
@@ -28,7 +28,7 @@ SUFFIXES: Mapping[str, str] = {
 
 def write_report(runs: Sequence[Run | Path | str], path: Path, form: str = "html", *, intervals: bool = True) -> Path:
     """Write a report of runs in one of the forms, and give its path."""
-    writer_of(form, intervals=intervals)([opened(run) for run in runs], path)
+    writer_of(form, intervals=intervals)(opened(runs, form), path)
     return path
 
 
@@ -43,9 +43,13 @@ def writer_of(form: str, *, intervals: bool = True) -> Writer:
     return WRITERS[form]
 
 
-def opened(run: Run | Path | str) -> Reported:
-    """A run for its report; a stored one as far as it can be read."""
-    return reported(run) if isinstance(run, Run) else reported_folder(Path(run))
+def opened(runs: Sequence[Run | Path | str], form: str = "html") -> list[Reported]:
+    """Runs for their report in a form; stored ones as far as they can be read."""
+    many = len(runs) > MANY and form in ("html", "pdf")  # files for programs hold everything
+    return [
+        reported(run, one_of_many=many) if isinstance(run, Run) else reported_folder(Path(run), one_of_many=many)
+        for run in runs
+    ]
 
 
 def _write_html(runs: Sequence[Reported], path: Path) -> None:

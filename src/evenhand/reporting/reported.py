@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from evenhand import registry
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, RunError
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
 from evenhand.core.records import Group
 from evenhand.core.results import Results
@@ -72,22 +72,30 @@ class Reported:
         return (missing, *sections)
 
 
-def reported(run: Run) -> Reported:
-    """A stored run with what its family adds."""
-    question, added = family_of(run.results)
+def reported(run: Run, *, one_of_many: bool = False) -> Reported:
+    """A stored run with what its family adds; the sections of one of many are not shown."""
+    question, added = family_of(run.results, sections=not one_of_many)
     problems = () if _keeps_rows(run) else (_NO_ROWS,)
     return Reported(run.results, added, question, run.manifest.inputs, problems, run.manifest.clock.finished)
 
 
-def reported_folder(folder: Path) -> Reported:
-    """A stored run for its report, as far as it can be read; raises RunError when the folder holds no run at all."""
-    found = inspect_run(Path(folder))
+def reported_folder(folder: Path, *, one_of_many: bool = False) -> Reported:
+    """A stored run for its report, as far as it can be read; raises RunError when the folder holds no run at all.
+
+    Of one of many runs few pairs of groups are shown: the others are left on disk.
+    """
+    found = inspect_run(Path(folder), pairs_on_disk=one_of_many)
     lost = {piece.name: piece.reason for piece in found.pieces if piece.is_lost}
     if found.run is None:
         results = found.results or open_run(folder).results  # without any results, opening it says why
         question = family_of(replace(results, estimates=()))[0] if "/" in results.task else ""
         return Reported(results, (), question, found.inputs, tuple(lost.values()))
-    run = reported(found.run)
+    run = reported(found.run, one_of_many=one_of_many)
+    if one_of_many:
+        try:
+            run = replace(run, results=run.shown)
+        except RunError:  # a pair that can't be read: what can is looked for
+            return reported_folder(folder)
     if RECORDS not in lost:
         return run
     problem = f"The rows can't be read: {lost[RECORDS]} The numbers below do not depend on them."
@@ -100,13 +108,13 @@ _NO_ROWS = (
 )
 
 
-def family_of(results: Results) -> tuple[str, tuple[Section, ...]]:
+def family_of(results: Results, *, sections: bool = True) -> tuple[str, tuple[Section, ...]]:
     """What the task asks, and the sections that its family adds; nothing when the family is not installed."""
     try:
         task = registry.task(results.task)
     except EvenhandError:
         return "", ()
-    drawn = (section(results) for section in task.sections)
+    drawn = (section(results) for section in task.sections if sections)
     return task.summary, tuple(section for section in drawn if section is not None)
 
 

@@ -80,8 +80,11 @@ class InspectedRun:
         return next((piece.reason for piece in self.pieces if piece.name == name), "")
 
 
-def inspect_run(folder: Path) -> InspectedRun:
-    """Every piece of a run's folder; raises RunError when the folder holds no run at all."""
+def inspect_run(folder: Path, *, pairs_on_disk: bool = False) -> InspectedRun:
+    """Every piece of a run's folder; raises RunError when the folder holds no run at all.
+
+    `pairs_on_disk` as in `open_run`.
+    """
     if not (folder / FILENAME).exists() and not (folder / RESULTS).exists():
         open_run(folder)  # says why
     pieces: list[Piece] = []
@@ -97,7 +100,7 @@ def inspect_run(folder: Path) -> InspectedRun:
     run, results = None, None
     if manifest is not None:
         try:
-            run = open_run(folder)
+            run = open_run(folder, pairs_on_disk=pairs_on_disk)
             results = run.results
         except InputError as error:
             plain = {"task": manifest.task, "model": manifest.model, "dataset": manifest.dataset}

@@ -195,7 +195,7 @@ def _make_reader(kind: Any) -> _Reader:
     if kind in (int, str, bool):
         return _plain_reader(kind)
     if kind is Group:
-        return lambda plain: Group(tuple((str(name), str(level)) for name, level in _list(plain)))
+        return lambda plain: Group(tuple([(str(name), str(level)) for name, level in _list(plain)]))
     if kind is Undefined:
         return lambda plain: Undefined(str(_tagged(plain, "undefined")))
     if kind is type(None):
@@ -330,6 +330,9 @@ def _list(plain: Any) -> list[Any]:
 
 
 def _array(plain: Any) -> np.ndarray[Any, Any]:
+    array = np.asarray(_list(plain))
+    if array.size and array.dtype.kind in "iufb":
+        return array
     numbers = _unword(_list(plain))
     return np.asarray(numbers, dtype=None if _filled(numbers) else np.float64)
 

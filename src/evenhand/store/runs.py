@@ -28,6 +28,7 @@ from evenhand.files.writing import PathPolicy
 from evenhand.store.manifest import FILENAME, FORMAT, Manifest, check_format, read_manifest
 from evenhand.store.plain import dumps_lines, from_plain, loads
 from evenhand.store.rows import from_parquet
+from evenhand.store.stored_contrasts import without_contrasts
 
 EDITED = (
     "results.json was changed after the run was written: these are not the numbers that were computed. "
@@ -121,8 +122,11 @@ class Run:
         return entries[0] if len(entries) == 1 else folder
 
 
-def open_run(folder: Path | str) -> Run:
-    """The run in a folder; raises RunError when it is none, damaged, or of a newer version."""
+def open_run(folder: Path | str, *, pairs_on_disk: bool = False) -> Run:
+    """The run in a folder; raises RunError when it is none, damaged, or of a newer version.
+
+    With `pairs_on_disk`, the pairs of groups of a run that is as it was written are read when they are looked at.
+    """
     folder = Path(folder)
     manifest = read_manifest(folder)
     if manifest.kind != "evaluation":
@@ -132,11 +136,15 @@ def open_run(folder: Path | str) -> Run:
         )
     path = folder / RESULTS
     source = inputs.read(path, RunError)
+    is_written = source.fact.sha256 == manifest.results_sha256
+    data, pairs = (pairs_on_disk and is_written and without_contrasts(source.data, path)) or (source.data, None)
     try:
-        results = from_plain(results_plain(source.data, path), Results)
+        results = from_plain(results_plain(data, path), Results)
     except ValueError as error:
         raise RunError(f"{path} can't be read: {error}. The run is damaged; evaluate again with --force.") from None
-    if manifest.results_sha256 and source.fact.sha256 != manifest.results_sha256:
+    if pairs is not None:
+        results = replace(results, contrasts=pairs)
+    if manifest.results_sha256 and not is_written:
         results = replace(results, warnings=(*results.warnings, EDITED))
     return Run(folder, manifest, results)
 
