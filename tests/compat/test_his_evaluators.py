@@ -180,7 +180,7 @@ def test_a_video_that_takes_the_process_down_costs_itself_and_may_count_as_the_w
     data: Path, tmp_path: Path
 ) -> None:
     how: dict[str, Any] = {"image_size": 32, "pair_types": ("ssim",), "unpair_types": (), "start": "fork"}
-    strict = IPERMotionImitationEvaluator(data, "iPER", reading="strict", quiet=True)
+    strict = IPERMotionImitationEvaluator(data, "iPER", rules="strict", quiet=True)
     skipped, _ = strict.evaluate(DegradingModel(tmp_path / "a", die_on=["001/1/1"]), on_missing="skip", **how)
     assert [name for name, _ in strict.unfinished] == ["001/1/1"]
     assert skipped["ssim"] == pytest.approx(1.0)
@@ -305,12 +305,12 @@ def test_a_crash_is_told_with_its_traceback_and_the_rest_is_resumed(data: Path, 
         evaluator.evaluate(DegradingModel(tmp_path, "blur", crash_on=["001/1/1"]), **how)
     own, _ = evaluator.evaluate(DegradingModel(tmp_path, "blur"), resume=True, **how)
     assert 0 < own["ssim"] < 1
-    strict = IPERMotionImitationEvaluator(data, "iPER", reading="strict", quiet=True)
+    strict = IPERMotionImitationEvaluator(data, "iPER", rules="strict", quiet=True)
     model = DegradingModel(tmp_path / "other", "blur", crash_on=["001/1/1"])
     own, _ = strict.evaluate(model, on_missing="skip", **how)
     assert [name for name, _ in strict.unfinished] == ["001/1/1"]
     assert list(own) == ["ssim"]
-    with pytest.raises(OptionError, match="needs reading='strict'"):
+    with pytest.raises(OptionError, match="needs rules='strict'"):
         evaluator.evaluate(model, on_missing="skip", **how)
 
 

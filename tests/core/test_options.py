@@ -50,3 +50,11 @@ def test_an_unknown_option_names_the_nearest() -> None:
 def test_facts_and_plain_values_can_be_printed() -> None:
     assert facts(Switches)[0] == ("taxonomy", "coarse", "how many classes", "coarse | fine")
     assert as_plain(Switches()) == {"taxonomy": "coarse", "strict": False, "ranks": [1, 5], "rate": None, "where": "x"}
+
+
+def test_an_earlier_name_of_an_option_is_still_accepted() -> None:
+    @dataclass(frozen=True)
+    class Renamed(Options):
+        rules: str = option("compat", "whose rules count", former="reading")
+
+    assert parse(Renamed, {"reading": "strict"}) == Renamed("strict")

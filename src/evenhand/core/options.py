@@ -42,9 +42,9 @@ class OptionFact(typing.NamedTuple):
     values: str  # what it can take
 
 
-def option(default: D, help: str) -> D:  # noqa: A002  # the word that dataclass users expect
-    """A field with a default and a line of help."""
-    return field(default=default, metadata={"help": help})
+def option(default: D, help: str, *, former: str = "") -> D:  # noqa: A002  # the word that dataclass users expect
+    """A field with a default and a line of help; `former` is an earlier name, which is still accepted."""
+    return field(default=default, metadata={"help": help, "former": former})
 
 
 def parse(kind: type[O], given: Mapping[str, Any]) -> O:
@@ -58,8 +58,10 @@ def parse(kind: type[O], given: Mapping[str, Any]) -> O:
     """
     hints = typing.get_type_hints(kind)
     known = [entry.name for entry in fields(kind)]
+    former = {entry.metadata.get("former"): entry.name for entry in fields(kind)}
     values = {}
     for name, value in given.items():
+        name = former.get(name, name)
         if name not in known:
             raise UnknownNameError("option", name, known)
         values[name] = _convert(name, value, hints[name])

@@ -59,7 +59,7 @@ def test_too_few_or_too_many_pictures_of_an_item_are_cut_with_a_warning_or_refus
     assert found.get("ssim").number == pytest.approx(1.0)
     assert any(f"001/1/1: {pictures} pictures for 3 frames" in text for text in found.warnings)
     with pytest.raises(PredictionError, match=rf"001/1/1: {pictures} pictures for 3 frames\. Write one picture per"):
-        results("synthesis/self_imitation", file, videos, reading="strict", **PIXELS)
+        results("synthesis/self_imitation", file, videos, rules="strict", **PIXELS)
 
 
 def test_another_file_in_a_video_s_folder_takes_a_place_in_the_listing_and_is_named(data: Path, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_another_file_in_a_video_s_folder_takes_a_place_in_the_listing_and_is_na
         PredictionError, match=r"001/1/1:0001 can't be measured: .*0000a\.txt: is no picture of any kind"
     ):
         results("synthesis/self_imitation", file, data, **PIXELS)
-    found = results("synthesis/self_imitation", file, data, reading="strict", on_missing="skip", **PIXELS)
+    found = results("synthesis/self_imitation", file, data, rules="strict", on_missing="skip", **PIXELS)
     assert (found.rows, found.get("ssim/strict").missing) == (12, 1)
 
 
@@ -85,7 +85,7 @@ def test_a_real_frame_that_is_gone_from_the_middle_of_a_video_shifts_the_window_
     assert found.rows == 11
     assert any("window 0–2 reaches past the end of a video of 2 frames" in text for text in found.warnings)
     with pytest.raises(DataError, match=r"window 0–2 reaches past the end of .*001/1/1, which has 2 entries"):
-        results("synthesis/self_imitation", file, data, reading="strict", **PIXELS)
+        results("synthesis/self_imitation", file, data, rules="strict", **PIXELS)
 
 
 def test_a_picture_whose_truth_is_gone_is_counted_as_not_asked_for(data: Path, tmp_path: Path) -> None:

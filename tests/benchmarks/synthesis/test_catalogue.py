@@ -14,7 +14,7 @@ from evenhand.benchmarks.synthesis.catalogue import (
     unpaired_names,
     widened,
 )
-from evenhand.benchmarks.synthesis.protocol import Reading
+from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.errors import OptionError, UnknownNameError
 
 
@@ -47,20 +47,20 @@ def test_published_runs_return_more_names_than_asked_in_a_fixed_order() -> None:
 
 
 def test_both_readings_stand_side_by_side_where_only_the_number_differs() -> None:
-    compat = [metric.name for metric in paired_metrics(["ssim", "psnr", "OS-CS-reid", "face-CS"], Reading.COMPAT)]
+    compat = [metric.name for metric in paired_metrics(["ssim", "psnr", "OS-CS-reid", "face-CS"], Rules.COMPAT)]
     assert compat == [
         *("ssim", "ssim/strict", "psnr", "psnr/strict", "OS-CS-reid", "face-CS", "face-CS/strict"),
         "face found in the reference",
         "person found",
     ]
-    strict = [metric.name for metric in paired_metrics(["ssim", "OS-CS-reid"], Reading.STRICT)]
+    strict = [metric.name for metric in paired_metrics(["ssim", "OS-CS-reid"], Rules.STRICT)]
     assert strict == ["ssim/strict", "OS-CS-reid/strict", "person found"]
 
 
 def test_unpaired_readings_differ_in_rows_for_boxes_and_in_numbers_for_the_rest() -> None:
-    names = [metric.name for metric in unpaired_metrics(["is", "fid", "OS-freid"], Reading.COMPAT)]
+    names = [metric.name for metric in unpaired_metrics(["is", "fid", "OS-freid"], Rules.COMPAT)]
     assert names == ["is", "is/strict", "fid", "OS-freid", "person found"]
-    names = [metric.name for metric in unpaired_metrics(["is", "fid", "OS-freid"], Reading.STRICT)]
+    names = [metric.name for metric in unpaired_metrics(["is", "fid", "OS-freid"], Rules.STRICT)]
     assert names == ["is/strict", "fid", "OS-freid/strict", "person found"]
 
 

@@ -12,7 +12,7 @@ from evenhand.benchmarks.synthesis.degrading import DegradingModel
 from evenhand.benchmarks.synthesis.imitation import JOURNAL, Unfinished, run_model
 from evenhand.benchmarks.synthesis.models import MotionImitationModel
 from evenhand.benchmarks.synthesis.pairs import pair_lists
-from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Reading
+from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Rules
 from evenhand.core.errors import ModelError, PredictionError
 
 
@@ -108,11 +108,11 @@ def test_too_few_pictures_are_cut_with_a_warning_or_refused(videos: Path, tmp_pa
     model = Careless(tmp_path, "blur")
     model.wrong = "forgets"
     said: list[str] = []
-    lists = pair_lists(run_model(model, protocol_of(videos), start="here"), reading=Reading.COMPAT, warn=said.append)
+    lists = pair_lists(run_model(model, protocol_of(videos), start="here"), rules=Rules.COMPAT, warn=said.append)
     assert len(lists.own) == 8
     assert "000/1/1: 2 synthesised frames for 3 reference frames; only the first 2" in said[0]
     with pytest.raises(PredictionError, match="one picture per reference frame"):
-        pair_lists(run_model(model, protocol_of(videos), start="here"), reading=Reading.STRICT, warn=said.append)
+        pair_lists(run_model(model, protocol_of(videos), start="here"), rules=Rules.STRICT, warn=said.append)
 
 
 @pytest.mark.parametrize("start", ["here", "fork"])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Reading, flavour_named
+from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Rules, flavour_named
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
 from evenhand.core.errors import DataError, OptionError, UnknownNameError
 
@@ -63,13 +63,13 @@ def test_a_window_past_the_end_is_cut_with_a_warning_or_refused(tmp_path: Path) 
     said = list(Protocol(path, tmp_path, FLAVOURS["iPER"]).warnings())
     assert any("flag window 3–4 reaches past the end of a video of 4 frames; it is cut to 1" in text for text in said)
     with pytest.raises(DataError, match="flag window 3–4 reaches past the end"):
-        item(path, reading=Reading.STRICT)
+        item(path, rules=Rules.STRICT)
 
 
 def test_a_source_is_the_entry_of_its_number_or_strictly_the_file_of_its_name(tmp_path: Path) -> None:
     path = lay_out(tmp_path, names=("0000", "0001", "0003", "0004"), s_n={"1": ["0003.jpg"]})
     assert names(item(path).source.images) == ["0004.jpg"]
-    assert names(item(path, reading=Reading.STRICT).source.images) == ["0003.jpg"]
+    assert names(item(path, rules=Rules.STRICT).source.images) == ["0003.jpg"]
     said = list(Protocol(path, tmp_path, FLAVOURS["iPER"]).warnings())
     assert any("0003.jpg is looked up as entry 3 of the folder, which is 0004.jpg" in text for text in said)
 
@@ -79,7 +79,7 @@ def test_a_source_past_the_end_or_absent_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"looked up as entry 505, but .* has 4"):
         item(path)
     with pytest.raises(DataError, match=r"no 0505\.jpg in"):
-        item(path, reading=Reading.STRICT)
+        item(path, rules=Rules.STRICT)
 
 
 def test_iper_iccv_has_three_items_per_video_with_one_source_each(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_youtube_dancers_are_swept_in_sorted_order_until_a_name_is_absent(tmp_pa
     path = lay_out(tmp_path, "YoutubeDancer18", s_n=sources)
     assert names(item(path, "YoutubeDancer18").source.images) == ["0001.jpg"]
     with pytest.raises(DataError, match=r"no 0002x\.jpg"):
-        item(path, "YoutubeDancer18", reading=Reading.STRICT)
+        item(path, "YoutubeDancer18", rules=Rules.STRICT)
 
 
 def test_novel_views_are_the_listed_frames_and_the_first_is_the_source(tmp_path: Path) -> None:

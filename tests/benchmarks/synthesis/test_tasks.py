@@ -31,7 +31,7 @@ from evenhand.run.evaluation import evaluate
 from evenhand.run.prediction import predict
 
 QUICK: dict[str, Any] = {"draws": 50, "permutations": 20, "depth": 1}
-STRICT = {"reading": "strict", "on_missing": "skip"}
+STRICT = {"rules": "strict", "on_missing": "skip"}
 
 
 def results(task: str, predictions: Path, data: Path, by: tuple[str, ...] = (), **options: Any) -> Results:
@@ -88,7 +88,7 @@ def test_a_missing_picture_stops_the_published_reading_and_is_a_row_in_the_corre
 ) -> None:
     made = spoilt_copy(videos, tmp_path / "made")
     (made / "001/1/1/0001.png").unlink()
-    with pytest.raises(InputError, match=r"001/1/1/0001 can't be measured.*--set reading=strict"):
+    with pytest.raises(InputError, match=r"001/1/1/0001 can't be measured.*--set rules=strict"):
         results("synthesis/paired", made, real, metrics="ssim", image_size=32)
     found = results("synthesis/paired", made, real, metrics="ssim", image_size=32, **STRICT)
     assert (found.get("ssim").rows, found.get("ssim").missing) == (11, 1)
@@ -96,8 +96,8 @@ def test_a_missing_picture_stops_the_published_reading_and_is_a_row_in_the_corre
     worst = {**STRICT, "on_missing": "worst"}
     low = results("synthesis/paired", made, real, metrics="ssim", image_size=32, **worst)
     assert low.get("ssim").value < found.get("ssim").value - 0.1
-    with pytest.raises(OptionError, match="Use it with --set reading=strict"):
-        results("synthesis/paired", made, real, metrics="ssim", reading="compat", on_missing="skip")
+    with pytest.raises(OptionError, match="Use it with --set rules=strict"):
+        results("synthesis/paired", made, real, metrics="ssim", rules="compat", on_missing="skip")
 
 
 def test_an_unreadable_picture_is_named_and_costs_itself(real: Path, videos: Path, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_predictions_can_be_matched_by_order_and_are_cut_to_the_shorter_list(rea
     made.mkdir()
     for number, path in enumerate(sorted(real.rglob("*.png"))[:10]):
         shutil.copy(path, made / f"pred_{number:08d}.png")
-    found = results("synthesis/paired", made, real, metrics="ssim", image_size=32, match="order", reading="compat")
+    found = results("synthesis/paired", made, real, metrics="ssim", image_size=32, match="order", rules="compat")
     assert found.rows == 10
     assert any("10 synthesised frames for 12 real ones" in message for message in found.warnings)
     with pytest.raises(PredictionError, match="10 synthesised frames for 12"):

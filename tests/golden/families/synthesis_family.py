@@ -30,7 +30,7 @@ from evenhand.benchmarks.synthesis.numbers import (
     sspe,
 )
 from evenhand.benchmarks.synthesis.pairs import FramePair, pair_lists
-from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Flavour, Protocol, Reading
+from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Flavour, Protocol, Rules
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
 from evenhand.benchmarks.synthesis.published_text import CROSS, SELF, results_text
 from evenhand.benchmarks.synthesis.record import Asked
@@ -268,7 +268,7 @@ def _selection(checks: Checks, name: str, root: Path, flavour: Flavour, case: Ma
         checks.equal(f"{name}.total", protocol.published_total, case["total_frames_property"])
     output = root / "output"
     model = _Viewer(str(output)) if novel else _Imitator(str(output))
-    lists = pair_lists(run_model(model, protocol, start="here"), reading=Reading.COMPAT, warn=lambda message: None)
+    lists = pair_lists(run_model(model, protocol, start="here"), rules=Rules.COMPAT, warn=lambda message: None)
     checks.equal(f"{name}.unfinished", [item for item, _ in lists.unfinished], [])
     for key, pairs in (("self_pairs", lists.own), ("cross_pairs", lists.cross)):
         if key in case:

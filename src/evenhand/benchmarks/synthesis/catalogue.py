@@ -24,7 +24,7 @@ from evenhand.benchmarks.synthesis.metrics import (
     PublishedDecibels,
     PublishedMean,
 )
-from evenhand.benchmarks.synthesis.protocol import Reading
+from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.measure import AnyMetric
 from evenhand.core.metric import POSITIVE, UNBOUNDED, UNIT_SCALE, Direction, Scale
@@ -293,15 +293,15 @@ def widened(asked: Sequence[str]) -> tuple[str, ...]:
     return unpaired_names(names)
 
 
-def features_of(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
+def features_of(names: Iterable[str], rules: Rules) -> tuple[str, ...]:
     """The feature vectors that the metrics read, in a fixed order."""
     needed = dict.fromkeys(entry_of(name).feature for name in names if entry_of(name).feature)
     if any(canonical(name) == "is" for name in names):
-        needed |= {"logits": None} if reading is Reading.STRICT else {"inception": None, "logits": None}
+        needed |= {"logits": None} if rules is Rules.STRICT else {"inception": None, "logits": None}
     return tuple(needed)
 
 
-def paired_metrics(names: Sequence[str], reading: Reading, *, plain: bool = False) -> tuple[AnyMetric, ...]:
+def paired_metrics(names: Sequence[str], rules: Rules, *, plain: bool = False) -> tuple[AnyMetric, ...]:
     """The metrics over paired rows, published and corrected.
 
     `plain`: pictures of no protocol. The mean over pictures then has the name alone, and the published mean of batch
@@ -313,12 +313,12 @@ def paired_metrics(names: Sequence[str], reading: Reading, *, plain: bool = Fals
         other_boxes = entry.feature in ("osnet", "pcb")  # the corrected ones look at other boxes: other rows
         if plain or not entry.published:
             metrics.append(_corrected_pair(entry, entry.name))
-            if entry.published and not (other_boxes and reading is Reading.STRICT):
+            if entry.published and not (other_boxes and rules is Rules.STRICT):
                 metrics.append(_published_pair(entry, entry.name + PUBLISHED))
             continue
-        if reading is Reading.COMPAT:
+        if rules is Rules.COMPAT:
             metrics.append(_published_pair(entry, entry.name))
-        if reading is Reading.STRICT or not other_boxes:
+        if rules is Rules.STRICT or not other_boxes:
             metrics.append(_corrected_pair(entry, entry.name + STRICT))
     return (*metrics, *_shares_found(names))
 
@@ -338,22 +338,22 @@ def table_metrics(names: Sequence[str]) -> tuple[AnyMetric, ...]:
 
 
 def unpaired_metrics(
-    names: Sequence[str], reading: Reading, *, moments: bool = False, plain: bool = False
+    names: Sequence[str], rules: Rules, *, moments: bool = False, plain: bool = False
 ) -> tuple[AnyMetric, ...]:
     """The metrics over the rows of two sets. `moments`: Fréchet distances from sums, for sets beyond memory.
 
     `plain`: pictures of no protocol, where a name alone is the corrected number.
     """
     metrics: list[AnyMetric] = []
-    suffix = STRICT if reading is Reading.STRICT and not plain else ""
+    suffix = STRICT if rules is Rules.STRICT and not plain else ""
     for name in unpaired_names(names):
         entry = entry_of(name)
         if name == "is":
-            if reading is Reading.COMPAT:
+            if rules is Rules.COMPAT:
                 metrics.append(InceptionScore("is" + PUBLISHED * plain, "inception"))
             metrics.append(InceptionScore("is" + STRICT * (not plain), "logits", split="split", splits=SPLITS))
         elif entry.paired:
-            metrics.extend(_cosines(entry, reading, plain=plain))
+            metrics.extend(_cosines(entry, rules, plain=plain))
         else:
             shown = name + suffix if entry.feature in ("osnet", "pcb") else name
             metrics.append(_set_metric(entry, shown, moments=moments))
@@ -387,13 +387,13 @@ def _shares_found(names: Sequence[str]) -> Iterator[AnyMetric]:
             yield Rate(name, column, direction=Direction.NEITHER, among=looked_for, nothing=nothing)
 
 
-def _cosines(entry: CatalogueEntry, reading: Reading, *, plain: bool) -> Iterator[AnyMetric]:
+def _cosines(entry: CatalogueEntry, rules: Rules, *, plain: bool) -> Iterator[AnyMetric]:
     column, about, scale = column_of(entry.name), entry.definition, entry.scale
-    if reading is Reading.COMPAT and entry.published:
+    if rules is Rules.COMPAT and entry.published:
         policy = _FACELESS if entry.feature == "face" else _policy(entry)
         name = entry.name + PUBLISHED * plain
         yield PublishedMean(name, column, direction=entry.direction, policy=policy, about=about, scale=scale)
-    if plain or reading is Reading.STRICT or entry.feature not in ("osnet", "pcb"):
+    if plain or rules is Rules.STRICT or entry.feature not in ("osnet", "pcb"):
         weight = "face_asked" if entry.feature == "face" else "asked"
         name = entry.name + STRICT * (entry.published and not plain)
         yield PublishedMean(

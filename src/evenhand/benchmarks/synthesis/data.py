@@ -20,7 +20,7 @@ from evenhand.benchmarks.synthesis.folders import (
 from evenhand.benchmarks.synthesis.items import Item
 from evenhand.benchmarks.synthesis.measuring import WEIGHTS
 from evenhand.benchmarks.synthesis.options import AppearanceOptions, ProtocolOptions, SynthesisOptions
-from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Reading
+from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Rules
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
 from evenhand.core.errors import DataError
 from evenhand.core.task import Dataset, InputFact, Sample
@@ -108,7 +108,7 @@ def load_folder(data: Path, options: SynthesisOptions) -> Dataset[FrameSet]:
         levels,
         (*frames.inputs, *weight_facts(options), *facts_of(missing)),
         (*frames.warnings, *announced(options.metrics, missing, options)),
-        {"frames": len(samples), "videos": len(units), "reading": options.reading},
+        {"frames": len(samples), "videos": len(units), "rules": options.rules.value},
     )
 
 
@@ -194,7 +194,7 @@ def _load(data: Path, options: ProtocolOptions, question: ProtocolQuestion, *, c
             FLAVOURS[options.dataset],
             question=question,
             sources=options.sources,
-            reading=options.rules,
+            rules=options.rules,
             parameters=with_parameters,
             motion=motion,
         )
@@ -232,10 +232,10 @@ def _load(data: Path, options: ProtocolOptions, question: ProtocolQuestion, *, c
             *facts_of(missing),
         ),
         (
-            *(protocol.warnings() if options.rules is Reading.COMPAT else ()),
+            *(protocol.warnings() if options.rules is Rules.COMPAT else ()),
             *announced(options.metrics, missing, options),
         ),
-        {"items": len(items), "frames": frames, "reading": options.reading, "sources": protocol.sources},
+        {"items": len(items), "frames": frames, "rules": options.rules.value, "sources": protocol.sources},
     )
 
 

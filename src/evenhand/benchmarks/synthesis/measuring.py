@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.synthesis.features import FOUND, FeatureTable
-from evenhand.benchmarks.synthesis.protocol import Reading
+from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.errors import DataError, InputError, PredictionError
 from evenhand.core.records import Array
 from evenhand.files.inputs import MOST_PIXELS, parse_toml, read
@@ -77,7 +77,7 @@ class NetworkBuilder:
     """
 
     image_size: int = 512  # 0: every picture at its own size, where the network can
-    reading: Reading = Reading.COMPAT
+    rules: Rules = Rules.COMPAT
     weights: Path | None = None
     device: str = "cpu"
     cache: Path | None = None
@@ -145,9 +145,9 @@ class NetworkBuilder:
                 return readers.clip_reader(folder=self.weights, device=self.device)
             case "osnet" | "pcb":
                 if "detector" not in self.built:
-                    scaling = Scaling.NONE if self.reading is Reading.STRICT else Scaling.AS_PUBLISHED
+                    scaling = Scaling.NONE if self.rules is Rules.STRICT else Scaling.AS_PUBLISHED
                     self.built["detector"] = readers.person_detector(image_size=self.squared, scaling=scaling, **common)
-                strict = self.reading is Reading.STRICT
+                strict = self.rules is Rules.STRICT
                 detector = self.built["detector"]
                 return readers.person_reader(
                     feature,

@@ -1,7 +1,7 @@
 """Means that the publication takes in its own way.
 
 `PublishedMean` is the mean of batch means: a weighted mean of rows, so that groups, draws and parts of the work come
-for free. `DecibelsOfFrames` is the corrected reading of PSNR.
+for free. `DecibelsOfFrames` is the corrected form of PSNR.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class PublishedMean(Metric[WeightedSums]):
 
 @dataclass(frozen=True)
 class FrameMean(Mean):
-    """The mean of a column over frames: the corrected reading of a mean of batch means."""
+    """The mean of a column over frames: the corrected form of a mean of batch means."""
 
     about: str = ""
     policy: str = LEFT_OUT

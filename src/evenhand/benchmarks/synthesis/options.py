@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from evenhand.benchmarks.synthesis.catalogue import PAIRED_DEFAULT, SETS_DEFAULT, TABLE, UNPAIRED_DEFAULT
-from evenhand.benchmarks.synthesis.protocol import Reading
+from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.errors import OptionError
 from evenhand.core.options import Options, option
 from evenhand.files.inputs import MOST_PIXELS
@@ -19,7 +19,7 @@ class SynthesisOptions(Options):
     """Options of all tasks."""
 
     metrics: tuple[str, ...] = option(PAIRED_DEFAULT, "what is measured, by name; `describe` lists them")
-    reading: Literal["compat", "strict"] = option("compat", "the published rules, or the corrected ones")
+    rules: Rules = option(Rules.COMPAT, "the published rules, or the corrected ones", former="reading")
     image_size: int = option(512, "pictures are squeezed to this many pixels squared; 0 keeps their own size")
     batch: int = option(16, "frames of a batch, whose mean is averaged under the published rules")
     on_missing: Literal["error", "skip", "worst"] = option(
@@ -36,11 +36,6 @@ class SynthesisOptions(Options):
     most_pixels: int = option(MOST_PIXELS, "a picture with more pixels is refused before it is decoded")
 
     @property
-    def rules(self) -> Reading:
-        """The reading as a value."""
-        return Reading(self.reading)
-
-    @property
     def onnx(self) -> Mapping[str, Path]:
         """The user's networks by feature name."""
         found = {}
@@ -53,10 +48,10 @@ class SynthesisOptions(Options):
 
     def check(self) -> None:
         """Refuse combinations that no protocol knows."""
-        if self.rules is Reading.COMPAT and self.on_missing != "error":
+        if self.rules is Rules.COMPAT and self.on_missing != "error":
             raise OptionError(
                 f"on_missing={self.on_missing} changes what is averaged; the published numbers are those of complete "
-                "runs. Use it with --set reading=strict."
+                "runs. Use it with --set rules=strict."
             )
         if self.batch < 1 or self.image_size < 0:
             raise OptionError(f"batch={self.batch}, image_size={self.image_size}: expected at least 1 and 0.")
@@ -69,7 +64,7 @@ _PLAIN = "boxes and windows as published, or the corrected ones; means are over 
 class PairedOptions(SynthesisOptions):
     """Options of pictures that have a real one each."""
 
-    reading: Literal["compat", "strict"] = option("strict", _PLAIN)
+    rules: Rules = option(Rules.STRICT, _PLAIN, former="reading")
     match: Literal["name", "order"] = option("name", "predictions belong to references of the same name, or by order")
     frames: Literal["number", "time"] = option(
         "number", "frames of films belong together by their number, or by the time at which they are shown"
@@ -89,7 +84,7 @@ class UnpairedOptions(SynthesisOptions):
     """Options of two sets of frames."""
 
     metrics: tuple[str, ...] = option(SETS_DEFAULT, "what is measured, by name; `describe` lists them")
-    reading: Literal["compat", "strict"] = option("strict", _PLAIN)
+    rules: Rules = option(Rules.STRICT, _PLAIN, former="reading")
     pairing: Literal["none", "name", "order"] = option("none", "which real frame a cosine is taken with, if any")
     frechet: Literal["features", "moments"] = option(
         "features", "what Fréchet distances keep: features, or sums (for sets beyond memory)"

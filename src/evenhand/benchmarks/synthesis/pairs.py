@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from evenhand.benchmarks.synthesis.imitation import Outcome, Unfinished
 from evenhand.benchmarks.synthesis.items import Item
-from evenhand.benchmarks.synthesis.protocol import Reading
+from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.errors import PredictionError
 
 
@@ -41,17 +41,17 @@ def pair_up(
     *,
     item: str,
     unit: str,
-    reading: Reading,
+    rules: Rules,
     warn: Callable[[str], None],
 ) -> tuple[FramePair, ...]:
     """Pairs by position. Unequal lists are cut to the shorter one with a warning, or refused under `strict`.
 
-    >>> pair_up(["a.jpg"], [Path("0.png")], item="001", unit="001", reading=Reading.COMPAT, warn=print)[0].id
+    >>> pair_up(["a.jpg"], [Path("0.png")], item="001", unit="001", rules=Rules.COMPAT, warn=print)[0].id
     '001:0000'
     """
     if len(predictions) != len(references):
         found = f"{item}: {len(predictions)} synthesised frames for {len(references)} reference frames"
-        if reading is Reading.STRICT:
+        if rules is Rules.STRICT:
             raise PredictionError(f"{found}. Write one picture per reference frame, in their order.")
         warn(f"{found}; only the first {min(len(predictions), len(references))} of both are compared.")
     return tuple(
@@ -60,7 +60,7 @@ def pair_up(
     )
 
 
-def pair_lists(outcomes: Iterable[Outcome], *, reading: Reading, warn: Callable[[str], None]) -> PairLists:
+def pair_lists(outcomes: Iterable[Outcome], *, rules: Rules, warn: Callable[[str], None]) -> PairLists:
     """The pairs of every item: self-imitations with the frames themselves, cross-imitations with the flag.
 
     The frames of an item that was not finished are there too, without a prediction and with the reason.
@@ -74,14 +74,14 @@ def pair_lists(outcomes: Iterable[Outcome], *, reading: Reading, warn: Callable[
             own.extend(_without_pictures(item, item.own.images, answer))
             cross.extend(_without_pictures(item, item.flag if item.cross is not None else (), answer))
             continue
-        own.extend(pair_up(answer.own, item.own.images, item=item.name, unit=item.video, reading=reading, warn=warn))
+        own.extend(pair_up(answer.own, item.own.images, item=item.name, unit=item.video, rules=rules, warn=warn))
         if item.cross is not None:
             # The model was asked for the cross frames; what they are measured against may be cut shorter.
-            if len(answer.cross) != len(item.cross.images) and reading is Reading.STRICT:
+            if len(answer.cross) != len(item.cross.images) and rules is Rules.STRICT:
                 raise PredictionError(
                     f"{item.name}: {len(answer.cross)} pictures for {len(item.cross.images)} cross-imitation frames."
                 )
-            cross.extend(pair_up(answer.cross, item.flag, item=item.name, unit=item.video, reading=reading, warn=warn))
+            cross.extend(pair_up(answer.cross, item.flag, item=item.name, unit=item.video, rules=rules, warn=warn))
     return PairLists(tuple(own), tuple(cross), tuple(unfinished))
 
 

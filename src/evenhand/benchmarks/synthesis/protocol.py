@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Literal, NamedTuple, overload
 
@@ -28,7 +28,7 @@ from evenhand.core.errors import DataError, OptionError, UnknownNameError
 from evenhand.core.records import Array
 
 
-class Reading(Enum):
+class Rules(StrEnum):
     """Whose rules count."""
 
     COMPAT = "compat"  # the same numbers as the published package
@@ -98,14 +98,14 @@ class Protocol(Sequence[Item]):
         *,
         question: ProtocolQuestion = ProtocolQuestion.IMITATION,
         sources: int = 1,
-        reading: Reading = Reading.COMPAT,
+        rules: Rules = Rules.COMPAT,
         parameters: bool = True,
         motion: Literal["appearance", "source"] = "appearance",
     ) -> None:
         """`motion`: whose flag window an appearance transfer moves through, and is measured against."""
         self.path, self.root, self.flavour, self.question = path, Path(root), flavour, question
         self.sources = 1 if flavour.three_items or question is ProtocolQuestion.NOVEL_VIEW else sources
-        self.reading, self._with_parameters = reading, parameters or flavour.three_items
+        self.rules, self._with_parameters = rules, parameters or flavour.three_items
         self.entries, pairs, self.fact = read_protocol(path, question)
         self._chosen = tuple(_choose(self.entries, pairs, flavour, question, path))
         self._motion = motion
@@ -140,7 +140,7 @@ class Protocol(Sequence[Item]):
         return 3 * len(self.entries)
 
     def warnings(self) -> Iterator[str]:
-        """What the `compat` reading does that a reader of the file would not expect; looks into every folder."""
+        """What the `compat` rules do that a reader of the file would not expect; looks into every folder."""
         for video, entry in self.entries.items():
             listing = self.listing(video)
             count = len(listing.names)
@@ -215,7 +215,7 @@ class Protocol(Sequence[Item]):
 
     def _source(self, video: str, names: Sequence[str]) -> SourceFrames:
         listing = self.listing(video)
-        if self.reading is Reading.STRICT:
+        if self.rules is Rules.STRICT:
             positions = [_position_of(name, listing, video) for name in names]
         elif self.flavour.swept:
             positions = _swept(names, listing)
@@ -227,7 +227,7 @@ class Protocol(Sequence[Item]):
                 if position >= len(listing.names):
                     raise DataError(
                         f"{video}: the source {name} is looked up as entry {position}, but {listing.folder} has "
-                        f"{len(listing.names)}. Complete the folder, or use the strict reading, which looks up by name."
+                        f"{len(listing.names)}. Complete the folder, or use the strict rules, which look up by name."
                     )
         known = self._known(video)
         return SourceFrames(
@@ -257,7 +257,7 @@ class Protocol(Sequence[Item]):
         listing, known = self.listing(chosen.video), self._known(chosen.video)
         images = tuple(listing.folder / name for name in entry.mask)
         by_name = {name: position for position, name in enumerate(listing.names)}
-        if self.reading is Reading.STRICT or not all(_has_index(name) for name in entry.mask):
+        if self.rules is Rules.STRICT or not all(_has_index(name) for name in entry.mask):
             positions = [_position_of(name, listing, chosen.video) for name in entry.mask]
         else:
             positions = [_index_of(name, chosen.video, self.path) for name in entry.mask]
@@ -288,7 +288,7 @@ class Protocol(Sequence[Item]):
 
     def _cut(self, listing: Listing, window: tuple[int, int], what: str) -> tuple[str, ...]:
         first, last = window
-        if self.reading is Reading.STRICT and last >= len(listing.names):
+        if self.rules is Rules.STRICT and last >= len(listing.names):
             raise DataError(
                 f"{what} window {first}–{last} reaches past the end of {listing.folder}, which has "
                 f"{len(listing.names)} entries. Complete the folder or correct the protocol."
@@ -356,7 +356,7 @@ def _index_of(name: str, video: str, path: Path) -> int:
     if not _has_index(name):
         raise DataError(
             f"{path}: the source {name!r} of {video!r} has no number before its first dot and after its last "
-            "underscore. Use the strict reading, which looks sources up by name."
+            "underscore. Use the strict rules, which look sources up by name."
         )
     return int(name.split(".")[0].split("_")[-1])
 

@@ -26,7 +26,7 @@ from evenhand.benchmarks.synthesis.numbers import (
     sspe_rows,
 )
 from evenhand.benchmarks.synthesis.pairs import FramePair
-from evenhand.benchmarks.synthesis.protocol import Reading
+from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.engine import Engine, Serial, Workplace, finished
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Array, Attribute, Records, blocks
@@ -72,7 +72,7 @@ class Asked:
     """What is measured, and how."""
 
     names: tuple[str, ...]
-    reading: Reading = Reading.COMPAT
+    rules: Rules = Rules.COMPAT
     image_size: int = 512  # 0: every picture at its own size
     batch: int = 16
     on_missing: str = "error"
@@ -99,7 +99,7 @@ class PixelPart(NamedTuple):
 def paired_rows(pairs: Sequence[FramePair], instruments: FrameInstruments, asked: Asked) -> Iterator[Records]:
     """The rows of paired frames, part by part, in order."""
     weights = batch_weights(len(pairs), asked.batch)
-    wanted = features_of(asked.names, asked.reading)
+    wanted = features_of(asked.names, asked.rules)
     features = [name for name in wanted if instruments.available(name)]
     comparisons = [name for name in _comparisons(asked.names) if instruments.available(name, comparison=True)]
     face_published = "face-CS" in asked.names and not asked.sets
@@ -228,8 +228,8 @@ def _add_clips(
 
 def unpaired_rows(pairs: Sequence[FramePair], looks: FrameInstruments, asked: Asked) -> Iterator[Records]:
     """The rows of two sets, part by part: a row per frame on either side. A pair may have one side only."""
-    features = [name for name in features_of(asked.names, asked.reading) if looks.available(name)]
-    wanted = features_of(asked.names, asked.reading)
+    features = [name for name in features_of(asked.names, asked.rules) if looks.available(name)]
+    wanted = features_of(asked.names, asked.rules)
     made = [number for number, pair in enumerate(pairs) if pair.prediction is not None]
     weights, split = np.zeros(len(pairs)), np.zeros(len(pairs), dtype=np.int64)
     weights[made] = batch_weights(len(made), asked.batch)
@@ -555,7 +555,7 @@ def _refuse(reasons: Sequence[str], ids: Sequence[str]) -> None:
         more = f" So are {len(wrong) - 1} other frames of this part." if len(wrong) > 1 else ""
         raise PredictionError(
             f"{wrong[0][0]} can't be measured: {wrong[0][1]}{more} The evaluation stops here. To leave such frames "
-            "out and count them: --set reading=strict --set on_missing=skip."
+            "out and count them: --set rules=strict --set on_missing=skip."
         )
 
 

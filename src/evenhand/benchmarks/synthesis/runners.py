@@ -2,7 +2,7 @@
 
 They record rows and measure them like every task; what is theirs is which names come back. The paired runner returns
 what was asked. The unpaired one returns, under `compat`, the widened names in their fixed order; without any reference
-face the two face metrics are absent. Under `strict` both return what was asked, in its corrected reading.
+face the two face metrics are absent. Under `strict` both return what was asked, in its corrected form.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from evenhand.benchmarks.synthesis.catalogue import (
 )
 from evenhand.benchmarks.synthesis.measuring import FrameInstruments
 from evenhand.benchmarks.synthesis.pairs import FramePair
-from evenhand.benchmarks.synthesis.protocol import Reading
+from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.benchmarks.synthesis.record import Asked, paired_rows, unpaired_rows
 from evenhand.core.measure import AnyMetric, measure
 from evenhand.core.metric import Undefined
@@ -75,9 +75,9 @@ def run_paired(
 ) -> RunnerResults:
     """The paired metrics over all pairs, in the order in which they were asked for."""
     wanted = paired_names(names)
-    metrics = paired_metrics(wanted, asked.reading)
+    metrics = paired_metrics(wanted, asked.rules)
     found = measure(paired_rows(pairs, looks, replace(asked, names=wanted)), metrics)
-    return _results(wanted, wanted, found, looks, asked.reading)
+    return _results(wanted, wanted, found, looks, asked.rules)
 
 
 def run_unpaired(
@@ -89,26 +89,26 @@ def run_unpaired(
 ) -> RunnerResults:
     """The unpaired metrics over two sets of frames, in their fixed order."""
     wanted = unpaired_names(names)
-    given_back = widened(wanted) if asked.reading is Reading.COMPAT else wanted
-    metrics = unpaired_metrics(given_back, asked.reading)
+    given_back = widened(wanted) if asked.rules is Rules.COMPAT else wanted
+    metrics = unpaired_metrics(given_back, asked.rules)
     found = measure(unpaired_rows(pairs, looks, replace(asked, names=given_back)), metrics)
     notes: tuple[str, ...] = ()
     if any(entry_of(name).feature == "face" for name in given_back) and _no_faces(found):
         notes = ("no reference frame shows a face: face-CS and face-FD are left out",)
         say(notes[0])
         given_back = tuple(name for name in given_back if entry_of(name).feature != "face")
-    return replace(_results(wanted, given_back, found, looks, asked.reading), notes=notes)
+    return replace(_results(wanted, given_back, found, looks, asked.rules), notes=notes)
 
 
 def _results(
-    asked: tuple[str, ...], names: Sequence[str], found: Sequence[Estimate], looks: FrameInstruments, reading: Reading
+    asked: tuple[str, ...], names: Sequence[str], found: Sequence[Estimate], looks: FrameInstruments, rules: Rules
 ) -> RunnerResults:
     by_metric: dict[str, Estimate] = {}
     for estimate in found:
         by_metric.setdefault(estimate.metric, estimate)  # the first output is the headline
     values: dict[str, float] = {}
     for name in names:
-        corrected = reading is Reading.STRICT and name + STRICT in by_metric
+        corrected = rules is Rules.STRICT and name + STRICT in by_metric
         value = by_metric[name + STRICT if corrected else name].value
         if isinstance(value, Undefined):
             needed = entry_of(name).feature or name
@@ -124,6 +124,6 @@ def _no_faces(found: Sequence[Estimate]) -> bool:
     return any(estimate.metric == FACE_FOUND and estimate.number == 0.0 for estimate in found)
 
 
-def all_metrics(paired: Sequence[str], unpaired: Sequence[str], reading: Reading) -> tuple[AnyMetric, ...]:
+def all_metrics(paired: Sequence[str], unpaired: Sequence[str], rules: Rules) -> tuple[AnyMetric, ...]:
     """Every metric that a call will measure; refuses names that have no place, before any model is run."""
-    return (*paired_metrics(paired_names(paired), reading), *unpaired_metrics(unpaired_names(unpaired), reading))
+    return (*paired_metrics(paired_names(paired), rules), *unpaired_metrics(unpaired_names(unpaired), rules))

@@ -136,7 +136,7 @@ def every_convention(run: Any) -> Section:
         difference = _DIFFERENCE.get(base, "a mean of batch means against a mean of frames") if entry.published else ""
         rows.append((entry.name, _convention(estimate.metric, results), value, difference or entry.definition))
     columns = ("metric", "whose convention", "value", "what differs")
-    note = Text("Rows that differ (boxes, windows, sources) need another run: --set reading=strict.", "small")
+    note = Text("Rows that differ (boxes, windows, sources) need another run: --set rules=strict.", "small")
     measured = {estimate.metric for estimate in results.estimates}
     known = tuple(
         (f"{kind}:{name}", whose, "measured here" if f"{kind}:{name}" in measured else "--set metrics=…")

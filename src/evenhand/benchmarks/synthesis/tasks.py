@@ -46,7 +46,7 @@ from evenhand.benchmarks.synthesis.options import (
     UnpairedOptions,
 )
 from evenhand.benchmarks.synthesis.pairs import FramePair
-from evenhand.benchmarks.synthesis.protocol import Reading
+from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.benchmarks.synthesis.record import PART, Asked, paired_rows, unpaired_rows
 from evenhand.benchmarks.synthesis.sections import every_convention, how_it_was_measured, paper_table
 from evenhand.benchmarks.synthesis.view import view_frame, view_item
@@ -236,7 +236,7 @@ def _looks(
 ) -> FrameInstruments:
     networks = NetworkBuilder(
         image_size=options.image_size,
-        reading=options.rules,
+        rules=options.rules,
         weights=options.weights,
         device=tools.device,
         cache=tools.cache,
@@ -294,7 +294,7 @@ def _columns(
 
 
 def _unequal(found: str, options: SynthesisOptions, tools: Tools) -> None:
-    if options.rules is Reading.STRICT:
+    if options.rules is Rules.STRICT:
         raise PredictionError(f"{found}. Write one picture per reference frame, in their order.")
     tools.warn(f"{found}; only the first of both lists are compared, up to the shorter one's end.")
 

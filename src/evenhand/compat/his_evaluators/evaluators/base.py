@@ -20,7 +20,7 @@ from evenhand.benchmarks.synthesis.catalogue import PAIRED_DEFAULT, paired_names
 from evenhand.benchmarks.synthesis.features import FeatureTable
 from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource, NetworkBuilder
 from evenhand.benchmarks.synthesis.pairs import FramePair
-from evenhand.benchmarks.synthesis.protocol import Reading
+from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.benchmarks.synthesis.published_text import quality
 from evenhand.benchmarks.synthesis.record import Asked
 from evenhand.benchmarks.synthesis.runners import NotAvailable, RunnerResults, run_paired, run_unpaired
@@ -44,7 +44,7 @@ class _MetricRunner:
         metric_types: Sequence[str] | None = None,
         device: object = "cpu",
         *,
-        reading: Literal["compat", "strict"] = "compat",
+        rules: Literal["compat", "strict"] = "compat",
         weights: str | Path | None = None,
         cache: str | Path | None = None,
         networks: Mapping[str, Any] | None = None,
@@ -55,7 +55,7 @@ class _MetricRunner:
 
         self.metric_types = self._checked(self.default if metric_types is None else tuple(metric_types))
         self.device = choose_device(str(device))
-        self.reading = Reading(reading)
+        self.rules = Rules(rules)
         self.weights = None if weights is None else Path(weights)
         self.cache = None if cache is None else Path(cache)
         self.networks, self.empty_crop, self.say = dict(networks or {}), empty_crop, say
@@ -69,7 +69,7 @@ class _MetricRunner:
             for number, (prediction, reference) in enumerate(file_paths)
         ]
         self.say(f"running {self.metric_types} metrics with {self._kind} samples = {len(pairs)}")
-        asked = Asked((), reading=self.reading, image_size=image_size, batch=batch_size)
+        asked = Asked((), rules=self.rules, image_size=image_size, batch=batch_size)
         self.results = self._run(pairs, self.instruments(image_size), asked)
         for name, value in self.results.values.items():
             self.say(f"{name} = {value}, quality = {quality(name, saved=False)}")
@@ -79,7 +79,7 @@ class _MetricRunner:
         """What pictures are looked at with."""
         networks = NetworkBuilder(
             image_size=image_size,
-            reading=self.reading,
+            rules=self.rules,
             weights=self.weights,
             device=self.device,
             cache=self.cache,

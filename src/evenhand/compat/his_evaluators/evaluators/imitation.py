@@ -20,7 +20,7 @@ from evenhand.benchmarks.synthesis.measuring import FrameInstruments
 from evenhand.benchmarks.synthesis.models import SynthesisModel
 from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.benchmarks.synthesis.pairs import PairLists, pair_lists
-from evenhand.benchmarks.synthesis.protocol import Protocol, Reading, flavour_named
+from evenhand.benchmarks.synthesis.protocol import Protocol, Rules, flavour_named
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
 from evenhand.benchmarks.synthesis.published_text import CROSS, SELF, quality, results_text
 from evenhand.benchmarks.synthesis.record import Asked
@@ -53,7 +53,7 @@ class _Evaluator:
         dataset: str = "iPER",
         *,
         protocol: str | Path | None = None,
-        reading: Literal["compat", "strict"] = "compat",
+        rules: Literal["compat", "strict"] = "compat",
         weights: str | Path | None = None,
         cache: str | Path | None = None,
         networks: Mapping[str, Any] | None = None,
@@ -67,7 +67,7 @@ class _Evaluator:
         pixels: an error, or the whole picture. `quiet` prints nothing.
         """
         self._protocol_file = None if protocol is None else Path(protocol)
-        self.reading = Reading(reading)
+        self.rules = Rules(rules)
         self.weights = None if weights is None else Path(weights)
         self.cache = None if cache is None else Path(cache)
         self.networks = dict(networks or {})
@@ -111,7 +111,7 @@ class _Evaluator:
         return kind(
             names,
             device,
-            reading=self.reading.value,
+            rules=self.rules.value,
             weights=self.weights,
             cache=self.cache,
             networks=self.networks,
@@ -150,9 +150,9 @@ class _Evaluator:
         on_missing: OnMissing,
         time_limit: float | None,
     ) -> PairLists:
-        if self.reading is Reading.COMPAT and on_missing != "error":
+        if self.rules is Rules.COMPAT and on_missing != "error":
             raise OptionError(
-                f"on_missing={on_missing!r} changes what is averaged, so it needs reading='strict'; the published "
+                f"on_missing={on_missing!r} changes what is averaged, so it needs rules='strict'; the published "
                 "numbers are those of complete runs."
             )
         protocol = Protocol(
@@ -161,13 +161,13 @@ class _Evaluator:
             self.flavour,
             question=self.question,
             sources=num_sources,
-            reading=self.reading,
+            rules=self.rules,
         )
-        if self.reading is Reading.COMPAT:
+        if self.rules is Rules.COMPAT:
             for message in protocol.warnings():
                 self._warn(message)
         self.outcomes = list(run_model(model, protocol, start=start, resume=resume, time_limit=time_limit))
-        lists = pair_lists(self.outcomes, reading=self.reading, warn=self._warn)
+        lists = pair_lists(self.outcomes, rules=self.rules, warn=self._warn)
         self.unfinished = lists.unfinished
         if lists.unfinished:
             told = "\n".join(f"- {why.cause}\n{why.detail}".rstrip() for _, why in lists.unfinished)
@@ -183,7 +183,7 @@ class _Evaluator:
 
     def _announce(self, names: Sequence[str]) -> None:
         """Say what can't be computed here, before the model runs."""
-        options = SynthesisOptions(reading=self.reading.value, weights=self.weights)
+        options = SynthesisOptions(rules=self.rules, weights=self.weights)
         for feature, reason in unavailable(names, options).items():
             if feature not in self.networks:
                 self._warn(f"{feature} is not available: {reason}")
@@ -193,7 +193,7 @@ class _Evaluator:
         return replace(instruments, warn=self._warn)
 
     def _asked(self, image_size: int, batch: int, on_missing: str) -> Asked:
-        return Asked((), reading=self.reading, image_size=image_size, batch=batch, on_missing=on_missing)
+        return Asked((), rules=self.rules, image_size=image_size, batch=batch, on_missing=on_missing)
 
     def _keep(self, title: str, results: RunnerResults) -> dict[str, float]:
         self.blocks[title] = results
@@ -228,7 +228,7 @@ class Protocols:
             owner.flavour,
             question=owner.question,
             sources=num_sources,
-            reading=owner.reading,
+            rules=owner.rules,
             parameters=load_smpls or load_kps,
         )
 
@@ -299,7 +299,7 @@ class MotionImitationEvaluator(_Evaluator):
         A metric that has no place in its runner, and a device that is not here, are refused before the model is
         started.
         """
-        all_metrics(pair_types, unpair_types, self.reading)
+        all_metrics(pair_types, unpair_types, self.rules)
         choose_device(str(device))
         self._announce([*pair_types, *unpair_types])
         lists = self._synthesise(
@@ -345,7 +345,7 @@ class _PairedEvaluator(_Evaluator):
         time_limit: float | None = None,
     ) -> dict[str, float]:
         """The results by metric name."""
-        all_metrics(pair_types, (), self.reading)
+        all_metrics(pair_types, (), self.rules)
         choose_device(str(device))
         self._announce(pair_types)
         lists = self._synthesise(
