@@ -21,7 +21,7 @@ from evenhand.core.records import Array, Records, blocks
 from evenhand.metrics.distances.frames import SIDE, Floats, Frames, collect, columns_of, missing, sides, too_few
 
 _WHAT = "an unbiased kernel distance"
-_ROWS = 512  # rows of the kernel matrix that are in memory at once
+_TILE = 768  # rows and columns of the kernel matrix that are in memory at once
 _MANY = 1 << 22  # pairs of rows from which on products are taken in single precision
 
 
@@ -83,48 +83,40 @@ def _unbiased(first: Array, second: Array, u: Floats, v: Floats) -> Floats:
     """The distance in every cell: u (cells, first rows) and v (cells, second rows) say how often a row counts."""
     n, m = u.sum(axis=1), v.sum(axis=1)
     # Products of large sets are taken in single precision: each is rounded to some 1e-7 in either direction, and the
-    # mean of millions of them is far more exact than one. Everything that is added up is added in double precision.
+    # mean of millions of them is far more exact than one. The sums of tiles are added up in double precision.
     kind = np.float32 if len(first) * len(second) >= _MANY and first.dtype == np.float32 else np.float64
-    x, y = (_prepared(side, kind) for side in (first, second))
-    within_first = (_symmetric(x, u) - u @ _diagonal(first)) / (n * (n - 1))
-    within_second = (_symmetric(y, v) - v @ _diagonal(second)) / (m * (m - 1))
-    across = np.zeros(len(u))
-    for span in blocks(len(x), _ROWS):
-        across += np.einsum("ci,ic->c", u[:, span], _kernel(x[span], y) @ v.T)
-    return np.asarray(within_first + within_second - 2 * across / (n * m), dtype=np.float64)
+    x, y = (np.divide(side, np.sqrt(side.shape[1]), dtype=kind, casting="same_kind") for side in (first, second))
+    within_first = (_sums(x, x, u, u) - u @ _diagonal(first)) / (n * (n - 1))
+    within_second = (_sums(y, y, v, v) - v @ _diagonal(second)) / (m * (m - 1))
+    return np.asarray(within_first + within_second - 2 * _sums(x, y, u, v) / (n * m), dtype=np.float64)
 
 
-def _symmetric(rows: Array, u: Floats) -> Floats:
-    """Σᵢⱼ uᵢ k(xᵢ, xⱼ) uⱼ per cell, some rows of the kernel matrix at a time, each pair once."""
+def _sums(first: Array, second: Array, u: Floats, v: Floats) -> Floats:
+    """Σᵢⱼ uᵢ k(xᵢ, yⱼ) vⱼ per cell, one tile of the kernel matrix at a time; of a set with itself each pair once."""
     total = np.zeros(len(u))
-    for span in blocks(len(rows), _ROWS):
-        kernel = _kernel(rows[span], rows[span.start :])
-        inside = span.stop - span.start
-        total += np.einsum("ci,ic->c", u[:, span], kernel[:, :inside] @ u[:, span].T)
-        total += 2 * np.einsum("ci,ic->c", u[:, span], kernel[:, inside:] @ u[:, span.stop :].T)
+    for rows in blocks(len(first), _TILE):
+        for columns in blocks(len(second), _TILE):
+            if first is second and columns.start < rows.start:
+                continue  # the mirror image of a tile that counts twice
+            kernel = _kernel(first[rows], second[columns])
+            sums = np.einsum("ci,ic->c", u[:, rows], kernel @ v[:, columns].T.astype(kernel.dtype))
+            total += 2 * sums if first is second and columns.start > rows.start else sums
     return total
 
 
-def _prepared(rows: Array, kind: type[np.floating]) -> Array:
-    """The rows over the root of their length, with a one behind: a product of two is x·y / dimensions + 1."""
-    scaled = np.ones((len(rows), rows.shape[1] + 1), kind)
-    np.divide(rows, np.sqrt(rows.shape[1]), out=scaled[:, :-1], casting="same_kind")
-    return scaled
-
-
-def _kernel(first: Array, second: Array) -> Floats:
-    """(x·y / dimensions + 1)³ of every pair; both sides come with `_prepared`."""
+def _kernel(first: Array, second: Array) -> Array:
+    """(x·y / dimensions + 1)³ of every pair of rows, which come divided by √dimensions."""
     products = first @ second.T
-    return np.asarray(np.multiply(products * products, products, dtype=np.float64))
+    products += 1.0
+    cubes = products * products
+    cubes *= products
+    return np.asarray(cubes)
 
 
 def _diagonal(rows: Array) -> Floats:
     x = rows.astype(np.float64, copy=False)
-    return _cubed(np.asarray(np.einsum("ij,ij->i", x, x) / rows.shape[1] + 1.0, dtype=np.float64))
-
-
-def _cubed(values: Floats) -> Floats:
-    return values * values * values  # many times faster than a power
+    values = np.asarray(np.einsum("ij,ij->i", x, x) / rows.shape[1] + 1.0, dtype=np.float64)
+    return values * values * values
 
 
 @dataclass(frozen=True)
