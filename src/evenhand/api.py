@@ -26,7 +26,8 @@ from evenhand.store.runs import Run, check_output
 
 if TYPE_CHECKING:
     from evenhand.benchmarks.table.entry import MetricLike
-    from evenhand.stats.comparison import Comparison
+    from evenhand.core.measure import AnyMetric
+    from evenhand.stats.comparison import Comparison, LeftOutValue
     from evenhand.stats.gate import GateOutcome
     from evenhand.stats.settings import Settings
 
@@ -294,20 +295,22 @@ def compare(
                 "Evaluate both with the same."
             )
     task = task_of(first)
-    own = [{metric.name for metric in metrics_of(run.results)} for run in opened]
-    metrics = [metric for metric in metrics_of(first) if all(metric.name in names for names in own)]
+    own = [{metric.name: metric for metric in metrics_of(run.results)} for run in opened]
+    metrics = [metric for metric in own[0].values() if all(metric.name in names for names in own)]
     by = [name for name in first.by if all(name in run.results.by for run in opened)]
     if "draws" in changes:
         changes.setdefault("permutations", changes["draws"])
     chosen = settings_of(settings, **changes).for_task(
         first.task, first.method.margin if task is None else task.margin, first.method.unit, "compare"
     )
+    lacking = _lacking([run.results.model for run in opened], own)
     rows = opened[0].records()
     comparisons = []
     for run in opened[1:]:
         names, others = _two_names(first, run.results), run.records()
         agreed = check_same_data(rows, others, by, names, first)
         comparison = compare_rows(rows, others, metrics, by, depth, chosen, names=names)
+        comparison = replace(comparison, left_out=(*comparison.left_out, *lacking))
         comparisons.append(replace(comparison, rows_only_first=agreed.only_first, rows_only_second=agreed.only_second))
     return tuple(comparisons)
 
@@ -333,6 +336,19 @@ def _comparable(results: Results) -> dict[str, Any]:
     Whether the groups themselves are the same is looked at row by row.
     """
     return {name: value for name, value in results.options.items() if name not in ("by", "metrics", "groups")}
+
+
+def _lacking(models: Sequence[str], metrics: Sequence[Mapping[str, AnyMetric]]) -> list[LeftOutValue]:
+    """The values that only some of the runs have."""
+    from evenhand.stats.comparison import LeftOutValue
+
+    found: list[LeftOutValue] = []
+    for metric in {name: metric for own in metrics for name, metric in own.items()}.values():
+        having = [model for model, own in zip(models, metrics, strict=True) if metric.name in own]
+        if len(having) < len(models):
+            reason = f"only {', '.join(having)} has it"
+            found.extend(LeftOutValue(metric.name, output, reason) for output in metric.outputs)
+    return found
 
 
 def _two_names(first: Results, second: Results) -> tuple[str, str]:

@@ -89,7 +89,7 @@ def _finding(comparison: Comparison, results: ShownResults, first: Output | None
     overall = next((c for c in chosen if c.group == EVERYONE), None)
     if overall is None or overall.difference is None:
         text = "The two can't be compared on the first value of the task."
-        return Section("Summary", [Text(text, "lead")], name="summary")
+        return Section("Summary", [Text(text, "lead"), *_left_out(comparison)], name="summary")
     unit = results.unit(overall.metric, overall.output)
     groups = [c for c in chosen if c.group != EVERYONE and c.status is Status.OK]
     worse = [levels(c.group) for c in ranked(groups, comparison) if "worse" in change(c, comparison)]
@@ -100,6 +100,7 @@ def _finding(comparison: Comparison, results: ShownResults, first: Output | None
     way = "the same" if not overall.difference else f"{apart} {'higher' if overall.difference > 0 else 'lower'}"
     sure = overall.verdict in SURE
     judged = change(overall, comparison) if sure else "chance could explain it"
+    judged = judged if overall.verdict is not None else "too few rows or units to judge"
     text = f"{comparison.second} compared with {comparison.first}: {name} goes from {values[0]} to {values[1]}, {way}"
     text += f" ({judged}{'; chance does not explain this' if sure else ''})."
     text += f" Worse for {listed(worse)}." if worse else " No group is shown to get worse."
@@ -116,7 +117,15 @@ def _finding(comparison: Comparison, results: ShownResults, first: Output | None
             "may look better or worse for that alone."
         )
     blocks.append(Text(paired + rest, "caution" if left_out or unequal else "small"))
-    return Section("Summary", blocks, name="summary")
+    return Section("Summary", [*blocks, *_left_out(comparison)], name="summary")
+
+
+def _left_out(comparison: Comparison) -> list[Text]:
+    """The values that were not compared, those with the same reason together."""
+    by_reason: dict[str, list[str]] = {}
+    for value in comparison.left_out:
+        by_reason.setdefault(value.reason, []).append(value_name(value.metric, value.output))
+    return [Text(f"Not compared: {', '.join(names)}: {reason}.", "caution") for reason, names in by_reason.items()]
 
 
 def change(contrast: ModelContrast, comparison: Comparison) -> str:

@@ -88,7 +88,11 @@ def shown_comparison(comparison: Comparison, results: Results) -> Comparison:
     for gap in comparison.gaps:
         metric, output = names.output(gap.metric, gap.output)
         gaps.append(replace(gap, metric=metric, output=output, by=names.by(gap.by)))
-    return replace(comparison, contrasts=tuple(contrasts), gaps=tuple(gaps))
+    left_out = []
+    for value in comparison.left_out:  # which the results of the first model may not know
+        title = names.names.value(value.metric, value.output)
+        left_out.append(replace(value, metric=title, output=title))
+    return replace(comparison, contrasts=tuple(contrasts), gaps=tuple(gaps), left_out=tuple(left_out))
 
 
 class _Translation:

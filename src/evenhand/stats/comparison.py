@@ -16,7 +16,7 @@ import numpy as np
 
 from evenhand.core.errors import RunError
 from evenhand.core.measure import AnyMetric, estimates, tally
-from evenhand.core.metric import UNBOUNDED, Direction, Kind, Ratio, Resampling
+from evenhand.core.metric import UNBOUNDED, Direction, Kind, Ratio, Resampling, Undefined
 from evenhand.core.records import Array, Group, Records, groups_of
 from evenhand.core.results import Estimate, Method, Reference, Status, Verdict
 from evenhand.core.streams import stream
@@ -80,6 +80,15 @@ _Difference = TypeVar("_Difference", ModelContrast, GapContrast)
 
 
 @dataclass(frozen=True)
+class LeftOutValue:
+    """A value that was not compared, and why."""
+
+    metric: str
+    output: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Two models on the same units: the first is the baseline, the second the new one."""
 
@@ -93,6 +102,7 @@ class Comparison:
     method: Method
     rows_only_first: int = 0  # rows about units that both have
     rows_only_second: int = 0
+    left_out: tuple[LeftOutValue, ...] = ()
 
 
 def compare(
@@ -118,6 +128,7 @@ def compare(
         )
     found: list[ModelContrast] = []
     gaps: list[GapContrast] = []
+    left_out: list[LeftOutValue] = []
     plain = [estimates(part, groups) for part in tallies]
     at, size = 0, len(groups)
     for number, metric in enumerate(metrics):
@@ -127,14 +138,18 @@ def compare(
             at += size
             states = (tallies[0].states[number], tallies[1].states[number])
             side = _Side(metric, output, direction, states, (places[0], places[1]), both, chosen, names)
-            if side.numeric and (chosen.detailed or ":" not in output):
+            if not chosen.detailed and ":" in output:
+                continue
+            if side.numeric:
                 sides.append(side)
+            elif reason := side.why_not_numeric:
+                left_out.append(LeftOutValue(metric.name, output, reason))
         drawn = _draws_of(sides)
         for side in sides:
             found.extend(side.contrasts(drawn))
             gaps.extend(side.gaps(drawn))
     contrasts, apart = tuple(map(_new_minus_baseline, found)), tuple(map(_new_minus_baseline, gaps))
-    return Comparison(*names, contrasts, apart, places[0].units, *only, chosen.method())
+    return Comparison(*names, contrasts, apart, places[0].units, *only, chosen.method(), tuple(left_out))
 
 
 def _new_minus_baseline(contrast: _Difference) -> _Difference:
@@ -189,6 +204,16 @@ class _Side:
         """Whether both models have a number in some group, and it may be resampled."""
         there = [a.number is not None and b.number is not None for a, b in zip(*self.both, strict=True)]
         return any(there) and self.metric.resampling is not Resampling.NONE
+
+    @property
+    def why_not_numeric(self) -> str:
+        """Why a number is not compared; empty for what is no number at all, such as a curve."""
+        for name, values in zip(self.names, self.both, strict=True):
+            reasons = [estimate.value.reason for estimate in values if isinstance(estimate.value, Undefined)]
+            if len(reasons) == len(values):
+                return f"{name} has no value: {reasons[0]}"
+        is_number = any(estimate.number is not None for values in self.both for estimate in values)
+        return "it has no interval, so nothing tells whether a difference is chance" if is_number else ""
 
     @property
     def ratios(self) -> tuple[Ratio, Ratio] | None:

@@ -30,6 +30,15 @@ def results(made: Path, real: Path, metrics: str = "ssim", task: str = "synthesi
     return evaluate(benchmark.find(task), made, real, options={"metrics": metrics, **options}, **QUICK).results
 
 
+def command(made: Path, real: Path, *options: str) -> int:
+    """`evenhand evaluate synthesis` in this process, with these values of `--set`; its exit status."""
+    from evenhand.cli.main import main
+
+    asked = [part for option in options for part in ("--set", option)]
+    quick = ["--draws", "20", "--runs", str(real.parent / "runs")]
+    return main(["evaluate", "synthesis", str(made), "--data", str(real), *asked, *quick])
+
+
 def pictures(folder: Path, count: int, wrong: int = 0, size: int = 48, name: str = "{:03d}.png") -> list[Any]:
     """Drawn people; the last `wrong` ones are somebody else, upside down."""
     folder.mkdir(parents=True)
@@ -43,9 +52,12 @@ def pictures(folder: Path, count: int, wrong: int = 0, size: int = 48, name: str
     return frames
 
 
+CODECS = {".avi": "MJPG", ".mp4": "mp4v", ".mov": "mp4v", ".webm": "VP80"}
+
+
 def film(path: Path, frames: list[Any], rate: float = 25.0) -> Path:
     height, width = frames[0].shape[:2]
-    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), rate, (width, height))
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*CODECS[path.suffix]), rate, (width, height))
     for frame in frames:
         writer.write(np.ascontiguousarray(frame[:, :, ::-1]))
     writer.release()
@@ -150,6 +162,42 @@ def test_two_films_are_compared_frame_by_frame_with_what_is_about_motion(tmp_pat
     assert same.get("flicker").value == found.get("flicker").value
 
 
+@pytest.mark.parametrize("ending", [".mp4", ".mov", ".webm", ".gif"])
+def test_films_of_every_kind_are_measured_by_the_command(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], ending: str
+) -> None:
+    from PIL import Image
+
+    frames = pictures(tmp_path / "frames", 6)
+    for side, shown in (("made", frames[:5] if ending == ".mov" else frames), ("real", frames)):
+        (tmp_path / side).mkdir()
+        path = tmp_path / side / f"walk{ending}"
+        if ending == ".gif":  # at a variable rate
+            stills = [Image.fromarray(frame) for frame in shown]
+            stills[0].save(path, save_all=True, append_images=stills[1:], duration=[40, 80, 40, 120, 40, 40])
+        else:
+            film(path, shown)
+    asked, made, real = "metrics=l1,fd-ssim,flicker", tmp_path / "made", tmp_path / "real"
+    if ending == ".mov":  # the counts differ
+        assert command(made, real, asked) == 2
+        printed = capfd.readouterr().err
+        assert "5 frames at 25 a second, the real one 6 at 25" in printed
+        assert "there is no synthesised picture of this name" in printed
+    assert command(made, real, asked, "on_missing=skip") == 0
+    assert "Flicker ↓" in capfd.readouterr().out
+
+
+def test_a_film_where_pictures_are_expected_is_paired_by_order_when_asked(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made, real = tmp_path / "walk.mp4", tmp_path / "real"
+    film(made, pictures(real, 4))
+    assert command(made, real, "metrics=l1") == 2
+    assert "--set match=order" in capfd.readouterr().err
+    assert command(made, real, "metrics=l1", "match=order") == 0
+    assert "L1 ↓" in capfd.readouterr().out
+
+
 def test_motion_is_measured_across_the_parts_of_a_film(tmp_path: Path) -> None:
     from dataclasses import replace
 
@@ -233,3 +281,31 @@ def test_what_is_missing_is_told_first_and_computed_when_it_arrives(
             results(tmp_path / "made", tmp_path / "real", "lps,dists")
     with pytest.raises(DataError, match=r"fid, kid not available.*fid:pytorch-fid, kid:pytorch-fid"):
         results(tmp_path / "made", tmp_path / "real", "fid,kid", task="synthesis/unpaired")
+
+
+def test_comparing_runs_names_the_metrics_that_are_left_out(tmp_path: Path) -> None:
+    from evenhand.api import compare
+    from evenhand.reporting.comparison import comparison_sections
+
+    pictures(tmp_path / "real", 4), pictures(tmp_path / "first", 4, wrong=1), pictures(tmp_path / "second", 4, wrong=2)
+    runs = [
+        evaluate(
+            benchmark.find("synthesis"),
+            tmp_path / name,
+            tmp_path / "real",
+            options={"metrics": metrics},
+            runs=tmp_path / "runs",
+            **QUICK,
+        )
+        for name, metrics in (("first", "ssim,l1,CS:clip"), ("second", "ssim,mse,CS:clip"))
+    ]
+    found = compare(*(run.folder for run in runs), draws=20)[0]
+    assert {contrast.metric for contrast in found.contrasts} == {"ssim"}
+    assert {(value.metric, value.reason) for value in found.left_out} == {
+        ("CS:clip", "first has no value: no frame could be measured"),
+        ("l1", "only first has it"),
+        ("mse", "only second has it"),
+    }
+    text = str(comparison_sections(found, runs[0].results))
+    assert "Not compared: MSE: only second has it." in text
+    assert "too few rows or units to judge" in text
