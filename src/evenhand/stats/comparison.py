@@ -149,7 +149,7 @@ def compare(
             found.extend(side.contrasts(drawn))
             gaps.extend(side.gaps(drawn))
     contrasts, apart = tuple(map(_new_minus_baseline, found)), tuple(map(_new_minus_baseline, gaps))
-    return Comparison(*names, contrasts, apart, places[0].units, *only, chosen.method(), tuple(left_out))
+    return Comparison(*names, contrasts, apart, places[0].units, *only, chosen.method(), left_out=tuple(left_out))
 
 
 def _new_minus_baseline(contrast: _Difference) -> _Difference:
