@@ -77,7 +77,7 @@ def test_a_dry_run_writes_nothing(evenhand: Command, tmp_path: Path, snapshot: S
 
 def test_rows_show_what_is_behind_a_number(evenhand: Command, first: Path, tmp_path: Path) -> None:
     said = evenhand("rows", first, "--group", "race=Indian", "--worst", 2)
-    assert "2 of 2 rows" in said.out
+    assert "2 worst rows of " in said.out
     assert "Indian" in said.out
     csv = evenhand("rows", first, "--group", "race=Indian", "--format", "csv").out
     assert csv.splitlines()[0].startswith("item,")

@@ -43,63 +43,64 @@ def escape(text: str) -> str:
 
 
 _LINE_SECONDS = 30.0
+READING = "reading data and predictions"
 
 
-def _progress_lines() -> ProgressHook:
-    """A hook for logs: a line of text every half a minute."""
-    start = last = time.monotonic()
+def counted(done: int, total: int | None, what: str, seconds: float) -> str:
+    """What has been done, how fast, and how long the rest will take; only what it is where nothing is counted.
 
-    def hook(done: int, total: int | None, what: str) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= _LINE_SECONDS:
-            last = now
-            of = f" of {total:,}" if total else ""
-            err().print(f"{done:,}{of} {what} after {now - start:,.0f} s", markup=False, highlight=False)
-
-    return hook
+    >>> counted(0, None, "measuring", 3.0), counted(50, 200, "answers", 10.0), counted(7, None, "parts recorded", 0.0)
+    ('measuring', '50 of 200 answers, 5.0/s, 30 s left', '7 parts recorded')
+    """
+    if not done and not total:
+        return what
+    text = f"{done:,} of {total:,} {what}" if total else f"{done:,} {what}"
+    if not done or seconds <= 0:
+        return text
+    rate = done / seconds
+    text += f", {rate:,.0f}/s" if rate >= 10 else f", {rate:.1f}/s"
+    return f"{text}, {(total - done) / rate:,.0f} s left" if total and total > done else text
 
 
 @contextmanager
-def progress(quiet: bool = False) -> Iterator[ProgressHook]:
+def progress(name: str, quiet: bool = False) -> Iterator[ProgressHook]:
     """A hook that draws, from the first second, what is being done, for how long, and how long it will take.
 
     Where there is no terminal, it writes a line every half a minute.
     """
     console = err()
+    begun = last = time.monotonic()
+    phase, phase_begun = READING, begun
+
+    def described(done: int, total: int | None, what: str) -> str:
+        nonlocal phase, phase_begun
+        now = time.monotonic()
+        if what != phase:
+            phase, phase_begun = what, now
+        return f"{name}: {counted(done, total, what, now - phase_begun)}"
+
     if quiet:
         yield lambda done, total, what: None
         return
     if not console.is_terminal:
-        yield _progress_lines()
+
+        def line(done: int, total: int | None, what: str) -> None:
+            nonlocal last
+            text, now = described(done, total, what), time.monotonic()
+            if now - last >= _LINE_SECONDS:
+                last = now
+                console.print(f"{text} after {now - begun:,.0f} s", markup=False, highlight=False, soft_wrap=True)
+
+        yield line
         return
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TaskID,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
-    bar = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True)
-    rows: dict[str, tuple[TaskID, float]] = {}
-    reading = bar.add_task("reading data and predictions", total=None, rate="")
-    bar.start()
+    text = TextColumn("{task.description}", markup=False)
+    bar = Progress(SpinnerColumn(), text, BarColumn(bar_width=20), TimeElapsedColumn(), console=console, transient=True)
+    row = bar.add_task(described(0, None, READING), total=None)
 
-    def hook(done: int, total: int | None, what: str) -> None:
-        now = time.monotonic()
-        if not rows:
-            bar.update(reading, visible=False)
-        if what not in rows:
-            rows[what] = (bar.add_task(what, total=total, rate=""), now)
-        task, began = rows[what]
-        rate = f"{done / (now - began):,.0f}/s" if now > began and done else ""
-        bar.update(task, completed=done, total=total, rate=rate)
+    def draw(done: int, total: int | None, what: str) -> None:
+        bar.update(row, description=described(done, total, what), completed=done, total=total)
 
-    try:
-        yield hook
-    finally:
-        bar.stop()
+    with bar:
+        yield draw

@@ -48,7 +48,7 @@ def demo(
         if registry.benchmark(name).demo is None:
             continue
         try:
-            with progress(quiet=as_json) as hook:
+            with progress(f"demo of {name}", quiet=as_json) as hook:
                 for made in api.demo(name, runs / "data" / name):
                     run = api.evaluate(
                         made.task,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +21,11 @@ from evenhand.cli.settings_options import with_settings
 from evenhand.core.errors import OptionError
 from evenhand.core.options import facts, parse
 from evenhand.core.page import Section, Table, Text
+from evenhand.core.records import Records
 from evenhand.core.results import Results
 from evenhand.core.task import Target
 from evenhand.reporting import sections
-from evenhand.reporting.display import shown
+from evenhand.reporting.display import names_of_family, shown
 from evenhand.reporting.summary import terminal_summary
 from evenhand.run.reopened import metrics_of, task_of
 from evenhand.stats.settings import Settings
@@ -32,7 +34,6 @@ from evenhand.store.runs import Run, check_output, results_json
 Data = Annotated[Path, typer.Option("--data", help="the data folder")]
 Runs = Annotated[Path, typer.Option("--runs", help="where runs are kept")]
 MOST_COLUMNS = 8
-MOST_OF_VECTOR = 4  # values of an embedding that a screen shows; --format csv or parquet has them all
 EngineName = Annotated[str, typer.Option("--engine", help="serial, threads:N, processes:N, ray, ray://…")]
 
 
@@ -96,7 +97,7 @@ def evaluate(
             warn(message)
 
     for name, path in found:
-        with progress(quiet=as_json) as hook:
+        with progress(f"{entry.name} of {name or path.stem or path.name}", quiet=as_json) as hook:
             run = api.evaluate(
                 entry,
                 path,
@@ -306,7 +307,8 @@ def rows(
     worst: Annotated[int | None, typer.Option(help="only so many rows, worst first")] = None,
     form: Annotated[str, typer.Option("--format", help="table, csv, jsonl or parquet")] = "table",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="write here instead of standard output")] = None,
-    limit: Annotated[int, typer.Option(help="rows of a table to show")] = 20,
+    limit: Annotated[int, typer.Option(help="rows of a table or JSON document to show")] = 20,
+    as_json: Json = False,
 ) -> None:
     """Show the rows behind a number."""
     from evenhand.store.frames import rows_frame, worst_rows, write_frame
@@ -316,31 +318,46 @@ def rows(
     records = found.records()
     if groups:
         records = records.take(records.members(group(groups)))
+    total, task = len(records), task_of(found.results)
     if worst is not None:
-        records = worst_rows(records, metrics_of(found.results), worst)
-    frame = rows_frame(records)
-    if form == "table":
-        console = out()
-        shown = frame.head(worst if worst is not None else limit)
-        labels = [found.results.class_labels().get(name, ()) for name in shown.columns]
-        cells = tuple(tuple(map(_cell, row, labels)) for row in shown.iter_rows())
-        title = f"{len(shown):,} of {len(frame):,} rows"
-        if len(shown.columns) <= MOST_COLUMNS:
-            draw_table(console, Table(title, tuple(shown.columns), cells), most_rows=len(cells))
-        else:
-            draw_cards(console, title, shown.columns, cells)
+        records = worst_rows(records, metrics_of(found.results), worst, task.badness if task is not None else None)
+    if as_json:
+        some = rows_frame(records.take(slice(0, worst if worst is not None else limit)))
+        listed = [{name: _plain(value) for name, value in row.items()} for row in some.to_dicts()]
+        print_json({"run": str(run), "groups": groups or [], "rows": total, "shown": len(listed), "records": listed})
         return
-    write_frame(frame, form, output)
+    if form != "table":
+        write_frame(rows_frame(records), form, output)
+        return
+    show_rows(records.take(slice(0, worst if worst is not None else limit)), total, found.results, worst is not None)
 
 
-def _cell(value: Any, labels: Sequence[str]) -> str:
-    """A value of a row; the label of a class, and of a long vector only the beginning and its length."""
-    if isinstance(value, int) and 0 <= value < len(labels):
-        return labels[value]
-    if isinstance(value, list) and len(value) > MOST_OF_VECTOR:
-        begin = ", ".join(f"{part:.4g}" if isinstance(part, float) else str(part) for part in value[:MOST_OF_VECTOR])
-        return f"[{begin}, … {len(value):,} values]"
-    return str(value)
+def show_rows(records: Records, total: int, results: Results, is_worst: bool) -> None:
+    """Print rows in words: classes and groups by their names."""
+    from evenhand.reporting.rows import labels_of, row_facts
+
+    labels, names = labels_of(results, records), names_of_family(results.task)
+    rows = []
+    for number in range(len(records)):
+        columns, attributes = row_facts(records, number, labels, names)
+        rows.append({**{name.replace("_", " "): value for name, value in columns.items()}, **attributes})
+    kind = "worst rows" if is_worst else "rows"
+    title = f"All {total:,} {kind}" if len(rows) == total else f"{len(rows):,} {kind} of {total:,}"
+    headings = tuple(rows[0]) if rows else ()
+    cells = tuple(tuple(row.values()) for row in rows)
+    if len(headings) <= MOST_COLUMNS:
+        draw_table(out(), Table(title, headings, cells), most_rows=len(cells))
+    else:
+        draw_cards(out(), title, headings, cells)
+
+
+def _plain(value: Any) -> Any:
+    """A value of a row as JSON has it; a number that is none is null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return value.hex() if isinstance(value, bytes) else value
 
 
 def draw_cards(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -350,7 +367,7 @@ def draw_cards(console: Console, title: str, columns: Sequence[str], rows: Seque
     for row in rows:
         console.print()
         for name, value in zip(columns, row, strict=True):
-            if value not in ("", "None"):
+            if value not in ("", "–"):
                 console.print(f"[dim]{escape(name):>{width}}[/]  {escape(value)}", soft_wrap=True)
 
 

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from evenhand import __version__
 from evenhand.cli.console import err, escape
@@ -73,6 +74,29 @@ EXAMPLES = {
 }
 
 
+class PlainCommand(TyperCommand):
+    """A verb whose help shows flags by their name alone."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All parameters; a flag takes no value, so its help names no type."""
+        return _without_types(super().get_params(ctx))
+
+
+class PlainGroup(TyperGroup):
+    """The verbs together, with the same help."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All parameters of the program itself."""
+        return _without_types(super().get_params(ctx))
+
+
+def _without_types(params: list[Any]) -> list[Any]:
+    for param in params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+    return params
+
+
 def application(arguments: Sequence[str] = ("",)) -> typer.Typer:
     """The command line, with as many verbs as the arguments ask for; all of them by default."""
     app = typer.Typer(
@@ -83,11 +107,11 @@ def application(arguments: Sequence[str] = ("",)) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
     )
-    app.callback()(_options)
+    app.callback(cls=PlainGroup)(_options)
     verb = "" if "_EVENHAND_COMPLETE" in os.environ else (*arguments, "--help")[0]
     if verb in ("-h", "--help"):
         for name, (_, summary) in VERBS.items():
-            app.command(name, help=summary)(_nothing)
+            app.command(name, help=summary, cls=PlainCommand)(_nothing)
         for name, summary in family_commands().items():
             app.command(name, help=summary, rich_help_panel="Commands of families (published tools)")(_nothing)
         return app
@@ -95,6 +119,7 @@ def application(arguments: Sequence[str] = ("",)) -> typer.Typer:
         if verb not in VERBS or VERBS[verb][0] == module:
             import_module(f"evenhand.cli.{module}").mount(app)
     for command in app.registered_commands:
+        command.cls = PlainCommand
         command.epilog = f"Example: {EXAMPLES[command.name]}" if command.name in EXAMPLES else None
     return app
 

@@ -56,7 +56,7 @@ def predict(
         provider["follow_links"] = "yes"
     outcomes = []
     for task in tasks.split(","):
-        with progress(quiet=as_json) as hook:
+        with progress(f"{task.strip()} by {model}", quiet=as_json) as hook:
             outcome = api.predict(
                 task.strip(),
                 model,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from evenhand.cli.console import err, escape, out
+from evenhand.cli.catalogue import Json
+from evenhand.cli.console import err, escape, out, print_json
 from evenhand.core.errors import MissingExtraError, OptionError
 
 
@@ -26,6 +28,7 @@ def serve(
         list[str] | None, typer.Option("--name", help="another name under which this machine is reached; repeat")
     ] = None,
     token: Annotated[bool, typer.Option("--token", help="ask for a token on loopback too")] = False,
+    as_json: Json = False,
 ) -> None:
     """Look at runs in the browser, down to the sample.
 
@@ -42,7 +45,11 @@ def serve(
     from evenhand.serve.settings import ServeSettings
 
     listening = listen(host, port, names=tuple(names or ()), token=token)
-    out().print(f"open:  {escape(listening.address)}", soft_wrap=True)
+    if as_json:
+        print_json({"open": listening.address, "runs": str(runs), "data": [str(folder) for folder in data or []]})
+        sys.stdout.flush()
+    else:
+        out().print(f"open:  {escape(listening.address)}", soft_wrap=True)
     if listening.access.token:
         err().print("Whoever has this address can see the runs and the pictures of the data folders.", style="yellow")
     err().print("stop:  Ctrl-C", style="dim")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from evenhand.core.metric import Curve, Grid, Undefined
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results, Status, Verdict
@@ -28,7 +29,7 @@ from evenhand.reporting.phrases import (
 from evenhand.reporting.rounding import number, p_value, percent
 from evenhand.reporting.sections import CAUTIONS
 from evenhand.stats.comparison import Comparison, ModelContrast
-from evenhand.store.differences import DataChange, Difference, RowChanges
+from evenhand.store.differences import Change, DataChange, Difference, RowChanges
 
 Output = tuple[str, str]
 
@@ -210,9 +211,12 @@ def difference_sections(found: Difference, most: int = 20) -> tuple[Section, ...
         blocks.append(Text("Same inputs, options, settings and versions."))
     sections = [Section("What they were made of", blocks, name="causes")]
     if found.values:
-        values = tuple((change.name, _text(change.first), _text(change.second)) for change in found.values[:most])
-        title = f"Different values ({len(found.values)}), largest difference first"
-        columns = ("value", "first", "second")
+        values = tuple(
+            (change.name, _value(change.first), _value(change.second), _change(change), change.rows)
+            for change in found.values[:most]
+        )
+        title = f"Different values ({len(found.values):,}), those of most rows first"
+        columns = ("value", "first", "second", "change", "n")
         sections.append(Section("Values", [Table(title, columns, values, form=_form(values))], name="values"))
     sections.append(_changed_rows(found.rows, found.data, most))
     return tuple(sections)
@@ -242,6 +246,18 @@ def _changed_rows(rows: RowChanges, data: Sequence[DataChange], most: int) -> Se
 def _form(rows: Sequence[object]) -> str:
     """How a list is drawn: one that nobody reads to its end is one to look things up in."""
     return "lookup" if len(rows) > 50 else "table"
+
+
+def _value(value: object) -> Cell:
+    if isinstance(value, float):
+        return value
+    kinds = {Grid: "a matrix", Curve: "a curve", Undefined: "no value"}
+    return kinds.get(type(value)) or _text(value)
+
+
+def _change(change: Change) -> Cell:
+    both = change.first, change.second
+    return both[1] - both[0] if isinstance(both[0], float) and isinstance(both[1], float) else "–"
 
 
 def _text(value: object) -> str:

@@ -106,6 +106,7 @@ def evaluate(
     chosen = parse_options(task.options, options or {})
     cache = None if runs is None else Path(runs) / CACHE
     if loaded is None:
+        progress(0, None, "reading data and predictions")
         with clock.time("load"), inputs.damage_in_words(data, DataError, f"data of {task.name}"):
             dataset = task.open(data, chosen, cache)
         with clock.time("read"), inputs.damage_in_words(predictions, PredictionError, f"predictions of {task.name}"):
@@ -276,6 +277,7 @@ class _EvaluationJob:
         whole, recorded, held = self._record(manifest.stages["records"], folder, siblings)
         if whole is None:
             raise DataError(f"{self.task.name}: the data in {self.data} gave no rows, so there is nothing to measure.")
+        self.tools.progress(0, None, "measuring groups and intervals")
         with self.clock.time("measure"), OneThread().held():
             found = self._analyse(whole)
             extras = dict(self.task.extras(concatenate(held), self.options)) if self.task.extras is not None else {}
@@ -318,6 +320,7 @@ class _EvaluationJob:
                 keeping = CheckpointingEngine(self.tools.engine, folder / KEPT)
                 tools = replace(tools, engine=keeping)
             recorder = Recorder(self.task.name, records, keeping, hold=hold, progress=self.tools.progress)
+            self.tools.progress(0, None, "recording rows")
             parts = self.task.record(self.dataset, self.answers, self.options, tools)
             whole = self._tally(recorder.through(parts))
             recorded = Recorded(

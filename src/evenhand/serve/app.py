@@ -23,6 +23,7 @@ from evenhand.core.page import Section, Text
 from evenhand.core.records import EVERYONE
 from evenhand.reporting.comparison import comparison_sections, difference_sections
 from evenhand.reporting.display import names_of_family
+from evenhand.reporting.rows import RowLabels, row_facts, value_text
 from evenhand.serve.filters import MOST, RunFilter
 from evenhand.serve.folders import OutsideError
 from evenhand.serve.guard import AccessPolicy, Guard, report_policy
@@ -31,18 +32,15 @@ from evenhand.serve.listing import RunEntry, RunState
 from evenhand.serve.pages import address, environment, overlay
 from evenhand.serve.pictures import FILMS, PICTURES, NoPictureError, size_of, thumbnail
 from evenhand.serve.selection import (
-    RowLabels,
     RowPage,
     RowQuery,
     ValueChoice,
     choices,
     chosen,
     contrasts_of,
-    facts_of,
     group_of,
     row_page,
     scalar_columns,
-    value_text,
 )
 from evenhand.serve.selection import spreads as spreads_of
 from evenhand.serve.settings import ServeSettings
@@ -278,11 +276,8 @@ class _Routes:
         """One row: everything that is known of it, with the picture of its sample, and its neighbours."""
         line, number = self._line(request), _row_number(request)
         rows = self.library.rows(line)
-        columns, attributes = facts_of(rows.records, number)
-        labels = self.library.labels(line)
-        for column in (labels.truth, labels.answer):
-            if column.name:
-                columns = {**columns, column.name: column.word(rows.records, number)}
+        labels, names = self.library.labels(line), names_of_family(line.task)
+        columns, attributes = row_facts(rows.records, number, labels, names)
         pictures: tuple[Path, ...] = ()
         reason = ""
         try:
@@ -302,7 +297,7 @@ class _Routes:
         return self._page(
             "row.html.j2", line=line, number=number, columns=columns, attributes=attributes, pictures=pictures,
             films=films, reason=reason, query=query, before=before, after=after, at=at, of=len(numbers),
-            metric=params.get("metric", ""), output=params.get("output", ""), names=names_of_family(line.task),
+            metric=params.get("metric", ""), output=params.get("output", ""), names=names,
             card=self._card(line, number, labels, pictures=_MOST_PICTURES), classes=bool(labels.truth.name),
         )  # fmt: skip
 

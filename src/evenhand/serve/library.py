@@ -17,12 +17,14 @@ from evenhand.core.view import SampleView
 from evenhand.reporting.comparison import comparison_page, difference_page
 from evenhand.reporting.html import Link, page_html
 from evenhand.reporting.reported import report_page, reported
+from evenhand.reporting.rows import RowLabels, labels_of
+from evenhand.run.reopened import metrics_of, task_of
 from evenhand.serve.cache import LRUCache
 from evenhand.serve.folders import ServedFolders
 from evenhand.serve.listing import RunEntry, RunIndex, RunList
 from evenhand.serve.pictures import NoPictureError, SampleMedia, load_media, pictures_of
 from evenhand.serve.progress import ProgressMonitor
-from evenhand.serve.selection import RowLabels, RowQuery, badness_of, item_of, labels_of, metrics_of, select
+from evenhand.serve.selection import RowQuery, item_of, select
 from evenhand.serve.settings import ServeSettings
 from evenhand.stats.comparison import Comparison
 from evenhand.store.damaged import InspectedRun, inspect_run, readable_rows
@@ -106,7 +108,8 @@ class Library:
         key = (self._stamped(line), query, metric.name if metric is not None else "")
 
         def selected() -> tuple[Array, bool]:
-            badness = badness_of(self.whole(line).results)
+            task = task_of(self.whole(line).results)
+            badness = task.badness if task is not None else None
             return select(self.rows(line).records, query, metric, self.labels(line), badness)
 
         return self._selected.get(key, selected)

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from starlette.datastructures import QueryParams
 
-from evenhand import registry
 from evenhand.core.contrasts import contrasts_of as all_contrasts_of
 from evenhand.core.errors import EvenhandError, OptionError, UnknownNameError
-from evenhand.core.metric import Grid, Metric
+from evenhand.core.metric import Metric
 from evenhand.core.names import DisplayNames
-from evenhand.core.options import parse
 from evenhand.core.records import EVERYONE, MISSING, Array, Group, Records
 from evenhand.core.results import Contrast, Estimate, Results, Status
 from evenhand.reporting.axes import padded_span
-from evenhand.reporting.display import names_of_family, shown
+from evenhand.reporting.display import names_of_family
 from evenhand.reporting.phrases import headline
+from evenhand.reporting.rows import RowLabels
 from evenhand.reporting.summary import badge
-from evenhand.store.frames import attribute_texts, worst_rows
+from evenhand.store.frames import worst_rows
 
 PAGE = 24  # rows on a page
 _NUMBER = "row number"  # a column that is added to find rows again
-_LONG = 400  # characters of a value that are shown
 
 
 @dataclass(frozen=True)
@@ -158,23 +156,6 @@ def contrasts_of(results: Results, choice: ValueChoice, group: Group) -> tuple[C
     return tuple(sorted(found, key=lambda contrast: math.inf if contrast.adjusted is None else contrast.adjusted))
 
 
-def badness_of(results: Results) -> Callable[[Records], Array] | None:
-    """How the task of a run tells how wrong a row is; None when it does not."""
-    try:
-        return registry.task(results.task).badness
-    except EvenhandError:
-        return None
-
-
-def metrics_of(results: Results) -> tuple[Metric[Any], ...]:
-    """The metrics as they were applied; none when the family is not installed or has changed."""
-    try:
-        task = registry.task(results.task)
-        return task.metrics(parse(task.options, results.options))
-    except EvenhandError:
-        return ()
-
-
 @dataclass(frozen=True)
 class RowQuery:
     """Which rows are looked at and in which order, as it stands in an address: a link to it can be shared."""
@@ -249,79 +230,10 @@ def row_page(rows: Records, numbers: Array, page: int, *, is_ordered: bool) -> R
     return RowPage(rows.take(some), tuple(map(int, some)), len(numbers), page, is_ordered)
 
 
-@dataclass(frozen=True)
-class CodedColumn:
-    """A column of class numbers, and the word for each."""
-
-    name: str = ""
-    words: tuple[str, ...] = ()  # as shown
-
-    def word(self, rows: Records, at: int) -> str:
-        """The class of one row in words; empty where the column is not there."""
-        if not self.name or self.name not in rows:
-            return ""
-        code = int(rows[self.name][at])
-        return self.words[code] if 0 <= code < len(self.words) else "–"
-
-    def code(self, word: str) -> int:
-        """The number of a class; raises OptionError for one that is not known."""
-        if word not in self.words:
-            raise OptionError(f"There is no class {word!r}. Known: {', '.join(self.words) or 'none'}.")
-        return self.words.index(word)
-
-
-@dataclass(frozen=True)
-class RowLabels:
-    """Truth and answer of a classification: the columns that its confusion matrix counts."""
-
-    truth: CodedColumn = CodedColumn()
-    answer: CodedColumn = CodedColumn()
-    grid: Grid | None = None  # as shown
-
-
-def labels_of(results: Results, rows: Records) -> RowLabels:
-    """The classes of a run that has a confusion matrix over two columns of its rows; none for any other."""
-    for estimate in shown(results).estimates:
-        grid = estimate.value
-        if isinstance(grid, Grid) and estimate.group == EVERYONE:
-            names = (grid.row_name, grid.column_name)
-            coded = all(name in rows and np.issubdtype(rows[name].dtype, np.integer) for name in names)
-            if coded:
-                return RowLabels(CodedColumn(names[0], grid.rows), CodedColumn(names[1], grid.columns), grid)
-    return RowLabels()
-
-
 def scalar_columns(rows: Records) -> tuple[str, ...]:
     """The columns that fit into a cell, `item` first, those that say nothing last."""
     names = [name for name, column in rows.columns.items() if column.ndim == 1 and name != "item"]
     return (*(("item",) if "item" in rows else ()), *names)
-
-
-def value_text(value: Any) -> str:
-    """A value of a row as text; vectors by their length.
-
-    >>> value_text(np.float64(0.123456789)), value_text(np.zeros(512)), value_text(np.bool_(True)), value_text("")
-    ('0.123457', '512 numbers', 'yes', '')
-    """
-    if isinstance(value, np.ndarray):
-        return f"{value.size:,} numbers"
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if isinstance(value, float | np.floating):
-        return "–" if not math.isfinite(value) else f"{float(value):.6g}"
-    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-    text = "".join(char if char.isprintable() or char == "\n" else "�" for char in text)
-    return text if len(text) <= _LONG else text[: _LONG - 1] + "…"
-
-
-def facts_of(rows: Records, number: int) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """One row: its columns and its attributes, as texts; raises UnknownNameError when there is no such row."""
-    if not 0 <= number < len(rows):
-        raise UnknownNameError("row", str(number), [f"0 to {len(rows) - 1}"])
-    columns = {name: value_text(column[number]) for name, column in rows.columns.items()}
-    one = rows.take(slice(number, number + 1))
-    attributes = {name: attribute_texts(attribute)[0] or "does not apply" for name, attribute in one.attributes.items()}
-    return columns, {name: value_text(text) for name, text in attributes.items()}
 
 
 def item_of(rows: Records, number: int) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.errors import RunError
-from evenhand.core.records import GIVEN_COLUMNS, MISSING, Array, Attribute, Group, Records, concatenate, distinct
+from evenhand.core.records import GIVEN_COLUMNS, MISSING, Array, Attribute, Records, concatenate, distinct
 from evenhand.store.manifest import Manifest
 from evenhand.store.runs import Run
 
@@ -29,6 +29,7 @@ class Change:
     name: str
     first: Any
     second: Any
+    rows: int = 0  # behind an estimate, in the smaller of both
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Difference:
     options: tuple[Change, ...] = ()
     settings: tuple[Change, ...] = ()
     versions: tuple[Change, ...] = ()
-    values: tuple[Change, ...] = ()  # estimates, largest difference first
+    values: tuple[Change, ...] = ()  # estimates, those of most rows first
     data: tuple[DataChange, ...] = ()  # what the data say differently about the same rows
     rows: RowChanges = field(default_factory=RowChanges)
 
@@ -327,17 +328,16 @@ def _changes(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[Ch
 
 
 def _values(first: Run, second: Run) -> tuple[Change, ...]:
-    """Estimates that are not the same, numbers first by how far they are apart, then the rest."""
-    found: list[tuple[float, Change]] = []
-    one, other = _estimates(first), _estimates(second)
-    for (metric, output, group), value in one.items():
-        theirs = other.get((metric, output, group))
-        if theirs is None or value == theirs:
+    """Estimates that are not the same: those of most rows first, then by how far they are apart."""
+    changes: list[tuple[float, Change]] = []
+    others = {(e.metric, e.output, e.group): e for e in second.results.estimates}
+    for estimate in first.results.estimates:
+        other = others.get((estimate.metric, estimate.output, estimate.group))
+        if other is None or estimate.value == other.value:
             continue
-        apart = abs(value - theirs) if isinstance(value, float) and isinstance(theirs, float) else 0.0
-        found.append((apart, Change(f"{metric}.{output}, {group}", value, theirs)))
-    return tuple(change for _, change in sorted(found, key=lambda entry: -entry[0]))
-
-
-def _estimates(run: Run) -> dict[tuple[str, str, Group], Any]:
-    return {(e.metric, e.output, e.group): e.value for e in run.results.estimates}
+        both = estimate.number, other.number
+        apart = abs(both[0] - both[1]) if both[0] is not None and both[1] is not None else 0.0
+        name = f"{estimate.metric}.{estimate.output}, {estimate.group}"
+        changes.append((apart, Change(name, estimate.value, other.value, min(estimate.rows, other.rows))))
+    changes.sort(key=lambda entry: (-entry[1].rows, -entry[0]))  # matrices and curves after the numbers of their group
+    return tuple(change for _, change in changes)
