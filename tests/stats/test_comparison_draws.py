@@ -12,7 +12,7 @@ import pytest
 from evenhand.core.measure import tally
 from evenhand.core.metric import Metric
 from evenhand.core.records import Attribute, Records, groups_of
-from evenhand.metrics import verification_conventions, verification_tails
+from evenhand.metrics import operating_points, verification_tails
 from evenhand.metrics.operating_points import Convention
 from evenhand.metrics.verification import Separation, Verification
 from evenhand.stats import Settings, analyse
@@ -97,7 +97,7 @@ def test_the_area_moves_to_first_order_as_it_moves_in_full() -> None:
 def test_other_conventions_are_read_around_the_threshold_however_little_is_looked_at_first(
     monkeypatch: pytest.MonkeyPatch, reach: int, ties: bool
 ) -> None:
-    monkeypatch.setattr(verification_conventions, "_REACH", reach)
+    monkeypatch.setattr(operating_points, "_REACH", reach)
     monkeypatch.setattr(verification_tails, "_SPARE", 0.0)
     monkeypatch.setattr(verification_tails, "_BIN", 4)
     test_the_quick_way_finds_the_same_numbers(EVERY_CONVENTION, ties, np.float32)
