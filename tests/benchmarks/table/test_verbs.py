@@ -32,6 +32,11 @@ ASKED: Mapping[str, Mapping[str, str]] = {
     "nowhere": LABELS,
 }
 
+TITLES = {
+    "labels": "Accuracy", "scores": "Brier score", "numbers": "Mean absolute error", "pairs": "TAR at FAR 0.1",
+    "values": "score", "nowhere": "accuracy", "detection": "AP75",
+}  # fmt: skip
+
 
 def table(seed: int) -> pl.DataFrame:
     given, made = np.random.default_rng(0), np.random.default_rng(seed)
@@ -91,6 +96,7 @@ def test_every_verb_takes_runs_of_every_kind_of_table(tmp_path: Path, capsys: An
     first, second = two_runs(tmp_path, task)
     for form in ("html", "csv", "markdown"):
         assert command("report", first, second, "-o", tmp_path / f"report.{form}", "--format", form) == 0
+    assert TITLES[task] in (tmp_path / "report.markdown").read_text(encoding="utf-8")
     assert command("compare", first, second, "--draws", "20", "--page", tmp_path / "both.html") == 0
     assert command("diff", first, second, "--page", tmp_path / "why.html") == 0
     assert command("explain", first) == 0

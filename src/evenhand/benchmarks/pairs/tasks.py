@@ -10,6 +10,7 @@ from typing import Any
 from evenhand.benchmarks.pairs.codec import PairSetCodec
 from evenhand.benchmarks.pairs.data import load_bfw, load_rfw, load_set, undecodable
 from evenhand.benchmarks.pairs.metrics import SHARED, FoldedTar, TenFoldAccuracy
+from evenhand.benchmarks.pairs.names import NAMES
 from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.benchmarks.pairs.record import FOLDS, fold_facts, record_pairs
 from evenhand.benchmarks.pairs.view import badness, view_pair
@@ -170,4 +171,5 @@ benchmark = Benchmark(
     summary="Verification sets that papers report: LFW, CFP-FP, AgeDB-30, CALFW, CPLFW, RFW, BFW and others.",
     tasks=TASKS,
     demo=demo,
+    names=NAMES,
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from evenhand.benchmarks.table import demo, detection
 from evenhand.benchmarks.table.data import TableCodec, TablePredictions, Truth, load, record, resolve
+from evenhand.benchmarks.table.names import NAMES
 from evenhand.benchmarks.table.options import (
     DetectionTableOptions,
     FunctionOptions,
@@ -140,7 +141,7 @@ labels = _task(
 )  # fmt: skip
 scores = _task(
     "scores", "Scores: a number per row, and a truth that is yes or no.", ScoreOptions, _score_metrics,
-    "a row of the table",
+    "a row of the table", headline=("ranking", "AUC"),
 )  # fmt: skip
 numbers = _task(
     "numbers", "Numbers: a true and a predicted one per row.", NumberOptions, _number_metrics, "a row of the table",
@@ -183,6 +184,7 @@ benchmark = Benchmark(
     "Your own table of predictions.",
     (labels, scores, numbers, pairs, values, detections),
     demo=demo.write,
+    names=NAMES,
 )
 functions = _task(
     "functions",
