@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import evenhand as eh
@@ -65,6 +66,24 @@ def test_a_watchlist_evaluation_that_is_killed(tmp_path: Path):
     command += ["--eval.detection.files", str(data / "detections.txt"), "--draws", "0", "--no-figure"]
     command += ["--eval.recognition.files", str(data / "scores.txt")]
     command += ["--eval.detection.froc", str(out / "froc.svg"), "--eval.recognition.oroc", str(out / "oroc.svg")]
+    check(command, out, KILLS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["scores.txt", "scores.npy"])
+def test_a_watchlist_scoring_that_is_killed(name: str, tmp_path: Path):
+    data, out = tmp_path / "data", tmp_path / "out"
+    data.mkdir()
+    out.mkdir()
+    (data / "gallery.csv").write_text("SUBJECT_ID\n" + "".join(f"{n}\n" for n in range(1, 301)))
+    rng = np.random.default_rng(5)
+    np.save(data / "gallery.npy", rng.normal(size=(300, 64)).astype(np.float32))
+    np.savez(data / "gallery.ids.npz", subjects=np.arange(1, 301))
+    np.save(data / "probes.npy", rng.normal(size=(9000, 64)).astype(np.float32))
+    ids = {"detection_scores": rng.random(9000), "bboxes": rng.random((9000, 4))}
+    np.savez(data / "probes.ids.npz", files=np.array([f"{n // 9:04d}" for n in range(9000)]), **ids)
+    command = [EVENHAND, "uccs", "scoring", "--data_directory", str(data), "--scoring.results", str(out / name)]
+    command += ["--scoring.gallery", str(data / "gallery.npy"), "--scoring.probe", str(data / "probes.npy")]
     check(command, out, KILLS)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -21,6 +23,7 @@ from evenhand.benchmarks.uccs.scoring import (
 )
 from evenhand.benchmarks.uccs.stores import (
     ProbeEmbeddings,
+    StoreOrigin,
     load_arrays,
     read_gallery_embeddings,
     read_probes,
@@ -29,6 +32,8 @@ from evenhand.benchmarks.uccs.stores import (
 )
 from evenhand.compat.uccs.outcomes import as_plain
 from evenhand.core.errors import DataError, PredictionError
+from evenhand.core.task import InputFact
+from evenhand.files.inputs import hash_of
 
 FACES = "FILE,FACE_ID,SUBJECT_ID,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT"
 
@@ -253,3 +258,36 @@ def test_a_score_file_that_was_not_finished_does_not_appear(tmp_path: Path) -> N
         with pytest.raises(PredictionError):
             write(tmp_path / "s.npy", broken(), [1])
         assert list(tmp_path.iterdir()) == []
+
+
+def test_stores_in_one_file_have_an_origin_too(tmp_path: Path, identified) -> None:
+    folder, _, _ = watchlist(tmp_path)
+    gallery, probes, stores = tmp_path / "gallery.npz", tmp_path / "probes.npy", tmp_path / "stores.toml"
+    every = {f"{path.stem}/embeddings": load_arrays(path)[0]["embeddings"] for path in sorted(folder.iterdir())}
+    save_npz(gallery, every)
+    np.save(probes, np.ones((3, 6), np.float32))
+    ids = {"files": np.array(["a", "a", "b"]), "detection_scores": np.ones(3), "bboxes": np.ones((3, 4))}
+    save_npz(tmp_path / "probes.ids.npz", ids)
+    table = hash_of(tmp_path / "gallery.csv")
+    found = hash_of(tmp_path / "validation.csv")
+    stores.write_text('gallery = "gallery.npz"\nprobe = "probes.npy"\n')
+
+    def write(name: str, source: InputFact, stores: int, network: str = "net|1") -> None:
+        origin = StoreOrigin(network, "as stored", source.path, source.sha256, "npz", stores)
+        (tmp_path / f"{name}.origin.json").write_bytes(msgspec.json.encode(origin))
+
+    write("gallery", table, 3)
+    write("probes", found, 2)
+    assert not any("stores" in warning for warning in identified(stores, tmp_path).run.results.warnings)
+    for name, source, count, network, message in (
+        ("probes", found, 2, "net|2", r"differ in the network \(net\|2, not net\|1\)"),
+        ("probes", found, 3, "net|1", "has 2 probe stores, but 3 were made"),
+        ("gallery", found, 3, "net|1", r"made from another gallery\.csv"),
+    ):
+        write(name, source, count, network)
+        with pytest.raises(PredictionError, match=message):
+            identified(stores, tmp_path)
+        write("gallery", table, 3)
+        write("probes", found, 2)
+    write("probes", replace(found, sha256="0" * 64), 2)
+    assert "was changed after" in " ".join(identified(stores, tmp_path).run.results.warnings)

@@ -54,8 +54,8 @@ def test_the_planted_group_is_worse_off_and_rows_have_what_everyone_needs(demo: 
 
 def test_the_demonstration_is_the_same_every_time(demo: Path, tmp_path: Path) -> None:
     write_demo(tmp_path)
-    for path in demo.iterdir():
-        assert path.read_bytes() == (tmp_path / path.name).read_bytes()
+    for path in demo.rglob("*"):
+        assert path.is_dir() or path.read_bytes() == (tmp_path / path.relative_to(demo)).read_bytes()
 
 
 def test_check_lists_every_problem_with_its_line(data: Path, write) -> None:

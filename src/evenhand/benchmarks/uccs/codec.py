@@ -131,7 +131,7 @@ def _from_stores(
     lacking = [key for key in ("gallery", "probe") if not isinstance(named.get(key), str)]
     if lacking:
         raise PredictionError(f"{path} lacks {', '.join(lacking)}: it names the stores of gallery and probes.")
-    subjects, table = dataset.truth.gallery, None
+    subjects, table = dataset.truth.gallery, dataset.truth.gallery_table
     if subjects is None:
         if "gallery_table" not in named:
             raise PredictionError(f"{path}: there is no gallery.csv in the data folder; name one as gallery_table.")

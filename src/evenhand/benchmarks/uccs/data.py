@@ -71,6 +71,7 @@ class WatchlistFaces:
     exclusion: Exclusion = NO_EXCLUSION
     extra: Mapping[str, ExtraColumn] = field(default_factory=dict)
     gallery: tuple[int, ...] | None = None  # the subjects of the watchlist, where it is known
+    gallery_table: InputFact | None = None
 
     def __len__(self) -> int:
         return len(self.image)

@@ -20,7 +20,7 @@ from evenhand.benchmarks.uccs.data import (
 from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.task import Dataset, InputFact
-from evenhand.files.inputs import opened
+from evenhand.files.delimited import read_header
 
 
 def load(data: Path, options: WatchlistDetectionOptions) -> Dataset[WatchlistFaces]:
@@ -49,18 +49,15 @@ def load(data: Path, options: WatchlistDetectionOptions) -> Dataset[WatchlistFac
             f"{table} does not exist, nor the folder {pictures.name} beside it. "
             "Name the folder of the challenge's data, and the set with which_set."
         )
-    subjects = gallery_of(data)
-    dataset = dataset_of(replace(faces, gallery=subjects), pictures, inputs)
-    if subjects is not None:
-        gallery = {"gallery": str(data / "gallery.csv")}
+    gallery_table = data / "gallery.csv"
+    if gallery_table.exists():
+        subjects, fact = read_subjects(gallery_table)
+        faces = replace(faces, gallery=subjects, gallery_table=fact)
+    dataset = dataset_of(faces, pictures, inputs)
+    if faces.gallery is not None:
+        gallery = {"gallery": str(gallery_table)}
         dataset = replace(dataset, samples=tuple(replace(sample, given=gallery) for sample in dataset.samples))
     return replace(dataset, warnings=(*dataset.warnings, *warnings))
-
-
-def gallery_of(data: Path) -> tuple[int, ...] | None:
-    """The subjects of the folder's `gallery.csv`; None when there is none."""
-    table = Path(data) / "gallery.csv"
-    return read_subjects(table)[0] if table.exists() else None
 
 
 def _exclusion(data: Path, options: WatchlistDetectionOptions, warnings: list[str]) -> Exclusion:
@@ -82,6 +79,4 @@ def _is_annotated(table: Path) -> bool:
     """Whether a table has more than image names."""
     if not table.exists():
         return False
-    with opened(table) as file:
-        names = file.readline().decode("utf-8", errors="replace").replace(" ", "").strip().split(",")
-    return any(name in FACE_COLUMNS[1:] for name in names)
+    return any(name in FACE_COLUMNS[1:] for name in read_header(table).names)

@@ -36,6 +36,7 @@ from evenhand.benchmarks.uccs.detections import (
     header_issues,
     order_of,
 )
+from evenhand.benchmarks.uccs.stores import ids_path, load_arrays
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
@@ -253,15 +254,8 @@ class StoreRows(NamedTuple):
     subjects: tuple[int, ...]
 
 
-def ids_path(path: Path) -> Path:
-    """Where the ids of a binary store are: `scores.npy` has `scores.ids.npz`."""
-    return path.with_name(path.stem + ".ids.npz")
-
-
 def read_ids(path: Path) -> tuple[StoreRows, InputFact]:
     """Rows and columns of a binary store."""
-    from evenhand.benchmarks.uccs.stores import load_arrays
-
     beside = ids_path(path)
     arrays, fact = load_arrays(beside, PredictionError)
     lacking = [name for name in ("files", "detection_scores", "bboxes", "subjects") if name not in arrays]

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from evenhand.benchmarks.uccs.data import WatchlistFaces, subject_name
 from evenhand.benchmarks.uccs.detections import LEADING_COLUMNS, NameIndex, WatchlistDetections
-from evenhand.benchmarks.uccs.scores import NO_LIMIT, PREFIX, Reducer, ids_path
+from evenhand.benchmarks.uccs.scores import NO_LIMIT, PREFIX, Reducer
 from evenhand.benchmarks.uccs.stores import (
     ProbeEmbeddings,
     check_origins,
+    ids_path,
     read_gallery_embeddings,
     read_probes,
     save_npz,

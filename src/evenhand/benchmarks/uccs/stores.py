@@ -5,7 +5,8 @@ A store is a folder with one file per image or subject (`.npz`, `.safetensors` o
 on, or `NAME.npy` with one vector per row and `NAME.ids.npz` that says whose.
 
 A folder that the baselines write has an `origin.json`, which says by what and from what its stores were made and
-whether all are there. Scoring refuses stores of two networks, unfinished ones, and a gallery of another list.
+whether all are there; beside a store of one file it is `NAME.origin.json`. Scoring refuses stores of two networks,
+unfinished ones, and a gallery of another list.
 
 Entries of a probe image: `detection_scores` (N), `bboxes` (N, 4: left, top, width, height),
 `embeddings` (N, D), and, where they were kept, `landmarks` (N, 5, 2). Entries of a gallery
@@ -17,7 +18,7 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -31,7 +32,7 @@ from evenhand.core.errors import DataError, OptionError, PredictionError
 from evenhand.core.records import Array, blocks
 from evenhand.core.task import InputFact
 from evenhand.files.arrays import FileArray, open_npy, read_npz, read_safetensors
-from evenhand.files.inputs import Problem, opened, read
+from evenhand.files.inputs import Problem, hash_of, opened, read
 from evenhand.files.pickles import load_plain, save_plain
 from evenhand.files.writing import make_folder, open_file, remove, remove_stale, write_file
 
@@ -72,9 +73,9 @@ class StoreOrigin:
 ORIGIN = "origin.json"
 
 
-def read_origin(folder: Path) -> StoreOrigin | None:
-    """The origin of a folder's stores; None when nobody wrote it down."""
-    path = Path(folder) / ORIGIN
+def read_origin(store: Path) -> StoreOrigin | None:
+    """The origin of a folder's stores, or of a file's: `NAME.origin.json` beside it; None when nobody wrote it down."""
+    path = store / ORIGIN if store.is_dir() else store.with_name(f"{store.stem}.{ORIGIN}")
     if not path.is_file():
         return None
     try:
@@ -126,19 +127,19 @@ def check_origins(gallery: Path, probes: Path, gallery_table: InputFact | None =
     """
     notes = []
     origins: dict[str, StoreOrigin] = {}
-    for what, folder in (("gallery", gallery), ("probe", probes)):
-        origin = read_origin(folder) if folder.is_dir() else None
+    for what, store in (("gallery", gallery), ("probe", probes)):
+        origin = read_origin(store)
         if origin is None:
-            if folder.is_dir():
-                notes.append(f"{folder} does not say what made its {what} stores; they are taken as they are.")
+            if store.exists():
+                notes.append(f"{store} does not say what made its {what} stores; they are taken as they are.")
             continue
         origins[what] = origin
-        count = len(list(folder.glob(f"*.{origin.form}")))
+        count = len(list(store.glob(f"*.{origin.form}"))) if store.is_dir() else len(_owners(store, what))
         if origin.stores is None:
-            raise PredictionError(f"{folder} is not finished: {count} stores. Run baseline_recognition again.")
+            raise PredictionError(f"{store} is not finished: {count} stores. Run baseline_recognition again.")
         if count != origin.stores:
             raise PredictionError(
-                f"{folder} has {count} {what} stores, but {origin.stores} were made. Files were added or removed; "
+                f"{store} has {count} {what} stores, but {origin.stores} were made. Some were added or removed; "
                 "extract them again with --replace."
             )
     if len(origins) == 2:
@@ -149,7 +150,18 @@ def check_origins(gallery: Path, probes: Path, gallery_table: InputFact | None =
         raise PredictionError(
             f"{gallery} was made from another gallery.csv than {gallery_table.path}. Run baseline_recognition again."
         )
+    source = Path(origins["probe"].source) if "probe" in origins else None
+    if source and source.is_file() and hash_of(source).sha256 != origins["probe"].source_sha256:
+        notes.append(f"{source} was changed after {probes} was made from it; extract again to compare what it has now.")
     return tuple(notes)
+
+
+def _owners(path: Path, what: str) -> Collection[str]:
+    """The images or subjects in a store of one file."""
+    if path.suffix == ".npy":
+        arrays, _ = load_arrays(ids_path(path), PredictionError)
+        return set(arrays.get("files" if what == "probe" else "subjects", np.zeros(0)).tolist())
+    return _by_owner(load_arrays(path, PredictionError)[0], what)
 
 
 def load_arrays(path: Path, problem: Problem = DataError) -> tuple[dict[str, Array], InputFact]:
@@ -295,7 +307,7 @@ def _embeddings(arrays: Mapping[str, Array], path: Path) -> Array:
 
 def _rows_of(path: Path, wanted: tuple[str, ...]) -> tuple[FileArray, dict[str, Array]]:
     """The vectors of `NAME.npy` (read as they are asked for) and the arrays of `NAME.ids.npz`."""
-    beside = path.with_name(path.stem + ".ids.npz")
+    beside = ids_path(path)
     arrays, _ = load_arrays(beside, PredictionError)
     lacking = [entry for entry in wanted if entry not in arrays]
     if lacking:
@@ -307,6 +319,11 @@ def _rows_of(path: Path, wanted: tuple[str, ...]) -> tuple[FileArray, dict[str, 
         if len(arrays[entry]) != len(vectors):
             raise PredictionError(f"{beside}: {len(arrays[entry])} {entry} for {len(vectors)} rows of {path.name}.")
     return vectors, arrays
+
+
+def ids_path(path: Path) -> Path:
+    """Where the ids of a file of rows are: `scores.npy` has `scores.ids.npz`."""
+    return path.with_name(path.stem + ".ids.npz")
 
 
 def _probes_of_rows(path: Path) -> Iterator[ProbeEmbeddings]:

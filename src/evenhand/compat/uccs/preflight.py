@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from evenhand.benchmarks.uccs.options import check_ranks
-from evenhand.benchmarks.uccs.scores import ids_path
+from evenhand.benchmarks.uccs.stores import ids_path
 from evenhand.compat.uccs.config import Configuration, labels_of
 from evenhand.compat.uccs.figures import figure_path
 from evenhand.core.errors import DataError, OptionError, StorageError
