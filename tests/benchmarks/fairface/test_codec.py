@@ -176,7 +176,7 @@ def test_a_csv_may_have_whole_answers(tmp_path, dataset):
         ("[1, 2]\n", "a.jsonl", ["record 1", "object"]),
         ("gender,race\nm,w\n", "a.csv", ["line 1", "image"]),
         ("file,color\n1,red\n", "a.csv", ["line 1", "gender"]),
-        ("file,gender\n1,m,x\n", "a.csv", ["line 2", "3 cells"]),
+        ("file,gender\n1,m,x\n", "a.csv", ["line 2", "3 fields"]),
         ("file,gender\n,m\n", "a.csv", ["line 2", "empty"]),
         ('{"id": "val/77.jpg", "text": "man"}\n', "a.jsonl", ["no answer is about a labelled image", "val/77.jpg"]),
         ('{"id": "train/1.jpg", "text": "man"}\n', "a.jsonl", ["train/1.jpg"]),

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import json
+from datetime import datetime
 
 import polars
 import pytest
@@ -101,6 +102,7 @@ SHAPES = {
     f"{IMAGE},Male,White,20-29,F,Black,35\n",
     "CSV with true_ and pred_": f"image_name,true_gender,pred_gender,pred_race,pred_age\n{IMAGE},Male,F,Black,35\n",
     "TSV": f"file\tgender\trace\tage\n{IMAGE}\tF\tBlack\t35\n",
+    "CSV with line ends of old Macs": f"file,gender,race,age\r{IMAGE},F,Black,35\r",
     "semicolons": f"file;gender;race;age\n{IMAGE};F;Black;35\n",
     "FairFace script": f"face_name_align,race,race4,gender,age\ndetected/1_face0.jpg,Black,Black,Female,35\n",  # noqa: F541
     "Parquet": frame(file=[IMAGE], gender=["F"], race=["Black"], age=[35]),
@@ -145,6 +147,28 @@ def test_a_classification_pipeline_gives_its_best_label(tmp_path, dataset):
     assert values(answers)[0] == values(answers, "val/2.jpg")[0] == "Male"
 
 
+def test_an_excel_file_is_a_table_and_its_dates_are_ages(tmp_path, dataset):
+    openpyxl = pytest.importorskip("openpyxl", reason="Excel files are read where openpyxl is installed")
+    book = openpyxl.Workbook()
+    for row in (
+        ("file", "gender", "race", "age"),
+        (IMAGE, "F", "Black", 35),
+        ("val/2.jpg", "M", "White", datetime(2024, 3, 9, tzinfo=None)),  # 3-9
+        ("val/3.jpg", "M", "White", datetime(2019, 10, 1, tzinfo=None)),  # 10-19
+    ):
+        book.active.append(row)
+    book.save(tmp_path / "answers.xlsx")
+    answers = FaceCodec().read(tmp_path / "answers.xlsx", dataset, FaceOptions())
+    assert values(answers) == ("Female", "Black", (35, 35))
+    assert [values(answers, f"val/{n}.jpg")[2] for n in (2, 3)] == [(3, 9), (10, 19)]
+
+
+def test_a_long_cell_is_an_answer(tmp_path, dataset):
+    long = "A white shirt. " * 20_000
+    answers = read(tmp_path, dataset, f'file,raw_output\n{IMAGE},"{long}\n{SAYS}"\n')
+    assert values(answers) == ("Female", "Black", (35, 35))
+
+
 def test_three_files_are_a_folder(tmp_path, dataset):
     folder = tmp_path / "answers_by_attribute"
     folder.mkdir()
@@ -173,6 +197,12 @@ def test_codes_need_an_order_and_are_never_ages(tmp_path, dataset):
     [
         (lines({"image": IMAGE, "reply_text": SAYS}), ["'reply_text'", "raw_output", "no record has an answer"]),
         (lines({"image": IMAGE, "output": ""}, {"image": "val/2.jpg", "output": None}), ["no record has an answer"]),
+        (json.dumps({IMAGE: {"reply_text": SAYS}}), ["'reply_text'", "no record has an answer"]),
+        (lines({"image": IMAGE, "output": {"colour": "red"}}), ["'colour'", "no record has an answer"]),
+        ('{"image": 1, "output": ' + "[" * 100_000, ["nested too deeply"]),
+        ('{"image": 1, "age": ' + "9" * 5000 + "}", ["too many digits"]),
+        (f"file,gender,gender\n{IMAGE},Male,Female\n", ["line 1", "gender", "more than once"]),
+        ("file," + ",".join(f"c{n}" for n in range(100_000)) + "\n", ["line 1", "columns; a table may have"]),
         (f"file,gender,race,age\n{IMAGE},,,\n", ["all empty", "gender"]),
         (f"file,raw_output\n{IMAGE},\n", ["all empty", "raw_output"]),
         (LABELS, ["label file", "gender_pred"]),

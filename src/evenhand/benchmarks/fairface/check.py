@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from evenhand.benchmarks.fairface.answer_files import ImageAnswer
 from evenhand.benchmarks.fairface.codec import FaceCodec
 from evenhand.benchmarks.fairface.data import Faces, balance, load
+from evenhand.benchmarks.fairface.image_answers import ImageAnswer
 from evenhand.benchmarks.fairface.normalise import FaceAnswer, Reason
 from evenhand.benchmarks.fairface.options import FaceOptions
 from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, FINE_RACES, GENDERS

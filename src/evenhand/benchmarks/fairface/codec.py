@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evenhand.benchmarks.fairface.answer_files import FileSummary, ImageAnswer, records
+from evenhand.benchmarks.fairface.answer_files import records
 from evenhand.benchmarks.fairface.data import REPAIRED, Faces
+from evenhand.benchmarks.fairface.image_answers import FileSummary, ImageAnswer
 from evenhand.benchmarks.fairface.keys import KeyIndex
 from evenhand.benchmarks.fairface.normalise import NORMALISER_VERSION, FaceAnswer, Reason, nothing
 from evenhand.benchmarks.fairface.normalise.readings import no_age, no_gender, no_race
@@ -255,10 +256,12 @@ def _warnings(
 
 
 def _coverage(by_id: Mapping[str, ImageAnswer], chosen: list[int], faces: Faces, collected: _Collected) -> Coverage:
-    failed = [image for image, found in by_id.items() if found.error]
-    absent = [faces.files[row] for row in chosen if faces.files[row] not in by_id]
-    silent = [image for image, found in by_id.items() if _gives(found.answer, Reason.EMPTY)]
-    declined = [image for image, found in by_id.items() if _gives(found.answer, Reason.REFUSAL)]
+    answers = {id(answer): answer for answer in by_id.values()}  # most images share an answer with many others
+    failed = _images(by_id, {key for key, answer in answers.items() if answer.error})
+    silent = _images(by_id, {key for key, answer in answers.items() if _gives(answer.answer, Reason.EMPTY)})
+    declined = _images(by_id, {key for key, answer in answers.items() if _gives(answer.answer, Reason.REFUSAL)})
+    complete = len(by_id) == len(chosen)
+    absent = [] if complete else [faces.files[row] for row in chosen if faces.files[row] not in by_id]
     reasons = {
         "missing": absent,
         "error": failed,
@@ -278,6 +281,11 @@ def _coverage(by_id: Mapping[str, ImageAnswer], chosen: list[int], faces: Faces,
     )
 
 
+def _images(by_id: Mapping[str, ImageAnswer], identities: set[int]) -> list[str]:
+    """The images whose answer is one of some objects."""
+    return [image for image, answer in by_id.items() if id(answer) in identities] if identities else []
+
+
 def _gives(answer: FaceAnswer, reason: Reason) -> bool:
     """Whether all three attributes are unknown for one reason."""
     return answer.race.reason is reason and answer.gender.reason is reason and answer.age.reason is reason
@@ -285,10 +293,13 @@ def _gives(answer: FaceAnswer, reason: Reason) -> bool:
 
 def _reasons(by_id: Mapping[str, ImageAnswer], images: int) -> dict[str, dict[str, int]]:
     """Per attribute, how many images are unknown for which reason."""
+    answers = {id(found): found.answer for found in by_id.values()}
+    shared = Counter(map(id, by_id.values()))
     table: dict[str, dict[str, int]] = {}
     for attribute in FaceAnswer._fields:
-        counts = Counter(getattr(found.answer, attribute).reason for found in by_id.values())
-        counts[Reason.MISSING] += images - len(by_id)
+        counts: Counter[Reason | None] = Counter({Reason.MISSING: images - len(by_id)})
+        for key, count in shared.items():
+            counts[getattr(answers[key], attribute).reason] += count
         table[attribute] = {reason.value: counts[reason] for reason in Reason if counts[reason]}
     return table
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from evenhand.benchmarks.fairface.answer_files import FileSummary
+from evenhand.benchmarks.fairface.image_answers import FileSummary
 from evenhand.benchmarks.fairface.prompts import prompt_of
 from evenhand.core.errors import EvenhandError
 from evenhand.store.manifest import FILENAME, Manifest, read_manifest
@@ -22,7 +22,7 @@ _NOT_DECODING: Final = ("model", "base_url", "price_in", "price_out")
 def provenance(path: Path, summary: FileSummary) -> dict[str, Any]:
     """Where the answers of a file come from, as far as it is known."""
     manifest = _manifest_of(path)
-    told = {name: dict(counts.most_common(5)) for name, counts in summary.told.items()}
+    told = {name: dict(counts.most_common(5)) for name, counts in summary.values.items()}
     files = {Path(fact.path).name: fact.sha256 for fact in summary.facts}
     if manifest is None:
         models = told.get("model")

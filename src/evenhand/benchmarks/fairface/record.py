@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.fairface.answer_files import ImageAnswer
 from evenhand.benchmarks.fairface.data import Faces
+from evenhand.benchmarks.fairface.image_answers import ImageAnswer
 from evenhand.benchmarks.fairface.normalise import FaceAnswer, Reason, nothing
 from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceTaskOptions
 from evenhand.benchmarks.fairface.taxonomy import (

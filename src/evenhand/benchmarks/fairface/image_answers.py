@@ -1,0 +1,157 @@
+"""What an answer file gives: one answer per record, and what is counted while the file is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from statistics import median
+from typing import Any, Final
+
+from evenhand.benchmarks.fairface.confidences import NOTHING_STATED, Confidences
+from evenhand.benchmarks.fairface.data import label_order
+from evenhand.benchmarks.fairface.normalise import FaceAnswer, Mode, Normaliser, Reason, nothing
+from evenhand.benchmarks.fairface.normalise.structured import ABSENT, as_number, find_fields
+from evenhand.benchmarks.fairface.options import FaceOptions
+from evenhand.benchmarks.fairface.shapes import numbers_in
+from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, GENDERS
+from evenhand.core.errors import PredictionError
+from evenhand.core.task import InputFact
+
+ATTRIBUTES: Final = FaceAnswer._fields
+FINE_STATUS: Final = frozenset({"ok", "success", "succeeded", "completed", "done", "200", ""})
+LABEL_CODE: Final = re.compile(r"LABEL_(\d+)", re.IGNORECASE)
+MOST_REMEMBERED: Final = 100_000
+LONGEST_REMEMBERED: Final = 200
+
+_SPENT: Final = ("prompt_tokens", "completion_tokens", "cost")
+_COUNTED: Final = ("model", "finish_reason", "form")
+_EXCEPTION: Final = re.compile(r"\s*(?:Traceback \(most recent call last\)|(?:\w+\.)*\w*(?:Error|Exception):\s)")
+_MOST_KEYS: Final = 50
+_LONGEST_ANSWER: Final = 1 << 20  # characters; what is beyond is not read
+
+
+@dataclass(frozen=True, slots=True)
+class ImageAnswer:
+    """What a model answered about one image, as it was written and as it was read."""
+
+    raw: str
+    answer: FaceAnswer
+    error: str = ""  # why there is no answer
+    faces: int = 1
+    nothing_found: bool = False  # the detector found no face and the whole picture was analysed
+    face_number: int = 0  # of the FairFace script's crops
+    cells: tuple[str, str, str] | None = None  # gender, race and age as they stand in a table
+    confidences: Confidences = NOTHING_STATED  # where the option asks for them
+    asked: str = ""  # the only attribute that the question was about
+    repeats: tuple[FaceAnswer, ...] = ()  # answers to the same question asked again
+
+    def about(self, attribute: str) -> str:
+        """The part of the answer that speaks of an attribute; all of it where it is prose."""
+        if self.cells is not None:
+            return self.cells[ATTRIBUTES.index(attribute)]
+        fields = find_fields(self.raw)
+        if fields is None:
+            return self.raw
+        value = getattr(fields, attribute)
+        return "(absent)" if value is ABSENT else as_text(value)
+
+
+@dataclass
+class FileSummary:
+    """A file while it is read: how many records of each family, what was repaired, what the requests took."""
+
+    families: Counter[str] = field(default_factory=Counter)
+    repaired: int = 0
+    facts: list[InputFact] = field(default_factory=list)
+    sums: dict[str, float] = field(default_factory=dict)  # tokens and cost that the records state
+    latencies: list[float] = field(default_factory=list)
+    values: dict[str, Counter[str]] = field(default_factory=dict)  # models, reasons of finishing, forms of requests
+    unread: int = 0  # records in which no answer was found
+    keys: dict[str, None] = field(default_factory=dict)  # of these records, in their order
+    notes: list[str] = field(default_factory=list)
+
+    def add_spending(self, record: Mapping[str, Any], wrappings: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Add up what a record states about its request."""
+        for name in _SPENT:
+            number = numbers_in((record, *wrappings), name) if name in record or wrappings else None
+            if number is not None:
+                self.sums[name] = self.sums.get(name, 0) + number
+        if "latency_seconds" in record and (seconds := as_number(record["latency_seconds"])) is not None:
+            self.latencies.append(seconds)
+        for name in _COUNTED:
+            value = record.get(name)
+            if isinstance(value, str) and value:
+                self.values.setdefault(name, Counter())[value[:200]] += 1
+
+    def add_unread(self, record: Mapping[str, Any], image_key: str) -> None:
+        """Count a record in which no answer was found."""
+        self.unread += 1
+        if len(self.keys) < _MOST_KEYS:
+            self.keys.update((str(key), None) for key in islice(record, _MOST_KEYS) if key != image_key)
+
+    def spending(self) -> dict[str, float]:
+        """Tokens, cost and the middle latency of all requests; empty when the file states none."""
+        totals = dict(self.sums)
+        if self.latencies:
+            totals["latency_seconds_median"] = median(self.latencies)
+        return totals
+
+
+class CachedNormaliser:
+    """Normalises free answers, remembering short ones: most of them come again and again."""
+
+    def __init__(self, normaliser: Normaliser) -> None:
+        self.normaliser = normaliser
+        self._answers: dict[str, ImageAnswer] = {}
+
+    def text(self, raw: str) -> ImageAnswer:
+        """A free answer."""
+        answer = self._answers.get(raw)
+        if answer is None:
+            answer = ImageAnswer(raw, self.normaliser.answer(raw[:_LONGEST_ANSWER]))
+            if len(raw) <= LONGEST_REMEMBERED and len(self._answers) < MOST_REMEMBERED:
+                self._answers[raw] = answer
+        return answer
+
+    def about(self, attribute: str, payload: Any) -> FaceAnswer:
+        """The answer to a question about one attribute."""
+        if not isinstance(payload, str) or find_fields(payload) is not None:
+            reading = getattr(self.normaliser.answer(payload), attribute)
+        else:
+            reading = getattr(self.normaliser, attribute)(payload[:_LONGEST_ANSWER], Mode.FIELD)
+        return nothing(Reason.EMPTY)._replace(**{attribute: reading})
+
+
+def exception_in(payload: Any) -> str:
+    """The text of an exception that stands where an answer should; empty when it is an answer.
+
+    >>> exception_in("ValueError: no face"), exception_in("A man.")
+    ('ValueError: no face', '')
+    """
+    return payload.strip()[:200] if isinstance(payload, str) and _EXCEPTION.match(payload) else ""
+
+
+def class_of_code(attribute: str, text: str, options: FaceOptions) -> str:
+    """The class that an integer or LABEL_3 stands for in the given order of labels."""
+    order = label_order(options.label_order)
+    if order is None:
+        raise PredictionError(
+            f"{text!r} is a code for a {attribute}, and codes are ambiguous: the dataset hub's export and the "
+            "original script order the classes differently. Say which with --set label_order=hub or script."
+        )
+    names = {"gender": GENDERS, "race": order, "age": AGE_BINS}[attribute]
+    code = int(text.upper().removeprefix("LABEL_")[:9])
+    if code >= len(names):
+        raise PredictionError(f"{text!r} is outside the order of {attribute}: 0 to {len(names) - 1}.")
+    return names[code]
+
+
+def as_text(payload: Any) -> str:
+    """A payload as it is shown: text as it is, everything else as JSON."""
+    if payload is None:
+        return ""
+    return payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False, default=str)
