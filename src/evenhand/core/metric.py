@@ -314,6 +314,8 @@ class Metric(ABC, Generic[S]):
 class Linear:
     """A state that is sums: every field an array (cells, …). Derive a frozen dataclass."""
 
+    adds: ClassVar[bool] = True  # `arrays` are the sums themselves, not a code for them
+
     @property
     def size(self) -> int:
         return len(getattr(self, fields(self)[0].name))

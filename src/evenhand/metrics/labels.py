@@ -55,6 +55,7 @@ class SingleAnswers(ConfusionCounts):
     Rows that are units of their own are cells of their own: a table for each would be a hundred times as large.
     """
 
+    adds: ClassVar[bool] = False
     classes: int
 
     def arrays(self) -> list[Array]:

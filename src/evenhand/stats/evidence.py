@@ -223,12 +223,17 @@ class RatioEvidence(Evidence):
             many = " (large-sample distribution)" if self.places.units >= MANY_CLUSTERS else ""
             gaps = np.concatenate([gap_of(part.means) for part in self._dealt(permutations, picked)])
             return NullGaps(gaps, f"labels permuted over units{many}")
-        drawn = self.table.of(np.array(picked)).drawn(self.weights())
+        drawn = self._drawn[:, picked] if self.table.is_exact else self.table.of(np.array(picked)).drawn(self.weights())
         return NullGaps(gap_of(drawn - self.values[picked]), "units resampled, groups moved to a common value")
 
+    @cached_property
+    def _drawn(self) -> Floats:
+        """(draws, groups): the values of all groups in every draw."""
+        return self.table.drawn(self.weights())
+
     def forget(self) -> None:
-        self.__dict__.pop("_kept_permutations", None)
-        self.__dict__.pop("_unit_patterns", None)
+        for name in ("_kept_permutations", "_unit_patterns", "_drawn"):
+            self.__dict__.pop(name, None)
 
     def _dealt(self, permutations: int, picked: list[int]) -> Iterator[Permuted]:
         """Sums and counts of some groups with the memberships of units dealt out anew, once for all attributes.

@@ -12,6 +12,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.core.measure import AnyMetric, Tally, estimates
 from evenhand.core.membership import Inside
@@ -30,6 +31,7 @@ from evenhand.stats.settings import Settings
 from evenhand.stats.tables import DRAWS_AT_ONCE, PatternTable, TallyLayout, pattern_table
 
 _MOST_KEPT = 8_000_000  # weights of units in draws, four bytes each
+_MOST_KEPT_BYTES = 150_000_000  # weights that are kept in one byte each
 FEW_EVENTS = 30
 FEW_ROWS = 50
 
@@ -141,35 +143,45 @@ class _DrawnUnits:
 
     def __init__(self, places: TallyLayout, settings: Settings) -> None:
         self._places, self._settings = places, settings
-        self._kept: dict[int, list[Weights]] = {}
+        self._kept: dict[int, list[NDArray[Any]]] = {}
         self._turned: list[Floats] = []
         self._lock = Lock()  # outputs are judged in several threads
 
     def of(self, draws: int) -> Iterator[Weights]:
         """The weights of so many draws, in blocks."""
-        if draws in self._kept:
-            return iter(self._kept[draws])
+        with self._lock:
+            kept = self._kept.get(draws)
+            size = draws * self._places.units
+            if kept is None and size <= _MOST_KEPT_BYTES:
+                kept = self._kept[draws] = [_narrowed(many, size) for many in self._drawn(draws)]
+        if kept is None:
+            return self._drawn(draws)
+        return (np.asarray(many, dtype=np.float32) for many in kept)
+
+    def _drawn(self, draws: int) -> Iterator[Weights]:
         places, settings = self._places, self._settings
         rng = stream("bootstrap", *settings.stream_names, places.units)
-        found = weight_blocks(places.units, draws, rng, strata=_strata(places) if settings.stratified else None)
-        if draws * places.units > _MOST_KEPT:
-            return found
-        self._kept[draws] = list(found)
-        return iter(self._kept[draws])
+        return weight_blocks(places.units, draws, rng, strata=_strata(places) if settings.stratified else None)
 
     def turned(self) -> Iterator[Weights | Floats]:
         """The weights of all draws, laid out for sums over units; turned once for all metrics and attributes."""
         draws = self._settings.draws
         if draws * self._places.units > _MOST_KEPT:
             return self.of(draws)
-        with self._lock:
-            if not self._turned:
-                self._turned.extend(
-                    np.asfortranarray(many[block], dtype=np.float64)
-                    for many in self.of(draws)
-                    for block in blocks(len(many), DRAWS_AT_ONCE)
-                )
+        if not self._turned:
+            turned = [
+                np.asfortranarray(many[block], dtype=np.float64)
+                for many in self.of(draws)
+                for block in blocks(len(many), DRAWS_AT_ONCE)
+            ]
+            with self._lock:
+                self._turned = self._turned or turned
         return iter(self._turned)
+
+
+def _narrowed(many: Weights, size: int) -> NDArray[Any]:
+    """Weights as they are, or as small whole numbers where there are many."""
+    return many if size <= _MOST_KEPT or many.max(initial=0) > 255 else many.astype(np.uint8)
 
 
 def _strata(places: TallyLayout) -> Integers:

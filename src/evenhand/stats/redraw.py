@@ -41,6 +41,7 @@ _BLOCK_ENTRIES = 3_000_000
 _FEW_CELLS = 500
 _MOST_AT_ONCE = 100  # draws, so that what lies between two products stays small
 _MOST_COMPARED = 5_000_000
+_LONG_PATTERNS = 50  # cells of a pattern on average, from which on a product for each pattern is quicker
 
 
 @dataclass(frozen=True)
@@ -85,16 +86,22 @@ def redraw(
         source, on_kinds = of_kinds(kinds.sizes), True
     most = _BLOCK_ENTRIES // max(cells * _groups_per_cell(places), 1)
     block = max(1, min(most, _MOST_AT_ONCE if on_kinds else _BLOCK_ENTRIES // max(places.cells, 1)))
+    member = kinds.member if kinds is not None and not on_kinds else None
+    sorted_sums = _whole_sums(state, order) if cells > _LONG_PATTERNS * patterns else None
+    if sorted_sums is not None:
+        block = max(block, min(_MOST_AT_ONCE, _BLOCK_ENTRIES // max(places.cells, 1)))
     count = 0
     steps: dict[int, tuple[Any, Any, Any]] = {}
     for many in source:
         for start in range(0, len(many), block):
             drawn = many[start : start + block]
             cell_weights = drawn.astype(np.float64) if on_kinds else _on_cells(drawn, places)
-            if kinds is not None and not on_kinds:
-                cell_weights = cell_weights @ kinds.member
-            spread = _by_pattern(cell_weights[:, order], order, starts, cells)
-            in_patterns = state.weigh(spread)
+            if member is not None:
+                cell_weights = cell_weights @ member
+            if sorted_sums is not None:
+                in_patterns = _pattern_sums(cell_weights[:, order], state, sorted_sums, starts)
+            else:
+                in_patterns = state.weigh(_by_pattern(cell_weights[:, order], order, starts, cells))
             if len(drawn) not in steps:
                 steps[len(drawn)] = _steps(len(drawn), group_matrix)
             to_groups, to_everyone, again = steps[len(drawn)]
@@ -253,6 +260,25 @@ def _by_pattern(cell_weights: Floats, order: NDArray[np.int64], starts: NDArray[
     indptr = (np.arange(draws, dtype=np.int64)[:, None] * cells + starts).ravel()
     indptr = np.append(indptr, draws * cells)
     return sparse.csr_array((cell_weights.ravel(), indices, indptr), shape=(draws * len(starts), cells))
+
+
+def _whole_sums(state: Any, order: NDArray[np.int64]) -> list[Floats] | None:
+    """What a state of counts keeps of each cell, in the given order; None where sums depend on their order."""
+    if not isinstance(state, Linear) or not state.adds or any(a.dtype.kind not in "iub" for a in state.arrays()):
+        return None
+    return [np.asarray(array[order].reshape(len(order), -1), dtype=np.float64) for array in state.arrays()]
+
+
+def _pattern_sums(cell_weights: Floats, state: Linear, sums: list[Floats], starts: NDArray[np.int64]) -> Linear:
+    """The state of every draw and pattern, from cells in the order of patterns: a product for each pattern."""
+    draws, ends = len(cell_weights), [*starts[1:].tolist(), cell_weights.shape[1]]
+    weighed = []
+    for array, own in zip(state.arrays(), sums, strict=True):
+        out = np.empty((draws, len(starts), own.shape[1]))
+        for pattern, (start, stop) in enumerate(zip(starts.tolist(), ends, strict=True)):
+            np.matmul(cell_weights[:, start:stop], own[start:stop], out=out[:, pattern])
+        weighed.append(out.reshape(draws * len(starts), *array.shape[1:]))
+    return type(state)(*weighed)
 
 
 def _groups_per_cell(places: TallyLayout) -> int:

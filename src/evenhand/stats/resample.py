@@ -29,7 +29,8 @@ DEFAULT_DRAWS = 2000
 DRAWS_WITH_THRESHOLDS = 200
 """Draws by default when a threshold is found anew in every one of them."""
 
-_EXACT_SINGLE = float(2**24)
+EXACT_SINGLE = float(2**24)
+"""Below it, sums of whole numbers in single precision are exact."""
 _BLOCK_CELLS = 8_000_000
 
 Weights = NDArray[np.float32]
@@ -242,7 +243,7 @@ def _bilinear(left: Weights, right: Weights, counts: sparse.csr_array) -> Floats
     if counts.nnz > 0.02 * size:
         table = counts.toarray()
         largest = float(np.abs(table).sum(axis=1).max()) * float(right.max(initial=0.0))
-        kind = np.float32 if largest < _EXACT_SINGLE else np.float64
+        kind = np.float32 if largest < EXACT_SINGLE else np.float64
         inner = right.astype(kind) @ table.T.astype(kind)
     else:
         inner = np.ascontiguousarray((counts @ right.T.astype(np.float64)).T)

@@ -18,7 +18,7 @@ from evenhand.core.metric import UNBOUNDED, UNIT_SCALE, Kind, Ratio, Scale
 from evenhand.core.records import Group, Records, blocks, distinct, unique_codes
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
 from evenhand.stats.intervals import ClusteredMean, JackknifeMean, cluster_means, jackknife_means
-from evenhand.stats.resample import Weights
+from evenhand.stats.resample import EXACT_SINGLE, Weights
 
 _MOST_APART = 1_000_000  # entries of pairs that are kept, for each attribute or intersection
 DRAWS_AT_ONCE = 250  # so that the weights of all units stay in the cache
@@ -202,6 +202,11 @@ class TallyLayout:
         return constant
 
 
+def is_whole(values: Floats) -> bool:
+    """Whether all values are whole numbers."""
+    return bool(np.array_equal(values, np.rint(values)))
+
+
 def as_sparse(memberships: Memberships) -> sparse.csr_array:
     """Memberships as a matrix of zeros and ones."""
     ones = np.ones(len(memberships.rows))
@@ -331,14 +336,28 @@ class UnitTable:
         A unit is in few of many groups, so only the sums that are there are multiplied.
         """
         top, bottom = self._sparse(self.top), self._sparse(self.bottom)
-        if len(self.group) * _SPARSE > self.groups * self.units:
+        is_dense = len(self.group) * _SPARSE > self.groups * self.units
+        if is_dense:
             top, bottom = top.toarray(), bottom.toarray()
+        exact = is_dense and self.is_exact
+        single = None if not exact else (top.T.astype(np.float32), bottom.T.astype(np.float32))
+        most = max(float(np.abs(table).sum(axis=1).max(initial=0)) for table in (top, bottom)) if exact else 0.0
         parts = []
         for many in weights:
             for block in blocks(len(many), DRAWS_AT_ONCE):
-                turned = np.ascontiguousarray(many[block].T, dtype=np.float64)
-                parts.append(divide(top @ turned, bottom @ turned).T)
+                some = many[block]
+                if single is not None and most * float(some.max(initial=0)) < EXACT_SINGLE:  # any order of sums will do
+                    narrow = np.asarray(some, dtype=np.float32)
+                    parts.append(divide(*(floats(narrow @ table) for table in single)))
+                else:
+                    turned = np.ascontiguousarray(some.T, dtype=np.float64)
+                    parts.append(divide(top @ turned, bottom @ turned).T)
         return np.concatenate(parts) if parts else np.zeros((0, self.groups))
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether all sums are whole numbers, which can be added in any order."""
+        return is_whole(self.top) and is_whole(self.bottom)
 
     def wide(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
         """Sums and counts as (units, chosen groups)."""
