@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +74,10 @@ def as_a_script_does(folder: Path, *, norm: bool, detector: bool, unit_media: bo
     return float(true[np.argmin(np.abs(false / false[0] - FAR))] / true[0])
 
 
-def run_of(folder: Path, tmp_path: Path, task: str = "ijb/test1", *more: str) -> str:
+def run_of(folder: Path, tmp_path: Path, task: str = "ijb/test1", *more: str, answers: Path | None = None) -> str:
     runs = tmp_path / "runs"
     arguments = ["--data", str(folder), "--draws", "0", "--runs", str(runs), *more]
-    assert main(["evaluate", task, str(folder), *arguments]) == 0
+    assert main(["evaluate", task, str(answers or folder), *arguments]) == 0
     return str(next(runs.glob(f"{task}/*/*")))
 
 
@@ -118,17 +119,22 @@ def test_all_poolings_together_are_the_poolings_one_by_one() -> None:
     assert len(seen) == 36
 
 
-@pytest.mark.parametrize("task", ["ijb/test4", "ijb/test6", "ijb/test7"])
+@pytest.mark.parametrize("task", ["ijb/test4", "ijb/test6", "ijb/test7", "ijb/test8"])
 def test_searches_detections_and_clusterings_are_explained_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str
 ) -> None:
     mini = Path(__file__).parents[2] / "golden" / "cases" / "ijb" / "mini_ijbb"
-    run = run_of(mini, tmp_path, task)
+    answers = {"ijb/test6": "detections", "ijb/test7": "clusters_40", "ijb/test8": "detection_clusters"}
+    run = run_of(mini, tmp_path, task, answers=mini / f"{answers[task]}.csv" if task in answers else mini)
     capsys.readouterr()
     assert main(["explain", run, "--target", "0.9", "--most", "1000000", "--json"]) == 0
     table: Any = json.loads(capsys.readouterr().out)["blocks"][1]
     combinations = {(row[3], row[4]) for row in table["rows"]}
-    assert len(combinations) > {"ijb/test4": 287, "ijb/test6": 11, "ijb/test7": 1}[task]
+    assert len(combinations) > {"ijb/test4": 287, "ijb/test6": 11, "ijb/test7": 1, "ijb/test8": 8}[task]
+    assert all(row[5] for row in table["rows"])
+    assert all(re.fullmatch(r"-?\d\.\d{6}", row[1]) for row in table["rows"])
+    if task != "ijb/test4":
+        assert any("default" in row[5] for row in table["rows"])
     distances = [abs(float(row[2])) for row in table["rows"]]
     assert distances == sorted(distances)
     assert main(["explain", run]) == 0

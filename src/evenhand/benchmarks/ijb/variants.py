@@ -41,9 +41,21 @@ FAILURES = {
     "zero vector": "compared as a vector of zeros, cosine 0 (insightface, whose scripts normalise what there is)",
 }
 _OURS = "no public code that we know"
-_NOTE = "flip=sum and the average of both passes give the same numbers: only directions count. " + " ".join(
-    f"FTE {name}: {words}." for name, words in FAILURES.items()
-)
+_PROTOCOL_SOURCES = {  # by task, metric and switches
+    (
+        "ijb/test6",
+        "detection",
+        "none",
+        "available",
+        0.2,
+    ): "the public IJB evaluator, which does not use the ignore flag",
+    ("ijb/test6", "detection", "media", "available", 0.5): "the guide taken literally; our default",
+    ("ijb/test7", "BCubed"): "modified_bcubed of the guide; our default",
+    ("ijb/test7", "BCubed without FTE"): "modified_bcubed -no_fte",
+    ("ijb/test8", "BCubed", 0.5): "association_modified_bcubed of the guide; our default",
+    ("ijb/test8", "BCubed without FTE", 0.5): "association_modified_bcubed -no_fte",
+    ("ijb/test8", "BCubed without assigned FTE", 0.5): "association_modified_bcubed -no_fte, taken literally",
+}
 
 
 class Variant(NamedTuple):
@@ -230,10 +242,6 @@ def _of_options(task: Task[Any, Any], data: Path, predictions: Path, options: An
         "ijb/test7": {},
         "ijb/test8": {"iou": (0.5, 0.3, 0.2)},
     }
-    sources = {
-        ("none", "available", 0.2): "the public IJB evaluator, which reads the ignore flag and does not use it",
-        ("media", "available", 0.5): "the guide taken literally; our default",
-    }
     grid = grids[task.name]
     for values in product(*grid.values()):
         chosen = replace(options, **dict(zip(grid, values, strict=True)))
@@ -249,7 +257,8 @@ def _of_options(task: Task[Any, Any], data: Path, predictions: Path, options: An
         for policy, some in parts.items():
             rows = concatenate(list(task.record(dataset, some, chosen, Tools())))
             for quantity, value in _numbers(task, rows, chosen):
-                yield Variant(quantity[1], value, switches, quantity[0], policy, sources.get(values, ""))
+                source = _PROTOCOL_SOURCES.get((task.name, quantity[0], *values), _OURS)
+                yield Variant(quantity[1], value, switches, quantity[0], policy, source)
 
 
 def _numbers(task: Task[Any, Any], rows: Records, options: Any) -> Iterator[tuple[tuple[str, str], float]]:
@@ -292,7 +301,7 @@ def _pivot(title: str, variants: Sequence[Variant]) -> Table:
         )
         for (switches, failures), line in lines.items()
     )
-    return Table(title, ("combination", *conventions, "public code"), rows, _NOTE)
+    return Table(title, ("combination", *conventions, "public code"), rows, _note(variants))
 
 
 def _table(title: str, variants: Sequence[Variant], target: float | None = None) -> Table:
@@ -307,7 +316,17 @@ def _table(title: str, variants: Sequence[Variant], target: float | None = None)
         )
         rows.append(row if target is None else (*row[:2], f"{variant.value - target:+.6f}", *row[2:]))
     columns = ("quantity", "value", "combination", "convention", "public code")
-    return Table(title, columns if target is None else (*columns[:2], "off by", *columns[2:]), tuple(rows), _NOTE)
+    columns = columns if target is None else (*columns[:2], "off by", *columns[2:])
+    return Table(title, columns, tuple(rows), _note(variants))
+
+
+def _note(variants: Sequence[Variant]) -> str:
+    """What to know about poolings and failures to enrol, where there are any."""
+    policies = {variant.failures for variant in variants} - {""}
+    notes = [f"FTE {name}: {words}." for name, words in FAILURES.items() if name in policies]
+    if any("flip=" in variant.switches for variant in variants):
+        notes.insert(0, "flip=sum and the average of both passes give the same numbers: only directions count.")
+    return " ".join(notes)
 
 
 def _read(task: Any, predictions: Path, dataset: Dataset[Any], options: PoolingOptions) -> Any:

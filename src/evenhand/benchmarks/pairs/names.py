@@ -9,6 +9,8 @@ NAMES = DisplayNames(
     family="Verification pairs",
     values=(
         ("ten-fold: accuracy", "Ten-fold accuracy"),
+        ("ten-fold: accuracy at one threshold", "Accuracy at a shared threshold"),
+        ("ten-fold: std", "Standard deviation over folds"),
         *VERIFICATION_VALUES,
         (r"folds_interpolated: (.*)", r"\1, interpolated over folds"),
         (r"pairs: (.*)", r"Pairs, \1"),
@@ -24,5 +26,6 @@ NAMES = DisplayNames(
         "pairs/rfw": "RFW",
         "pairs/bfw": "BFW",
     },
+    shares=("ten-fold: (accuracy at one threshold|std)",),
     items="pairs",
 )
