@@ -315,8 +315,8 @@ def _table(title: str, variants: Sequence[Variant], target: float | None = None)
             variant.source,
         )
         rows.append(row if target is None else (*row[:2], f"{variant.value - target:+.6f}", *row[2:]))
-    columns = ("quantity", "value", "combination", "convention", "public code")
-    columns = columns if target is None else (*columns[:2], "off by", *columns[2:])
+    off = () if target is None else ("off by",)
+    columns = ("quantity", "value", *off, "combination", "convention", "public code")
     return Table(title, columns, tuple(rows), _note(variants))
 
 
