@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.segment import Segment
 
+from evenhand.core.names import printable
+
+_UNPRINTABLE = re.compile(r"[^\n -~]")
 ProgressHook = Callable[[int, int | None, str], None]
+
+
+class _PlainConsole(Console):
+    """A console on which no text of others moves the cursor, changes colours or turns the writing direction."""
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        shown = (part if part.control else part._replace(text=printable(part.text)) for part in buffer)
+        return super()._render_buffer(shown)
 
 
 def out() -> Console:
     """Standard output, for people."""
-    return Console(highlight=False, soft_wrap=False)
+    return _PlainConsole(highlight=False, soft_wrap=False)
 
 
 def err() -> Console:
     """Standard error: warnings, progress, what went wrong."""
-    return Console(stderr=True, highlight=False)
+    return _PlainConsole(stderr=True, highlight=False)
 
 
 def print_json(document: Any) -> None:
     """One JSON document on standard output, and nothing else there."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    if not text.replace("\n", "").isprintable():  # only in texts: they mean the same as escapes
+        text = _UNPRINTABLE.sub(lambda char: json.dumps(char[0])[1:-1] if not char[0].isprintable() else char[0], text)
+    sys.stdout.write(text + "\n")
 
 
 def warn(message: str) -> None:
@@ -34,12 +50,11 @@ def warn(message: str) -> None:
     err().print(f"[yellow]warning:[/] {escape(message)}", soft_wrap=True)
 
 
-def escape(text: str) -> str:
-    """Text that rich prints as it is, without control characters."""
+def escape(text: str, keep: str = "\n\t") -> str:
+    """Text that rich prints as it is, without control characters but those to keep."""
     from rich.markup import escape as escape_markup
 
-    text = text.replace("\N{NO-BREAK SPACE}", " ")
-    return escape_markup("".join(char if char.isprintable() or char in "\n\t" else "�" for char in text))
+    return escape_markup(printable(text.replace("\N{NO-BREAK SPACE}", " "), keep))
 
 
 _LINE_SECONDS = 30.0

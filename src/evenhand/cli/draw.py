@@ -53,12 +53,14 @@ def draw_table(console: Console, table: Table, most_rows: int = 60) -> None:
     for index, name in enumerate(table.columns):
         right = _is_numeric(table, index)
         short = index == 0 and fits
-        drawn.add_column(escape(name), justify="right" if right else "left", overflow="fold", no_wrap=right or short)
+        drawn.add_column(
+            escape(name, ""), justify="right" if right else "left", overflow="fold", no_wrap=right or short
+        )
     for index, row in enumerate(table.rows[:most_rows]):
-        drawn.add_row(*(escape(cell(value)) for value in row), style="dim" if index in table.muted else None)
+        drawn.add_row(*(escape(cell(value), "") for value in row), style="dim" if index in table.muted else None)
     console.print(drawn)
     for note in notes:
-        console.print(escape(note), style="dim")
+        console.print(escape(note, ""), style="dim")
     if len(table.rows) > most_rows:
         console.print(f"… {len(table.rows) - most_rows} more rows", style="dim")
 

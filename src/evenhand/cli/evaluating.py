@@ -368,7 +368,7 @@ def draw_cards(console: Console, title: str, columns: Sequence[str], rows: Seque
         console.print()
         for name, value in zip(columns, row, strict=True):
             if value not in ("", "–"):
-                console.print(f"[dim]{escape(name):>{width}}[/]  {escape(value)}", soft_wrap=True)
+                console.print(f"[dim]{escape(name, ''):>{width}}[/]  {escape(value, '')}", soft_wrap=True)
 
 
 def explain(

@@ -26,6 +26,7 @@ from typing import Any
 
 from evenhand.core.errors import EvenhandError, OptionError
 from evenhand.core.metric import Undefined
+from evenhand.core.names import printable
 
 
 class IjbCommand:
@@ -41,9 +42,9 @@ class IjbCommand:
         try:
             lines: list[str] = given.run(given)
         except EvenhandError as error:
-            sys.stderr.write(f"{error}\n")
+            sys.stderr.write(printable(f"{error}\n"))
             return 2
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.write(printable("".join(f"{line}\n" for line in lines)))
         return 0
 
 

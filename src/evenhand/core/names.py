@@ -6,6 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+
+def printable(text: str, keep: str = "\n\t") -> str:
+    """Text of others as it may be shown: control characters and marks that turn the writing direction become �.
+
+    >>> printable("red\\x1b[31m, turned\\u202e, kept\\n"), printable("one\\nline", keep="")
+    ('red�[31m, turned�, kept\\n', 'one�line')
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in keep or char == "\N{NO-BREAK SPACE}" else "�" for char in text)
+
+
 _SHARES = re.compile(
     r"(balanced_)?accuracy(_\w+)?|macro_f1(_\w+)?|f1|precision|recall|(\w+_)?rate"
     r"|(TAR|TMR|TPIR|FPIR|FNIR|FMR|FNMR|VAL|DR|TPR|FPR|EER|FAR)\b.*|rank \d+"
@@ -34,7 +46,7 @@ class DisplayNames:
         >>> DisplayNames().attribute("skin_tone")
         'skin tone'
         """
-        return self.attributes.get(key, key.replace("_", " "))
+        return self.attributes.get(key) or printable(key.replace("_", " "), keep="")
 
     def level(self, attribute: str, key: str) -> str:
         """A level as people write it.
@@ -43,7 +55,7 @@ class DisplayNames:
         ['30–39', '18–29', '60 and over', 'Wavy', 'dark red', '70+']
         """
         named = self.levels.get(attribute, {}).get(key)
-        return level_name(key) if named is None else named
+        return printable(level_name(key), keep="") if named is None else named
 
     def value(self, metric: str, output: str) -> str:
         """One output of one metric as people write it.

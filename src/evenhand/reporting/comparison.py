@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from evenhand.core.metric import Curve, Grid, Undefined
+from evenhand.core.names import printable
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results, Status, Verdict
@@ -229,7 +230,9 @@ def _changed_rows(rows: RowChanges, data: Sequence[DataChange], most: int) -> Se
     alone = f"{rows.only_first:,} are only in the first, {rows.only_second:,} only in the second"
     blocks: list[Block] = [Text(f"{counts}; {alone}.")]
     for change in data:
-        first = ", ".join(f"{row.name}: {_text(row.first)} and {_text(row.second)}" for row in change.examples)
+        first = ", ".join(
+            printable(f"{row.name}: {_text(row.first)} and {_text(row.second)}", keep="") for row in change.examples
+        )
         text = f"The data differ: {change.name!r} is not the same in {change.rows:,} of {change.of:,} rows ({first}"
         blocks.append(Text(f"{text}{', …' if change.rows > len(change.examples) else ''}).", "caution"))
     lines = tuple(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.core.names import printable
 from evenhand.core.page import Table
 from evenhand.core.results import Results
 from evenhand.files.writing import write_file
@@ -39,7 +40,7 @@ def card(results: Sequence[Results]) -> str:
         entries.setdefault(one.model, []).append(_entry(one))
     index = [{"name": model, "results": found} for model, found in entries.items()]
     front = yaml.safe_dump({"model-index": index}, sort_keys=False, allow_unicode=True, width=1000)
-    return f"---\n{front}---\n\n## Evaluation by group\n\n" + "\n\n".join(map(_words, results)) + "\n"
+    return printable(f"---\n{front}---\n\n## Evaluation by group\n\n" + "\n\n".join(map(_words, results)) + "\n")
 
 
 def _entry(results: Results) -> dict[str, Any]:

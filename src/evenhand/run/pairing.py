@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenhand.core.errors import RunError
+from evenhand.core.names import printable
 from evenhand.core.records import Records
 from evenhand.core.results import Results
 from evenhand.store.differences import Agreement, DataChange, agreement
@@ -31,8 +32,9 @@ def _described(change: DataChange, labels: Sequence[str] | None) -> str:
     """How many rows differ, and the first of them: item, value in the first run, value in the second."""
 
     def shown(value: Any) -> str:
-        return str(labels[value]) if labels and isinstance(value, int) and 0 <= value < len(labels) else str(value)
+        is_class = labels and isinstance(value, int) and 0 <= value < len(labels)
+        return printable(str(labels[value] if is_class and labels else value), keep="")
 
-    rows = ", ".join(f"{row.name}: {shown(row.first)} and {shown(row.second)}" for row in change.examples)
+    rows = ", ".join(f"{shown(str(row.name))}: {shown(row.first)} and {shown(row.second)}" for row in change.examples)
     more = ", …" if change.rows > len(change.examples) else ""
     return f"{change.name!r} differs in {change.rows:,} of {change.of:,} rows ({rows}{more})"

@@ -18,6 +18,7 @@ from typing import Any
 
 from evenhand.benchmarks.fairface.normalise import NORMALISER_VERSION, FaceAnswer, Normaliser
 from evenhand.core.errors import EvenhandError, OptionError
+from evenhand.core.names import printable
 
 ATTRIBUTES = ("gender", "race", "age")
 
@@ -74,9 +75,9 @@ class FaceCommand:
         given = _parser().parse_args(list(argv))
         try:
             for line in given.run(given):
-                sys.stdout.write(f"{line}\n")
+                sys.stdout.write(printable(f"{line}\n"))
         except EvenhandError as error:
-            sys.stderr.write(f"{error}\n")
+            sys.stderr.write(printable(f"{error}\n"))
             return 2
         return 0
 

@@ -27,6 +27,7 @@ from evenhand.compat.uccs.config import (
 )
 from evenhand.compat.uccs.preflight import check_call
 from evenhand.core.errors import EvenhandError, InputError
+from evenhand.core.names import printable
 from evenhand.metrics.free_response import COMPETITION_TARGETS
 
 TASKS = ("detection", "recognition")
@@ -189,11 +190,11 @@ class WatchlistCommand:
             check_call(name, run.config, run.own, run.files)
             SUBCOMMANDS[name].work(run)
             for key in run.config.fallbacks:
-                sys.stderr.write(f"note: the configuration lacks {key}; the default was used.\n")
+                sys.stderr.write(printable(f"note: the configuration lacks {key}; the default was used.\n"))
         except SystemExit as leave:  # --help
             return int(leave.code or 0)
         except EvenhandError as error:
-            sys.stderr.write(f"error: {error}\n")
+            sys.stderr.write(printable(f"error: {error}\n"))
             return 2 if isinstance(error, InputError) else 3
         return 0
 
@@ -202,7 +203,7 @@ command = WatchlistCommand()
 
 
 def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
+    sys.stdout.write(printable(line + "\n"))
     sys.stdout.flush()
 
 
