@@ -18,7 +18,7 @@ from evenhand.cli.console import err, escape, out, print_json, progress, warn
 from evenhand.cli.draw import draw, draw_table
 from evenhand.cli.gating import judge_run
 from evenhand.cli.settings_options import with_settings
-from evenhand.core.errors import OptionError
+from evenhand.core.errors import OptionError, PredictionError, UnknownNameError
 from evenhand.core.options import facts, parse
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.records import Records
@@ -71,14 +71,18 @@ def evaluate(
     """Evaluate predictions, by group, with intervals."""
     if kept_rows not in ("auto", "none", "all"):
         raise OptionError(f"--rows {kept_rows!r} is not known: it takes auto, none or all.")
-    if depth < 0:
-        raise OptionError("--depth can't be negative.")
     entry = registry.task(task)
-    systems, further = with_options(systems, [fact.name for fact in facts(entry.options)] if options else [])
+    known = [fact.name for fact in facts(entry.options)] if options else []
+    systems, further = with_options(systems, known)
     given = assignments([*(options or []), *further])
     found = [system(text) for text in systems]
     if not found:
         raise OptionError("No predictions were named: write [NAME=]FILE after the task.")
+    for name, path in found:  # before any of them is evaluated
+        if not path.exists() and name and known:
+            raise UnknownNameError("option", name, known, f"And there is no file {str(path)!r} of a system {name!r}.")
+        if not path.exists():
+            raise PredictionError(f"{path} does not exist. Check the path.")
     called = [name or path.stem or path.name for name, path in found]
     if len(set(called)) < len(called):
         raise OptionError(f"Two systems have the same name: {', '.join(called)}. Write NAME=FILE.")

@@ -97,6 +97,8 @@ def evaluate(
     `instruments` replaces what is registered, by name; `loaded` are data and predictions that are in memory, and then
     `predictions` and `data` are only names; `changes` are settings by name.
     """
+    if depth < 0:
+        raise OptionError(f"depth={depth}: an intersection can't have a negative number of attributes.")
     predictions = Path(predictions)
     data = data_for(task, predictions, data)
     clock = _Stopwatch()

@@ -318,6 +318,18 @@ def test_the_command_evaluates_several_files_and_a_second_file_by_key(files: Pat
     capsys.readouterr()
 
 
+def test_a_misspelt_option_and_a_missing_file_are_found_before_anything_runs(files: Path, capsys: Any) -> None:
+    runs = ("--runs", files / "runs")
+    for extra, message in (
+        ("wieght=w", "no option 'wieght'. Did you mean 'weight'"),
+        ("x.csv", "x.csv does not exist"),
+    ):
+        call = ("evaluate", "table/labels", files / "a.csv", "--set", "truth=y", "prediction=p", extra, *runs)
+        assert command(*call) == 2
+        assert message in " ".join(capsys.readouterr().err.split())
+    assert not (files / "runs").exists()
+
+
 def _runs(folder: Path) -> list[eh.Run]:
     return [eh.load(path.parent) for path in sorted(folder.rglob("run.json"))]
 
@@ -346,6 +358,14 @@ def _bad(change: Callable[[dict[str, Any]], Any], **named: Any) -> tuple[dict[st
         (_bad(lambda t: None, positive="1", draws=-1), "draws=-1|no setting 'positive'"),
         (_bad(lambda t: None, kind="label"), "no kind of table 'label'"),
         (_bad(lambda t: t.update(y=np.array(["x"] * 200)), kind="numbers"), "where a number was expected"),
+        (_bad(lambda t: t.update(p=np.zeros((200, 2)))), "holds Array.*expected one number or text"),
+        (_bad(lambda t: t.update(p=3)), "'p' of the table is a single value"),
+        (_bad(lambda t: t.update(p=[None] * 200)), "'p' is empty in every row"),
+        (_bad(lambda t: None, metrics=[3]), "3 is no metric"),
+        (_bad(lambda t: None, score="s"), "score=… and prediction=… ask different questions"),
+        (_bad(lambda t: None, prediction=None, score="s", options={"fpr": 2}), "a rate lies between 0 and 1"),
+        (_bad(lambda t: None, truth=None, prediction=None, value="s", options={"scale": "1,0"}), "the lower end first"),
+        (_bad(lambda t: None, depth=-1), "depth=-1"),
     ],
 )  # fmt: skip
 def test_bad_tables_are_refused_in_words(

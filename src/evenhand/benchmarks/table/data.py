@@ -178,8 +178,8 @@ def joined(table: UserTable, truth: Truth, options: TableOptions) -> TablePredic
     answered = int((place >= 0).sum())
     if not answered:
         raise PredictionError(
-            f"{table.where}: no {options.key!r} of {truth.table.where} occurs ({keys[0]!r} was found, "
-            f"{asked[0]!r} expected)."
+            f"{table.where}: no {options.key!r} of {truth.table.where} occurs ({keys[0]} was found, "
+            f"{asked[0]} expected)."
         )
     lacking = [str(item) for item in truth.item[place < 0][:MOST_EXAMPLES]]
     extra = len(keys) - answered
@@ -235,9 +235,11 @@ def resolve(dataset: Dataset[Truth], predictions: TablePredictions, options: O) 
     table = dataset.truth.table
     if isinstance(options, LabelOptions):
         labels = options.labels or table.labels(options.truth, "truth").levels
+        if not labels:
+            raise DataError(f"{table.where}: the truth {options.truth!r} is empty in every row.")
         if len(labels) < 2:
             raise DataError(
-                f"{table.where}: the truth {options.truth!r} has one class only ({', '.join(labels) or 'none'}). "
+                f"{table.where}: the truth {options.truth!r} has one class only ({labels[0]}). "
                 "Name the classes with labels=…, or another column."
             )
         if len(labels) > options.most_levels:
@@ -275,10 +277,14 @@ def _between_0_and_1(values: Array) -> bool:
 def _label_columns(truth: Truth, predictions: TablePredictions, options: LabelOptions, tools: Tools) -> dict[str, Any]:
     true = truth.table.labels(options.truth, "truth")
     predicted = predictions.table.labels(options.prediction, "prediction")
+    if not predicted.levels:
+        raise PredictionError(
+            f"{predictions.table.where}: the prediction {options.prediction!r} is empty in every row."
+        )
     _refuse_scores(predictions.table, options, predicted)
     classes = {label: code for code, label in enumerate(options.labels)}
     known = [level for level in predicted.levels if level in classes]
-    if predicted.levels and not known:
+    if not known:
         raise PredictionError(
             f"{predictions.table.where}: no prediction in {options.prediction!r} "
             f"({', '.join(predicted.levels[:4])}) is "
@@ -332,8 +338,7 @@ def _pair_columns(
             row = int(wrong.argmax())
             raise DataError(
                 f"{truth.table.where}, row {row + 1}: {options.truth!r} says {bool(same[row])}, but the pair "
-                f"is of {what} "
-                f"({one[row]!r}, {other[row]!r}; {int(wrong.sum()):,} rows)."
+                f"is of {what} ({one[row]} and {other[row]}; {int(wrong.sum()):,} rows)."
             )
     _say_missing(score, options.score, tools, "a failure to enrol, never accepted")
     return {"score": _or_lowest(score), "same": same == 1, "_keep": same >= 0}

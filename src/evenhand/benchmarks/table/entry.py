@@ -66,6 +66,9 @@ def prepare(
     if asked not in TASKS:
         raise UnknownNameError("kind of table", asked, TASKS)
     task = TASKS[asked]
+    for metric in metrics or ():
+        if not isinstance(metric, (str, Metric)) and not callable(metric):
+            raise OptionError(f"{metric!r} is no metric: expected a name, a Metric or a function f(truth, prediction).")
     names = [metric for metric in metrics or () if isinstance(metric, str)]
     own = [metric for metric in metrics or () if isinstance(metric, Metric)]
     functions = tuple(
@@ -98,6 +101,12 @@ def prepare(
 
 def kind_of(table: UserTable, given: Mapping[str, Any]) -> str:
     """Which question the named columns ask."""
+    for one, *others in (("value", "truth", "prediction", "score"), ("score", "prediction")):
+        both = [name for name in others if name in given] if one in given else []
+        if both:
+            raise OptionError(
+                f"{one}=… and {both[0]}=… ask different questions: leave one of them out, and evaluate the table twice."
+            )
     if "value" in given:
         return "values"
     if "score" in given:

@@ -49,9 +49,17 @@ class UserTable:
 
     def series(self, name: str, role: str) -> pl.Series:
         """A column as a Polars series; raises with the nearest names."""
+        import polars as pl
+
         if name not in self.columns:
             raise UnknownNameError("column", name, self.columns, f"It was named as {role} of {self.where}.")
-        return _series(name, self.columns[name])
+        series = _series(name, self.columns[name])
+        if series.dtype.is_nested() or series.dtype == pl.Object:
+            raise self.problem(
+                f"The column {name!r} of {self.where}, named as {role}, holds {series.dtype} in its cells: expected "
+                "one number or text in each."
+            )
+        return series
 
     def labels(self, name: str, role: str, most: int | None = None) -> Coded:
         """A column of classes or groups. Numbers keep their order, declared categories theirs, texts are sorted."""
@@ -143,6 +151,9 @@ class UserTable:
 def from_frame(frame: Any) -> UserTable:
     """The table in a pandas, Polars or Arrow frame, or in a mapping of names to arrays."""
     if isinstance(frame, Mapping):
+        odd = [str(name) for name, column in frame.items() if isinstance(column, str) or np.ndim(column) == 0]
+        if odd:
+            raise OptionError(f"The column {odd[0]!r} of the table is a single value: expected one value per row.")
         lengths = {str(name): len(column) for name, column in frame.items()}
         if len(set(lengths.values())) > 1:
             raise OptionError(f"The columns of the table have different lengths: {lengths}.")

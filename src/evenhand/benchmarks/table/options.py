@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from evenhand.core.errors import OptionError
 from evenhand.core.options import Options, option
 
 MOST_LEVELS = 200  # different values of a column to group by; more must be allowed
@@ -21,6 +22,11 @@ class TableOptions(Options):
     by: tuple[str, ...] = option((), "columns to group by; --by sets it")
     metrics: tuple[str, ...] = option((), "metrics or outputs to keep; none: all")
     most_levels: int = option(MOST_LEVELS, "most different values that a column to group by may have")
+
+    def __post_init__(self) -> None:
+        for name in ("fpr", "tpr", "far"):
+            if any(not 0 <= rate <= 1 for rate in getattr(self, name, ())):
+                raise OptionError(f"{name}={getattr(self, name)}: a rate lies between 0 and 1.")
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,10 @@ class NumberOptions(TableOptions):
     truth: str = option("truth", "the column of true numbers")
     prediction: str = option("prediction", "the column of predicted numbers")
     tolerance: tuple[float, ...] = option((), "absolute errors up to so much are within tolerance")
+
+    def __post_init__(self) -> None:
+        if any(not limit >= 0 for limit in self.tolerance):
+            raise OptionError(f"tolerance={self.tolerance}: an error of 0 or more was expected.")
 
 
 @dataclass(frozen=True)
@@ -95,3 +105,7 @@ class ValueOptions(TableOptions):
         (), "LOW,HIGH: the ends that values can't leave; none: 0,1 if all lie between them"
     )
     direction: Literal["higher", "lower", "neither"] = option("higher", "which way is better")
+
+    def __post_init__(self) -> None:
+        if self.scale and not (len(self.scale) == 2 and self.scale[0] < self.scale[1]):
+            raise OptionError(f"scale={self.scale}: expected two numbers, the lower end first, such as scale=0,1.")
