@@ -45,13 +45,17 @@ def synthetic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def as_a_script_does(folder: Path, *, norm: bool, detector: bool, unit_media: bool) -> float:
+def as_a_script_does(
+    folder: Path, *, norm: bool, detector: bool, unit_media: bool = False, flat: bool = False, flip: str = "sum"
+) -> float:
     """TAR at the point of scikit-learn's ROC nearest to FAR, in double precision, as public scripts compute it."""
     faces = [line.split() for line in (folder / "meta" / "ijbc_face_tid_mid.txt").read_text().splitlines()]
     weight = [
         float(line.split()[-1]) for line in (folder / "meta" / "ijbc_name_5pts_score.txt").read_text().splitlines()
     ]
-    vectors = np.load(folder / "embeddings.npy").astype(float) + np.load(folder / "embeddings_flip.npy")
+    vectors, mirrored = (np.load(folder / f"{name}.npy").astype(float) for name in ("embeddings", "embeddings_flip"))
+    if flip != "none":
+        vectors = vectors + mirrored if flip == "sum" else np.concatenate([vectors, mirrored], axis=1)
     if norm:
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     if detector:
@@ -60,7 +64,7 @@ def as_a_script_does(folder: Path, *, norm: bool, detector: bool, unit_media: bo
     medium = np.array([int(face[2]) for face in faces])
     pooled = np.zeros((template.max() + 1, vectors.shape[1]))
     for one in np.unique(medium):
-        mean = vectors[medium == one].mean(axis=0)
+        mean = vectors[medium == one].sum(axis=0) if flat else vectors[medium == one].mean(axis=0)
         pooled[template[medium == one][0]] += mean / np.linalg.norm(mean) if unit_media else mean
     pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
     pairs = np.loadtxt(folder / "meta" / "ijbc_template_pair_label.txt", dtype=int)
@@ -84,13 +88,18 @@ def run_of(folder: Path, tmp_path: Path, task: str = "ijb/test1", *more: str, an
 @pytest.mark.parametrize(
     ("switches", "words"),
     [
-        ({"norm": False, "detector": True, "unit_media": False}, "flip=sum, norm=keep, detector=on, media=mean"),
+        ({"norm": False, "detector": True}, "flip=sum, norm=keep, detector=on, media=mean"),
         ({"norm": True, "detector": False, "unit_media": True}, "flip=sum, norm=unit, detector=off, media=mean_unit"),
-        ({"norm": True, "detector": True, "unit_media": False}, "flip=sum, norm=unit, detector=on, media=mean"),
+        ({"norm": True, "detector": True}, "flip=sum, norm=unit, detector=on, media=mean"),
+        (
+            {"norm": True, "detector": False, "flat": True, "flip": "none"},
+            "flip=none, norm=unit, detector=off, media=flat",
+        ),
+        ({"norm": False, "detector": True, "flip": "concat"}, "flip=concat, norm=keep, detector=on, media=mean"),
     ],
 )
 def test_a_target_finds_the_planted_combination_among_all(
-    synthetic: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], switches: dict[str, bool], words: str
+    synthetic: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], switches: dict[str, Any], words: str
 ) -> None:
     planted = as_a_script_does(synthetic, **switches)
     run = run_of(synthetic, tmp_path, "ijb/test1", "--set", f"far={FAR},0.01,0.1")
