@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenhand import evaluate_table
 from evenhand.core.metric import Grid, Undefined
 from evenhand.core.records import Records
 from evenhand.metrics.labels import Confusion
@@ -52,3 +53,13 @@ def test_no_rows_give_no_values() -> None:
 def test_a_true_class_that_is_not_declared_is_refused() -> None:
     with pytest.raises(ValueError, match="a true class outside"):
         values([3], [0])
+
+
+def test_a_share_of_the_answered_rows_says_how_many_these_are() -> None:
+    table = {"t": ["a", "b"] * 50, "p": ["a", "b", "a", None] * 25, "g": ["x"] * 40 + ["y"] * 60}
+    results = evaluate_table(table, truth="t", prediction="p", by=["g"], draws=0, permutations=0).results
+    rows = {name: [e.rows for e in results.of("labels", name)] for name in results.metrics[0].outputs}
+    assert rows["accuracy_answered_only"] == [75, 30, 45]
+    assert rows["precision:b"] == [25, 10, 15]
+    assert rows["recall:b"] == [50, 20, 30]
+    assert rows["accuracy"] == rows["unknown_rate"] == rows["macro_f1"] == [100, 40, 60]

@@ -156,6 +156,7 @@ class Ratio:
     bottom: NDArray[np.float64]  # (cells,)
     kind: Kind
     scale: Scale = UNBOUNDED  # filled in from the metric's `scales`
+    own_rows: bool = False  # `bottom` counts rows, and not all that were measured: those that were answered, of a class
 
 
 @dataclass(frozen=True)

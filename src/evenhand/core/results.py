@@ -40,7 +40,7 @@ class Estimate:
     value: Value
     low: float | None = None
     high: float | None = None
-    rows: int = 0  # only rows that the group's attributes apply to and that could be measured
+    rows: int = 0  # that the attributes of the group apply to, that could be measured, and that the value is based on
     units: int = 0
     method: str = ""  # how the interval was made
     status: Status = Status.OK

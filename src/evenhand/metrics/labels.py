@@ -8,7 +8,7 @@ is a column of the matrix and not a class.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, overload
 
 import numpy as np
@@ -199,20 +199,24 @@ class Confusion(Metric[ConfusionCounts]):
     def ratios(self, state: ConfusionCounts) -> Mapping[str, Ratio]:
         if isinstance(state, SingleAnswers):
             known, at = self.ratios(ConfusionCounts(answer_tables(state.classes))), state.counts
-            return {name: Ratio(one.top[at], one.bottom[at], one.kind) for name, one in known.items()}
+            return {name: replace(one, top=one.top[at], bottom=one.bottom[at]) for name, one in known.items()}
         counts = np.asarray(state.counts, dtype=np.float64)
         right = np.diagonal(counts[:, :, :-1], axis1=1, axis2=2)
         rows, unknown = counts.sum(axis=(1, 2)), counts[:, :, -1].sum(axis=1)
         named = counts[:, :, :-1].sum(axis=1)
         found = {
             "accuracy": Ratio(right.sum(axis=1), rows, Kind.PROPORTION),
-            "accuracy_answered_only": Ratio(right.sum(axis=1), rows - unknown, Kind.PROPORTION),
+            "accuracy_answered_only": self._of_some(right.sum(axis=1), rows - unknown),
             "unknown_rate": Ratio(unknown, rows, Kind.PROPORTION),
         }
         for index, label in enumerate(self.labels):
-            found[f"precision:{label}"] = Ratio(right[:, index], named[:, index], Kind.PROPORTION)
-            found[f"recall:{label}"] = Ratio(right[:, index], counts[:, index].sum(axis=1), Kind.PROPORTION)
+            found[f"precision:{label}"] = self._of_some(right[:, index], named[:, index])
+            found[f"recall:{label}"] = self._of_some(right[:, index], counts[:, index].sum(axis=1))
         return found
+
+    def _of_some(self, top: Array, bottom: Array) -> Ratio:
+        """The share of some of the rows."""
+        return Ratio(top, bottom, Kind.PROPORTION, own_rows=self.weight is None)
 
     @property
     def keeps(self) -> Hashable:
@@ -282,7 +286,7 @@ class ClassRates(Confusion):
                 ("false_negative_rate", true - hits, true),
                 ("true_negative_rate", false - named + hits, false),
             ):
-                found[self._named(rate, label)] = Ratio(top, bottom, Kind.PROPORTION)
+                found[self._named(rate, label)] = self._of_some(top, bottom)
         return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar
 
@@ -184,6 +184,10 @@ class Rate(RatioMetric):
             return among
         weight = np.asarray(rows[self.weight], dtype=np.float64)
         return weight if among is None else np.where(among, weight, 0.0)
+
+    def ratios(self, state: Sums) -> Mapping[str, Ratio]:
+        own_rows = self.among is not None and self.weight is None
+        return {name: replace(one, own_rows=own_rows) for name, one in super().ratios(state).items()}
 
     def missing(self, state: Sums) -> Array | None:
         return None

@@ -198,6 +198,9 @@ def _judged(found: Sequence[Estimate], evidence: Evidence | None, settings: Sett
     limits = evidence.limits(settings.confidence)
     size = len(found)
     rows = [None] * size if evidence.rows is None or evidence.events is None else evidence.rows.tolist()
+    counts = [one.rows for one in found]
+    if isinstance(evidence, RatioEvidence) and evidence.ratio.own_rows:  # such as those that were answered
+        counts = evidence.rows.astype(np.int64).tolist()
     events = [None] * size if evidence.events is None else [round(count) for count in evidence.events.tolist()]
     lows, highs = limits.interval.low.tolist(), limits.interval.high.tolist()
     shows = _shown(found[0], evidence, settings)
@@ -215,7 +218,7 @@ def _judged(found: Sequence[Estimate], evidence: Evidence | None, settings: Sett
                 one.value,
                 low if there else None,
                 high if there else None,
-                one.rows,
+                counts[position],
                 one.units,
                 limits.method[position] if there else "",
                 _status(one, rows[position], settings),
@@ -243,7 +246,7 @@ def _shown(everyone: Estimate, evidence: Evidence, settings: Settings) -> list[f
     if rows is None or evidence.events is None or everyone.number is None:
         return [None] * len(evidence.values)
     rate = min(max(everyone.number, 0.0), 1.0)
-    shows = detectable_difference(rate, rows, np.maximum(everyone.rows - rows, 1.0), alpha=settings.alpha)
+    shows = detectable_difference(rate, rows, np.maximum(rows[0] - rows, 1.0), alpha=settings.alpha)
     few = (rows > 0) & (rows < FEW_ROWS)
     return [one if small else None for one, small in zip(shows.tolist(), few.tolist(), strict=True)]
 
