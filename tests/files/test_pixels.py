@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import subprocess
 import sys
@@ -78,3 +79,18 @@ def test_the_largest_picture_that_is_decoded_fits_into_a_gigabyte(reader: str, c
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert int(done.stdout) * 1024 < 1e9
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+@pytest.mark.parametrize("reader", READERS)
+def test_a_pipe_or_a_device_is_no_picture_and_is_not_waited_for(reader: str, kind: str, tmp_path: Path):
+    path = tmp_path / "picture.png"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    read, error = READERS[reader]
+    with pytest.raises(error):
+        read(path)

@@ -173,6 +173,8 @@ def opened_picture(source: Path | BinaryIO) -> Iterator[Image.Image]:
     """A picture of which the header is read; without Pillow's warning of large ones, for there is `too_many_pixels`."""
     from PIL import Image
 
+    if isinstance(source, Path) and not stat.S_ISREG(source.stat().st_mode):
+        raise OSError(f"{source} is a pipe, a device or a folder; a file was expected")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
         picture = Image.open(source)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import stat
 import warnings
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -113,6 +114,8 @@ def read_bytes(path: Path) -> bytes:
     if film is not None:
         return frame_bytes(film, int(path.name))
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for, a device read for ever
+            raise PictureError(str(path), "is a pipe, a device or a folder; a file was expected.")
         return path.read_bytes()
     except FileNotFoundError as error:
         raise PictureError(str(path), "there is no such file.") from error

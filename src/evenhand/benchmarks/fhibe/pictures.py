@@ -191,7 +191,9 @@ class SuperResolutionCodec(OutputsCodec[Picture]):
 
 def picture_bytes(picture: Picture) -> bytes:
     """The content of a picture file, given by its path or as it is."""
-    return picture.read_bytes() if isinstance(picture, Path) else picture
+    from evenhand.instruments.pictures import read_bytes
+
+    return read_bytes(picture) if isinstance(picture, Path) else picture
 
 
 def possible_names(people: People) -> dict[str, tuple[str, ...]]:
