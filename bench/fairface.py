@@ -131,13 +131,13 @@ def _made_up(faces: int) -> Path:
     return folder
 
 
-def evaluation(task: str) -> Any:
+def evaluation(task: str, **more: Any) -> Any:
     """A whole evaluation by gender, race and age with their pairs, 2,000 draws and 2,000 permutations."""
 
     def run(folder: Path) -> int:
         import evenhand
 
-        found = evenhand.evaluate(f"fairface/{task}", folder / "answers.jsonl", data=folder, depth=2)
+        found = evenhand.evaluate(f"fairface/{task}", folder / "answers.jsonl", data=folder, depth=2, **more)
         return len(found.results.estimates)
 
     return run
