@@ -289,3 +289,30 @@ def test_an_answer_of_ten_megabytes_is_read_in_time(tmp_path):
 def test_a_sample_without_a_picture_is_unanswered(serve):
     _, answers = ask(serve(completes("", "stop")), [Sample("1", (), {})])
     assert isinstance(answers["1"], Unanswered)
+
+
+def test_refused_and_empty_replies_are_no_answers(serve, pictures, tmp_path):
+    (tmp_path / "val").mkdir()
+    for number, picture in enumerate(pictures(3), start=1):
+        (tmp_path / "val" / f"{number}.png").write_bytes(picture.read_bytes())
+    rows = "".join(f"val/{number}.png,20-29,Male,White,True\n" for number in (1, 2, 3))
+    (tmp_path / "fairface_label_val.csv").write_text("file,age,gender,race,service_test\n" + rows)
+    for name, server, expected in (
+        ("filtered", serve(completes("", "content_filter")), {"refused": 3}),
+        ("silent", serve(completes("", "stop")), {"empty": 3}),
+    ):
+        settings = {"base_url": server.url, **QUICK, "repeats": 2}
+        outcome = evenhand.predict("fairface", "openai:m", data=tmp_path, runs=tmp_path / name, settings=settings)
+        assert (outcome.answered, outcome.without_text, outcome.unanswered) == (0, expected, {})
+
+
+def test_tokens_of_repeated_questions_are_added_up(serve, samples):
+    _, answers = ask(serve(lambda handler, picture, times: False), samples(1), repeats=3)
+    assert [(reply.prompt_tokens, len(reply.repeats)) for reply in answers.values()] == [(300, 2)]
+
+
+@pytest.mark.parametrize("address", ["me:hushhush@host/v1", "http:/me:hushhush@host/v1"])
+def test_an_address_that_is_none_is_refused_without_its_password(address):
+    with pytest.raises(ModelError) as refused:
+        chat_settings({"base_url": address})
+    assert "hushhush" not in str(refused.value)

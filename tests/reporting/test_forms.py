@@ -116,6 +116,15 @@ def test_an_mlflow_that_does_not_take_a_run_is_an_error_of_ours_with_its_reason(
         log_run(Reported(results), "nowhere://x")
 
 
+def test_the_password_of_an_mlflow_server_is_not_shown(results):
+    from evenhand.core.errors import StorageError
+    from evenhand.reporting.tracking import log_run
+
+    with pytest.raises(StorageError, match="did not take the run") as refused:
+        log_run(Reported(results), "http://me:hushhush@127.0.0.1:9")
+    assert "hushhush" not in str(refused.value)
+
+
 def test_junit_is_well_formed_for_any_name(tmp_path):
     from dataclasses import make_dataclass
     from xml.etree import ElementTree

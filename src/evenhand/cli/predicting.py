@@ -76,7 +76,8 @@ def predict(
         outcomes.append(outcome)
         if not as_json:
             console = out()
-            console.print(f"{escape(task)}: {outcome.answered:,} answered, {len(outcome.unanswered):,} not")
+            silent = "".join(f", {count:,} {escape(reason)}" for reason, count in outcome.without_text.items())
+            console.print(f"{escape(task)}: {outcome.answered:,} answered{silent}, {len(outcome.unanswered):,} not")
             if outcome.utilisation is not None:
                 waited = 1 - outcome.utilisation
                 console.print(f"the model worked {outcome.utilisation:.1%} of the time and waited {waited:.1%}")
@@ -86,6 +87,8 @@ def predict(
                 used = ", ".join(f"{value:,.6g} {name.replace('_', ' ')}" for name, value in outcome.usage.items())
                 console.print(f"used: {used}")
             console.print(f"predictions: {escape(str(outcome.file))}", soft_wrap=True)
+            if not outcome.answered:
+                continue
             takes, *others = _evaluated_by(task.strip())
             command = shlex.join(["evenhand", "evaluate", takes, str(outcome.file), "--data", str(data)])
             likewise = f" (likewise {', '.join(others)})" if others else ""

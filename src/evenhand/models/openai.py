@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -128,10 +127,11 @@ class ChatModel:
         return f"{self.name}: {error}. {advice} The answers so far are kept; go on with --resume."
 
     def _down(self, error: RequestError) -> str:
+        is_down = error.kind is FailureKind.TRANSIENT
+        advice = f"Is the server at {self.settings.base_url} up?" if is_down else "Each question failed in this way."
         return (
-            f"{self.name}: {_FAILURES_IN_A_ROW} questions in a row failed, the last one with {error}. "
-            f"Is the server at {self.settings.base_url} up? The answers so far are kept, and these questions are "
-            "asked again with --resume."
+            f"{self.name}: {_FAILURES_IN_A_ROW} questions in a row failed, the last one with {error}. {advice} "
+            "The answers so far are kept, and these questions are asked again with --resume."
         )
 
     def _cut_off(self) -> str:
@@ -194,8 +194,8 @@ class _RequestPool:
         prompt = str(sample.given.get("prompt", ""))
         schema = sample.given.get("schema")
         first = self._request(sample.id, prompt, picture, schema, 0)
-        again = [self._request(sample.id, prompt, picture, schema, n).text for n in range(1, self.settings.repeats)]
-        return replace(first, repeats=tuple(again)) if again else first
+        again = [self._request(sample.id, prompt, picture, schema, n) for n in range(1, self.settings.repeats)]
+        return first.with_repeats(again) if again else first
 
     def _request(
         self, sample: str, prompt: str, picture: str, schema: Mapping[str, Any] | None, repeat: int

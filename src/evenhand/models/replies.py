@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+_NO_TEXT: Final = {"content_filter": "refused", "length": "cut off"}  # by finish_reason
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,23 @@ class ChatReply:
         """Whether the answer ended before it said anything."""
         return self.finish_reason == "length" and not self.text.strip()
 
+    @property
+    def no_text(self) -> str:
+        """Why there is no text; empty when there is one."""
+        return "" if self.text.strip() else _NO_TEXT.get(self.finish_reason, "empty")
+
+    def with_repeats(self, again: Sequence[ChatReply]) -> ChatReply:
+        """The reply with those to the same question asked again; tokens and cost are of all of them.
+
+        >>> ChatReply("f", prompt_tokens=3).with_repeats([ChatReply("m", prompt_tokens=4)]).prompt_tokens
+        7
+        """
+        spent: dict[str, Any] = {
+            name: sum(getattr(reply, name) or 0 for reply in (self, *again)) or None
+            for name in ("prompt_tokens", "completion_tokens", "cost")
+        }
+        return replace(self, repeats=tuple(reply.text for reply in again), **spent)
+
     def facts(self) -> dict[str, Any]:
         """Everything but the text, without what is not known."""
         found: dict[str, Any] = {
@@ -39,6 +59,7 @@ class ChatReply:
             "completion_tokens": self.completion_tokens,
             "cost": self.cost,
             "finish_reason": self.finish_reason,
+            "no_text": self.no_text,
             "form": self.form,
         }
         if self.repeats:

@@ -138,9 +138,9 @@ def _check_addresses(settings: ChatSettings) -> None:
         _ = address.port, proxy.port
     except ValueError:
         raise ModelError("base_url or proxy is not an address. Write it like http://127.0.0.1:8000/v1.") from None
-    if address.username or address.password or address.query or address.fragment:
+    if "@" in settings.base_url or address.query or address.fragment:
         raise ModelError(
-            f"The address of {address.hostname} must not carry a name, a password, a query or a fragment: it is "
+            f"The address of the endpoint must not carry a name, a password, a query or a fragment: it is "
             f"stored with the run. Put the key into the environment variable {settings.key_variable}; for Azure set "
             "api_version."
         )

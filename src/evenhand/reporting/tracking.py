@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.parse import unquote
 
 from evenhand.core.errors import MissingExtraError, StorageError
 from evenhand.core.records import EVERYONE
@@ -15,6 +18,8 @@ from evenhand.reporting.html import write_page
 from evenhand.reporting.phrases import headline
 from evenhand.reporting.reported import Reported, report_page
 from evenhand.reporting.tables import write_json
+
+_FIRST_TIMEOUT: Final = "5"  # seconds
 
 
 def log_run(run: Reported, uri: str, experiment: str = "evenhand") -> str:
@@ -34,11 +39,12 @@ def log_run(run: Reported, uri: str, experiment: str = "evenhand") -> str:
     try:
         return _logged(MlflowClient(tracking_uri=_address(uri)), run, experiment)
     except MlflowException as error:
-        raise StorageError(f"MLflow at {uri} did not take the run: {error}") from error
+        raise StorageError(_without_password(f"MLflow at {uri} did not take the run: {error}", uri)) from None
 
 
 def _logged(client: Any, run: Reported, experiment: str) -> str:
-    found = client.get_experiment_by_name(experiment)
+    with _impatient():
+        found = client.get_experiment_by_name(experiment)
     number = found.experiment_id if found is not None else client.create_experiment(experiment)
     results = run.results
     tags = {"mlflow.runName": f"{results.task} {results.model}", "evenhand.version": results.version}
@@ -55,6 +61,32 @@ def _logged(client: Any, run: Reported, experiment: str) -> str:
             client.log_artifact(key, str(Path(folder) / name))
     client.set_terminated(key)
     return key
+
+
+@contextmanager
+def _impatient() -> Iterator[None]:
+    """The first request finds out whether the server is there: it is tried once, and not for minutes."""
+    wanted = {"MLFLOW_HTTP_REQUEST_TIMEOUT": _FIRST_TIMEOUT, "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
+    added = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]
+
+
+def _without_password(text: str, uri: str) -> str:
+    """A text without the name and the password that an address carries.
+
+    >>> _without_password("no answer from http://me:secret@host:5000", "http://me:secret@host:5000")
+    'no answer from http://***@host:5000'
+    """
+    credentials, at, _ = uri.partition("://")[2].rpartition("@")
+    texts = [credentials, *credentials.partition(":")[2:], unquote(credentials.partition(":")[2])] if at else []
+    for secret in filter(None, texts):
+        text = text.replace(secret, "***")
+    return text
 
 
 def _address(uri: str) -> str:

@@ -72,6 +72,7 @@ class PredictOutcome:
     asked_again: tuple[str, ...] = ()  # they were in flight when an earlier start ended
     utilisation: float | None = None  # share of time in which the model did not wait, where it was measured
     usage: Mapping[str, float] = field(default_factory=dict)  # tokens and cost of all answers, where they are known
+    without_text: Mapping[str, int] = field(default_factory=dict)  # replies that say nothing, by reason; not answered
 
     @property
     def reasons(self) -> Mapping[str, int]:
@@ -305,10 +306,13 @@ class _PredictionSession:
         self.timesheet = WorkerTimes()
 
     def samples_to_ask(self) -> Iterator[Sample]:
+        """The samples that have no answer; each has the data folder, which no picture that is sent may leave."""
+        data = self.job.data
+        root = {"root": str(data if data.is_dir() else data.parent)}
         for sample in self.rest:
             self.journal.ask(sample.id)
             self.in_flight[sample.id] = None
-            yield sample
+            yield sample if "root" in sample.given else replace(sample, given={**root, **sample.given})
 
     def store_answer(self, sample: Any, answer: Any) -> None:
         """Journal one answer; raises ModelError when it is to nothing that was asked, or a second one."""
@@ -454,7 +458,10 @@ def _outcome(
     answers = [plain for plain in read_journal(folder / JOURNAL).values() if not isinstance(plain, Unanswered)]
     file = folder / PREDICTIONS / question.codec.filename
     share = utilisation(read_manifest(folder).clock.seconds)
-    return PredictOutcome(file, folder, len(answers), unanswered, asked_now, asked_again, share, usage=_usage(answers))
+    silent = Counter(str(plain["no_text"]) for plain in answers if isinstance(plain, Mapping) and plain.get("no_text"))
+    answered = len(answers) - sum(silent.values())
+    usage = _usage(answers)
+    return PredictOutcome(file, folder, answered, unanswered, asked_now, asked_again, share, usage, dict(silent))
 
 
 def _usage(answers: Sequence[Any]) -> dict[str, float]:

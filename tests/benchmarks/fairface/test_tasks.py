@@ -13,6 +13,7 @@ from evenhand.benchmarks.fairface.metrics import ONE_CLASS, LabelAgreement
 from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceTaskOptions
 from evenhand.benchmarks.fairface.prompts import PROMPTS, prompt_of, schema_of
 from evenhand.benchmarks.fairface.sections import answered_share
+from evenhand.cli.main import main
 from evenhand.core.errors import UnknownNameError
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Table
@@ -238,3 +239,27 @@ def test_prompts_have_names_and_schemas():
 def test_describe_has_the_rules_of_the_attribute():
     assert "A10" in benchmark.find("fairface/age").about.rules
     assert "A10" not in benchmark.find("fairface/gender").about.rules
+
+
+def test_the_command_names_the_worst_intersection_and_shows_the_main_numbers(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    races = {"East Asian": "Asian", "Black": "Black", "White": "White", "Middle Eastern": "Middle Eastern"}
+    rows, answers = [], []
+    for number in range(800):
+        truth = list(races)[number % 4], ("Male", "Female")[number // 4 % 2]
+        planted = truth == ("Middle Eastern", "Female") and number % 3
+        rows.append(f"val/{number}.jpg,20-29,{truth[1]},{truth[0]},True\n")
+        answers.append({"image": f"val/{number}.jpg", "text": f"{'White' if planted else truth[0]}, 25"})
+    (tmp_path / "labels.csv").write_text("file,age,gender,race,service_test\n" + "".join(rows))
+    (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, answers)))
+    arguments = [tmp_path / "answers.jsonl", "--data", tmp_path, "--draws", "100", "--permutations", "100"]
+    shown = {}
+    for task in ("race", "age"):
+        command = ["evaluate", f"fairface/{task}", *arguments, "--runs", tmp_path / "runs"]
+        assert main([str(argument) for argument in command]) == 0
+        shown[task] = " ".join(capsys.readouterr().out.split())
+    assert "Of the intersections, Female × Middle Eastern performs worst" in shown["race"]
+    main_numbers = shown["race"].partition("Main numbers")[2]
+    assert all(name in main_numbers for name in ("Accuracy", "Macro F1", "Unusable answers"))
+    three = ("(age range overlaps)", "(age range overlaps, touching excluded)", "(one age group named)")
+    assert all(name in shown["age"].partition("Main numbers")[2] for name in three)

@@ -81,7 +81,7 @@ def load(path: Path, options: FaceOptions) -> Dataset[Faces]:
             raise DataError(f"{label_file}: no row has service_test True, so the subset is empty.")
     root = label_file.parent
     prompt = options.prompt or "all-v1"
-    given = {"prompt": prompt_of(prompt), "schema": schema_of(prompt), "root": str(root)}
+    given = {"prompt": prompt_of(prompt), "schema": schema_of(prompt)}
     samples = FaceSamples(root, [faces.files[row] for row in faces.chosen.tolist()], given)
     return Dataset(
         version=f"FairFace {label_file.name} ({len(faces.files)} labels, sha256 {source.sha256[:12]})",
