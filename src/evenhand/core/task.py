@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from evenhand.core.engine import Engine, Serial
-from evenhand.core.errors import UnknownNameError
+from evenhand.core.errors import InputError, UnknownNameError
 from evenhand.core.metric import Metric
 from evenhand.core.names import DisplayNames
 from evenhand.core.options import Options
@@ -204,6 +204,24 @@ class Tools:
 
 
 @dataclass(frozen=True)
+class Submitted(Generic[P]):
+    """A submission that is read as a whole; answers by sample id make no sense for it."""
+
+    content: P
+    coverage: Coverage = field(default_factory=Coverage)
+    inputs: tuple[InputFact, ...] = ()
+    warnings: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> Sequence[str]:
+        return ()
+
+    def get(self, sample: str) -> None:
+        return None
+
+
+@dataclass(frozen=True)
 class Target:
     """A published number that is looked for among the values under all conventions."""
 
@@ -248,6 +266,43 @@ class CheckReport:
     @property
     def ok(self) -> bool:
         return all(finding.level != "error" for finding in self.findings)
+
+
+def check_with(
+    load: Callable[[Path, Any], Dataset[Any]],
+    codec: ReadingCodec[Any],
+    look: Callable[[Dataset[Any], Path], Iterable[Finding]],
+) -> Callable[[Path | None, Path, Any], CheckReport]:
+    """A check that loads the data, looks at them and counts them, and reads predictions when they are given."""
+
+    def check(predictions: Path | None, data: Path, options: Any) -> CheckReport:
+        try:
+            dataset = load(data, options)
+        except InputError as error:
+            return CheckReport((Finding("error", str(data), str(error)),))
+        findings, coverage = list(look(dataset, data)), None
+        if predictions is not None:
+            try:
+                answers = codec.read(predictions, dataset, options)
+            except InputError as error:
+                return CheckReport((*findings, Finding("error", str(predictions), str(error))))
+            coverage = answers.coverage
+            findings += [Finding("warning", str(predictions), warning) for warning in answers.warnings]
+        counts = (("count", "here"), *((name, count_words(value)) for name, value in dataset.facts.items()))
+        return CheckReport(tuple(findings), coverage, {"data": counts})
+
+    return check
+
+
+def count_words(value: Any) -> str:
+    """A fact of a dataset in words.
+
+    >>> count_words({"S1": 931, "S2": 914}), count_words([32, 64]), count_words(7)
+    ('S1 931, S2 914', '32, 64', '7')
+    """
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {count_words(part)}" for name, part in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,14 +1,12 @@
-"""Is the data folder what was published, and is a submission complete?"""
+"""Is the data folder what was published?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evenhand.core.errors import InputError
-from evenhand.core.results import Coverage
-from evenhand.core.task import CheckReport, Finding
+from evenhand.core.task import Dataset, Finding, count_words
 
 # Counts of the published releases, by prefix of the files and test.
 PUBLISHED: Mapping[tuple[str, int], Mapping[str, Any]] = {
@@ -33,48 +31,16 @@ PUBLISHED: Mapping[tuple[str, int], Mapping[str, Any]] = {
 }
 
 
-def check_data(test: int) -> Callable[[Path | None, Path, Any], CheckReport]:
-    """The check of one test."""
-
-    def check(predictions: Path | None, data: Path, options: Any) -> CheckReport:
-        from evenhand.benchmarks.ijb.tasks import benchmark
-
-        found: Any = benchmark.find(f"ijb/test{test}")
-        try:
-            dataset = found.load(data, options)
-        except InputError as error:
-            return CheckReport((Finding("error", str(data), str(error)),))
-        findings = _against_published(dataset.version, test, dataset.facts, data)
-        coverage: Coverage | None = None
-        if predictions is not None:
-            try:
-                answers = found.codec.read(predictions, dataset, options)
-            except InputError as error:
-                return CheckReport((*findings, Finding("error", str(predictions), str(error))))
-            coverage = answers.coverage
-            findings += [Finding("warning", str(predictions), warning) for warning in answers.warnings]
-        counts = (("count", "here"), *((name, _shown(value)) for name, value in dataset.facts.items()))
-        return CheckReport(tuple(findings), coverage, {"data": counts})
-
-    return check
-
-
-def _against_published(version: str, test: int, facts: Mapping[str, Any], data: Path) -> list[Finding]:
+def against_published(test: int, dataset: Dataset[Any], data: Path) -> list[Finding]:
+    """How the counts of a data folder differ from those of the published release."""
+    version = dataset.version
     expected = PUBLISHED.get((version, test))
     if expected is None:
         return [Finding("note", str(data), f"No published counts are known of {version}, test {test}.")]
     findings = []
     for name, value in expected.items():
-        here = facts.get(name)
+        here = dataset.facts.get(name)
         if here != value:
-            message = f"{name}: {_shown(here)} here, {_shown(value)} in the published release."
+            message = f"{name}: {count_words(here)} here, {count_words(value)} in the published release."
             findings.append(Finding("warning", str(data), message))
     return findings or [Finding("note", str(data), f"All counts are those of the published {version}, test {test}.")]
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_shown(part)}" for name, part in value.items())
-    if isinstance(value, list):
-        return ", ".join(str(part) for part in value)
-    return str(value)

@@ -23,11 +23,10 @@ from evenhand.benchmarks.ijb.clusters import (
 from evenhand.benchmarks.ijb.detection import complete_boxes
 from evenhand.benchmarks.ijb.files import read_table
 from evenhand.benchmarks.ijb.options import ClusteringOptions, DetectionClusteringOptions
-from evenhand.benchmarks.ijb.submission import Submitted
 from evenhand.benchmarks.ijb.templates import BOX
 from evenhand.core.metric import Undefined
 from evenhand.core.records import Records
-from evenhand.core.task import Dataset, Tools
+from evenhand.core.task import Dataset, Submitted, Tools
 from evenhand.metrics.clustering import FAILED_TO_ENROL, BCubed
 
 ALL = BCubed("BCubed")

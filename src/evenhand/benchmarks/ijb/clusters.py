@@ -22,12 +22,11 @@ from evenhand.benchmarks.ijb.detection import complete_boxes
 from evenhand.benchmarks.ijb.files import ProtocolTable, read_table, refuse_duplicates
 from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.options import ClusteringOptions, DetectionClusteringOptions
-from evenhand.benchmarks.ijb.submission import Submitted
 from evenhand.benchmarks.ijb.templates import BOX, ProtocolFaces, TemplateSamples
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Attribute, Records
 from evenhand.core.results import Coverage
-from evenhand.core.task import Codec, Dataset, InputFact, Sample, Tools
+from evenhand.core.task import Codec, Dataset, InputFact, Sample, Submitted, Tools
 from evenhand.files.writing import open_file
 from evenhand.geometry.assignment import assign_by_overlap
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image

@@ -17,7 +17,6 @@ from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions, Verif
 from evenhand.benchmarks.ijb.papers import VARIANTS, variant_facts
 from evenhand.benchmarks.ijb.submission import (
     Parts,
-    Submitted,
     SubmittedEmbeddings,
     TemplateEntries,
     placed,
@@ -26,7 +25,7 @@ from evenhand.benchmarks.ijb.submission import (
 from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
-from evenhand.core.task import Codec, Dataset, InputFact
+from evenhand.core.task import Codec, Dataset, InputFact, Submitted
 from evenhand.metrics.search_rates import ANY_RANK
 from evenhand.search.enrol import Membership, Templates
 

@@ -19,12 +19,11 @@ from evenhand.benchmarks.ijb import layout as names
 from evenhand.benchmarks.ijb.files import ProtocolTable, read_table
 from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.options import FaceDetectionOptions
-from evenhand.benchmarks.ijb.submission import Submitted
 from evenhand.benchmarks.ijb.templates import BOX
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.core.results import Coverage
-from evenhand.core.task import Codec, Dataset, Sample, Tools
+from evenhand.core.task import Codec, Dataset, Sample, Submitted, Tools
 from evenhand.files.inputs import Problem
 from evenhand.files.writing import open_file
 from evenhand.geometry.assignment import assign_by_score

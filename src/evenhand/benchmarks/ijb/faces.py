@@ -15,10 +15,10 @@ from evenhand.benchmarks.ijb import layout as names
 from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.lists import read_face_list
 from evenhand.benchmarks.ijb.options import FaceQuestionOptions
-from evenhand.benchmarks.ijb.submission import Parts, Submitted, read_embedded
+from evenhand.benchmarks.ijb.submission import Parts, read_embedded
 from evenhand.benchmarks.ijb.templates import ProtocolFaces, join_faces, read_faces
 from evenhand.core.errors import DataError, PredictionError
-from evenhand.core.task import Codec, Dataset, Sample
+from evenhand.core.task import Codec, Dataset, Sample, Submitted
 from evenhand.files.writing import make_folder, open_file
 
 MIRRORED = "/mirrored"  # at the end of a sample's id

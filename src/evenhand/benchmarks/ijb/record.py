@@ -23,11 +23,11 @@ from evenhand.benchmarks.ijb.codec import (
 )
 from evenhand.benchmarks.ijb.data import Gallery, PairTruth, Probes, SearchTruth
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
-from evenhand.benchmarks.ijb.submission import Submitted, SubmittedEmbeddings
+from evenhand.benchmarks.ijb.submission import SubmittedEmbeddings
 from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
-from evenhand.core.task import Dataset, Tools
+from evenhand.core.task import Dataset, Submitted, Tools
 from evenhand.metrics.operating_points import allowed_accepts
 from evenhand.metrics.search_rates import LEFT_OUT, NO_GALLERY
 from evenhand.search.compare import pair_scores

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,36 +31,16 @@ from evenhand.benchmarks.ijb.options import PoolingOptions
 from evenhand.benchmarks.ijb.templates import ProtocolFaces, TemplateSet, template_places
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
-from evenhand.core.results import Coverage
 from evenhand.core.task import InputFact
 from evenhand.files.inputs import hash_of, parse_toml, read
 from evenhand.search.enrol import Membership, Templates, enrol
 from evenhand.search.sanity import embedding_warnings, halves_likeness
 
-C = TypeVar("C")
 M = TypeVar("M")
 
 SINGLE = (
     "embeddings", "flip", "faces", "rows", "video_frames", "video_embeddings", "video_flip", "scores", "candidates",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Submitted(Generic[C]):
-    """A submission that is read as a whole; answers by sample id make no sense for it."""
-
-    content: C
-    coverage: Coverage = field(default_factory=Coverage)
-    inputs: tuple[InputFact, ...] = ()
-    warnings: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def ids(self) -> Sequence[str]:
-        return ()
-
-    def get(self, sample: str) -> None:
-        return None
 
 
 @dataclass(frozen=True)

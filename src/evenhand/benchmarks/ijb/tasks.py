@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from evenhand.benchmarks.ijb.about import (
     VERIFICATION,
     VIDEOS,
 )
-from evenhand.benchmarks.ijb.check import check_data
+from evenhand.benchmarks.ijb.check import against_published
 from evenhand.benchmarks.ijb.clusters import (
     ClusterCodec,
     DetectionClusterCodec,
@@ -32,7 +33,7 @@ from evenhand.benchmarks.ijb.conventions import (
     verification_conventions,
 )
 from evenhand.benchmarks.ijb.cost import pair_cost, search_cost
-from evenhand.benchmarks.ijb.data import SearchTruth, load_covariates, load_search, load_verification
+from evenhand.benchmarks.ijb.data import load_covariates, load_search, load_verification
 from evenhand.benchmarks.ijb.detection import FaceDetectionCodec, load_detection, record_detections
 from evenhand.benchmarks.ijb.detection_metric import DetectionRates
 from evenhand.benchmarks.ijb.differentials import differentials_section
@@ -55,7 +56,7 @@ from evenhand.benchmarks.ijb.splits import splits_section
 from evenhand.benchmarks.ijb.variants import explain, explain_target
 from evenhand.benchmarks.ijb.view import pair_badness, search_badness, view_pair, view_search
 from evenhand.core.metric import Metric
-from evenhand.core.task import Benchmark, Dataset, Demo, Question, Task
+from evenhand.core.task import Benchmark, Demo, Question, Task, check_with
 from evenhand.metrics.clustering import BCubed
 from evenhand.metrics.counts import Counts
 from evenhand.metrics.curves import Event
@@ -141,27 +142,23 @@ def detection_clustering_metrics(options: DetectionClusteringOptions) -> Metrics
     )
 
 
-def load_search_image(folder: Path, options: SearchOptions) -> Dataset[SearchTruth]:
-    """Test 3."""
-    return load_search("image", folder, options)
-
-
-def load_search_mixed(folder: Path, options: SearchOptions) -> Dataset[SearchTruth]:
-    """Test 4."""
-    return load_search("mixed", folder, options)
-
-
-def load_search_video(folder: Path, options: SearchOptions) -> Dataset[SearchTruth]:
-    """Test 5."""
-    return load_search("video", folder, options)
-
-
-def _search_task(number: int, kind: str, summary: str, load: Any) -> Task[Any, Any]:
+def _task(number: int, alias: str, **entries: Any) -> Task[Any, Any]:
     return Task(
         name=f"ijb/test{number}",
-        aliases=(f"ijb/search_{kind}",),
+        aliases=(f"ijb/{alias}",),
+        check=check_with(entries["load"], entries["codec"], partial(against_published, number)),
+        explain=explain,
+        explain_target=explain_target,
+        **entries,
+    )
+
+
+def _search_task(number: int, kind: str, summary: str) -> Task[Any, Any]:
+    return _task(
+        number,
+        f"search_{kind}",
         summary=summary,
-        load=load,
+        load=partial(load_search, kind),
         codec=SearchCodec(),
         options=SearchOptions,
         about=SEARCH,
@@ -173,17 +170,14 @@ def _search_task(number: int, kind: str, summary: str, load: Any) -> Task[Any, A
         attributes=("gallery", "gender", "skin_tone"),
         headline=("search", tpir_name(0.01, 1)),
         sections=(conventions_section, histogram_section, splits_section, search_papers),
-        check=check_data(number),
         extras=search_conventions,
-        explain=explain,
-        explain_target=explain_target,
     )
 
 
 TASKS: tuple[Task[Any, Any], ...] = (
-    Task(
-        name="ijb/test1",
-        aliases=("ijb/verification",),
+    _task(
+        1,
+        "verification",
         summary="Compare templates of mixed media one to one.",
         load=load_verification,
         codec=PairCodec(),
@@ -197,15 +191,12 @@ TASKS: tuple[Task[Any, Any], ...] = (
         attributes=("gender",),
         headline=("verification", tar_name(1e-4)),
         sections=(conventions_section, histogram_section, splits_section, differentials_section, verification_papers),
-        check=check_data(1),
         extras=verification_conventions,
-        explain=explain,
-        explain_target=explain_target,
         store_rows=False,
     ),
-    Task(
-        name="ijb/test2",
-        aliases=("ijb/covariates",),
+    _task(
+        2,
+        "covariates",
         summary="Compare single faces one to one, split by what was annotated of them.",
         load=load_covariates,
         codec=PairCodec(),
@@ -219,18 +210,15 @@ TASKS: tuple[Task[Any, Any], ...] = (
         attributes=("gender", "skin_tone_match", "age_match", "indoor_match", "yaw_difference"),
         headline=("verification", tar_name(1e-3)),
         sections=(conventions_section, histogram_section, differentials_section),
-        check=check_data(2),
         extras=verification_conventions,
-        explain=explain,
-        explain_target=explain_target,
         store_rows=False,
     ),
-    _search_task(3, "image", "Search probes of still images in two galleries, open set.", load_search_image),
-    _search_task(4, "mixed", "Search probes of stills and frames in two galleries, open set.", load_search_mixed),
-    _search_task(5, "video", "Search probes of full-motion video in two galleries, open set.", load_search_video),
-    Task(
-        name="ijb/test6",
-        aliases=("ijb/detection",),
+    _search_task(3, "image", "Search probes of still images in two galleries, open set."),
+    _search_task(4, "mixed", "Search probes of stills and frames in two galleries, open set."),
+    _search_task(5, "video", "Search probes of full-motion video in two galleries, open set."),
+    _task(
+        6,
+        "detection",
         summary="Find all faces in images, and none in images without.",
         load=load_detection,
         codec=FaceDetectionCodec(),
@@ -240,13 +228,10 @@ TASKS: tuple[Task[Any, Any], ...] = (
         metrics=detection_metrics,
         attributes=("medium",),
         headline=("detection", "TPR@FPPI=0.1"),
-        check=check_data(6),
-        explain=explain,
-        explain_target=explain_target,
     ),
-    Task(
-        name="ijb/test7",
-        aliases=("ijb/clustering",),
+    _task(
+        7,
+        "clustering",
         summary="Cluster given faces by person.",
         load=load_clustering,
         codec=ClusterCodec(),
@@ -257,14 +242,11 @@ TASKS: tuple[Task[Any, Any], ...] = (
         attributes=("gender", "skin_tone"),
         headline=("BCubed", "F"),
         sections=(confidence_section,),
-        check=check_data(7),
         extras=confidence_curve,
-        explain=explain,
-        explain_target=explain_target,
     ),
-    Task(
-        name="ijb/test8",
-        aliases=("ijb/detection_clustering",),
+    _task(
+        8,
+        "detection_clustering",
         summary="Detect all faces in a pile of media and cluster them by person.",
         load=load_detection_clustering,
         codec=DetectionClusterCodec(),
@@ -274,9 +256,6 @@ TASKS: tuple[Task[Any, Any], ...] = (
         metrics=detection_clustering_metrics,
         attributes=("gender", "skin_tone"),
         headline=("BCubed", "F"),
-        check=check_data(8),
-        explain=explain,
-        explain_target=explain_target,
     ),
 )
 

@@ -24,13 +24,13 @@ from evenhand.benchmarks.ijb.conventions import (
 )
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
 from evenhand.benchmarks.ijb.record import record_searches
-from evenhand.benchmarks.ijb.submission import Submitted, SubmittedEmbeddings
+from evenhand.benchmarks.ijb.submission import SubmittedEmbeddings
 from evenhand.core.errors import InputError, OptionError
 from evenhand.core.metric import Numbers, canonical_output
 from evenhand.core.options import parse
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.records import Array, Records, concatenate
-from evenhand.core.task import Dataset, Target, Task, Tools
+from evenhand.core.task import Dataset, Submitted, Target, Task, Tools
 from evenhand.metrics.operating_points import SortedScores, rates_by_convention
 from evenhand.search.compare import pair_scores
 from evenhand.search.enrol import Pooling, Templates, enrol_every

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
-from evenhand.core.task import Codec, Dataset, InputFact
+from evenhand.core.task import Codec, Dataset, InputFact, Submitted
 from evenhand.files.arrays import array_headers, read_npy, read_npz
 from evenhand.files.delimited import read_table
 from evenhand.files.inputs import hash_of
@@ -28,25 +28,8 @@ _ROWS_AT_ONCE = 1 << 16
 EMBEDDINGS, FLIPPED, PICTURES = "embeddings.npy", "embeddings_flip.npy", "pictures.csv"
 
 
-@dataclass(frozen=True)
-class PairDistances:
-    """The squared distance of the two unit embeddings of every pair; not a number where one has none."""
-
-    distance: NDArray[np.float64]
-    coverage: Coverage = field(default_factory=Coverage)
-    inputs: tuple[InputFact, ...] = ()
-    warnings: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def ids(self) -> Sequence[str]:
-        return ()
-
-    def get(self, sample: str) -> None:
-        return None
-
-    def stream(self) -> Iterator[Sequence[tuple[str, Any]]]:
-        return iter(())
+# The squared distance of the two unit embeddings of every pair; not a number where one has none.
+PairDistances = Submitted[NDArray[np.float64]]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def record_pairs(
     `score` is the negated distance, −∞ for a pair without an embedding: it is never accepted.
     """
     truth = dataset.truth
-    distance = predictions.distance
+    distance = predictions.content
     missing = np.isnan(distance)
     units = (
         {"unit": np.arange(len(truth))}

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from evenhand.benchmarks.pairs.codec import PairSetCodec
-from evenhand.benchmarks.pairs.data import load_bfw, load_rfw, load_set, undecodable
+from evenhand.benchmarks.pairs.data import PairSet, load_bfw, load_rfw, load_set, undecodable
 from evenhand.benchmarks.pairs.metrics import SHARED, FoldedTar, TenFoldAccuracy
 from evenhand.benchmarks.pairs.names import NAMES
 from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.benchmarks.pairs.record import FOLDS, fold_facts, record_pairs
 from evenhand.benchmarks.pairs.view import badness, view_pair
-from evenhand.core.errors import InputError
 from evenhand.core.metric import Metric
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.results import Results
-from evenhand.core.task import About, Benchmark, CheckReport, Demo, Finding, Task
+from evenhand.core.task import About, Benchmark, Dataset, Demo, Finding, Task, check_with
 from evenhand.metrics.counts import Counts
 from evenhand.metrics.verification import Separation, Verification
 
@@ -94,33 +93,15 @@ def folds_section(results: Results) -> Section | None:
     )
 
 
-def check_set(name: str) -> Callable[[Path | None, Path, Any], CheckReport]:
-    """Is a set complete and readable, and does a submission fit it?"""
-
-    def check(predictions: Path | None, data: Path, options: Any) -> CheckReport:
-        task: Any = benchmark.find(name)
-        try:
-            dataset = task.load(data, options)
-        except InputError as error:
-            return CheckReport((Finding("error", str(data), str(error)),))
-        findings = [Finding("note", str(data), warning) for warning in dataset.warnings]
-        broken = undecodable(dataset)
-        if broken:
-            some = ", ".join(map(str, broken[:10])) + (", …" if len(broken) > 10 else "")
-            message = f"{len(broken)} pictures can't be decoded: {some}. Their pairs count as wrong (missing=wrong)."
-            findings.append(Finding("warning", str(data), message))
-        coverage = None
-        if predictions is not None:
-            try:
-                answers = task.codec.read(predictions, dataset, options)
-            except InputError as error:
-                return CheckReport((*findings, Finding("error", str(predictions), str(error))))
-            coverage = answers.coverage
-            findings += [Finding("warning", str(predictions), warning) for warning in answers.warnings]
-        counts = (("count", "here"), *((key, str(value)) for key, value in dataset.facts.items()))
-        return CheckReport(tuple(findings), coverage, {"data": counts})
-
-    return check
+def look_at_set(dataset: Dataset[PairSet], data: Path) -> list[Finding]:
+    """What is to be known of a set: what it does not say, and pictures that can't be decoded."""
+    findings = [Finding("note", str(data), warning) for warning in dataset.warnings]
+    broken = undecodable(dataset)
+    if broken:
+        some = ", ".join(map(str, broken[:10])) + (", …" if len(broken) > 10 else "")
+        message = f"{len(broken)} pictures can't be decoded: {some}. Their pairs count as wrong (missing=wrong)."
+        findings.append(Finding("warning", str(data), message))
+    return findings
 
 
 def _task(
@@ -142,7 +123,7 @@ def _task(
         attributes=attributes,
         headline=("ten-fold", headline),
         sections=(folds_section,),
-        check=check_set(f"pairs/{name}"),
+        check=check_with(opened, PairSetCodec(), look_at_set),
         extras=fold_facts,
         margin=0.01,
     )
