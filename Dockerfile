@@ -6,12 +6,12 @@
 FROM python:3.11-slim
 
 RUN useradd --create-home --uid 1000 evenhand && install --directory --owner evenhand /out
-COPY dist/*.whl /tmp/dist/
+COPY dist/*.whl constraints.txt /tmp/dist/
 RUN wheel="$(ls /tmp/dist/evenhand-*.whl)" \
-    && python -m pip install --no-cache-dir "${wheel}[pixels,pdf,data]" \
+    && python -m pip install --no-cache-dir --constraint /tmp/dist/constraints.txt "${wheel}[pixels,pdf,data]" \
     && rm -rf /tmp/dist
 
-USER evenhand
+USER 1000
 WORKDIR /out
 ENTRYPOINT ["evenhand"]
 CMD ["demo", "--runs", "/out/evenhand-demo"]

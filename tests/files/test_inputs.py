@@ -58,8 +58,9 @@ def test_errors_of_ours_pass_as_they_are():
         "a" + ".a" * 20_000 + " = 1",
         "[" + "a." * 500 + "a]",
         "x" * 2_000_000,
+        "x = " + "a" * 500_000,
     ],
-    ids=["depth", "digits", "key", "header", "length"],
+    ids=["depth", "digits", "key", "header", "length", "word"],
 )
 def test_toml_that_would_take_for_ever_is_refused_in_words(text: str):
     with pytest.raises(DataError, match=r"gate\.toml is not TOML: .*\. Write"):

@@ -29,7 +29,7 @@ _BLOCK = 1 << 20
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what a shell hands over as a file
 MOST_PIXELS = int(os.environ.get("EVENHAND_MOST_PIXELS", "") or 89_478_485)  # a decoded one is held in under 1 GB
 _LONGEST_TOML = 1_000_000
-_LONG_KEY = re.compile(r"""(?:[\w"'-]+[ \t]*\.[ \t]*){200}""")
+_LONG_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){200}""")
 Problem = Callable[[str], InputError]  # DataError, PredictionError, OptionError
 
 

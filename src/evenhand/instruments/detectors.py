@@ -68,7 +68,9 @@ def yunet_detector(
         network.setInputSize((width, height))
         _, rows = network.detect(blue_green_red(pixels))
         faces = [] if rows is None else [_from_row(np.asarray(row, dtype=np.float64)) for row in rows]
-        return tuple(sorted(faces, key=lambda face: -face.score))
+        # OpenCV 4.11 gives a row of garbage for some pictures without a face.
+        inside = [face for face in faces if _meets(face.box, width, height)]
+        return tuple(sorted(inside, key=lambda face: -face.score))
 
     return FaceDetector(f"yunet|{located.fingerprint}|score {least_score:g}, overlap {overlap:g}", find)
 
@@ -118,6 +120,10 @@ def quiet_opencv() -> Iterator[None]:
         yield
     finally:
         logging.setLogLevel(before)
+
+
+def _meets(box: tuple[float, float, float, float], width: int, height: int) -> bool:
+    return box[0] < width and box[1] < height and box[2] > 0 and box[3] > 0
 
 
 def _from_row(row: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Face:
