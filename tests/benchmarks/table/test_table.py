@@ -318,6 +318,16 @@ def test_the_command_evaluates_several_files_and_a_second_file_by_key(files: Pat
     capsys.readouterr()
 
 
+def test_ids_with_leading_zeros_are_not_numbers(tmp_path: Path) -> None:
+    lines = ["y,p,subject", *(f"{n % 2},{n % 3 % 2},{'00' if n % 2 else ''}{n % 20}" for n in range(200))]
+    (tmp_path / "a.csv").write_text("\n".join(lines), encoding="utf-8")
+    options = {"truth": "y", "prediction": "p", "unit": "subject"}
+    assert eh.evaluate("table/labels", tmp_path / "a.csv", options=options, **QUICK).results.units == 20
+    zeros = [line.replace("y,p,s", "n,p,s").replace("0,", "00.5,", 1) for line in lines]
+    (tmp_path / "b.csv").write_text("\n".join(zeros), encoding="utf-8")
+    assert eh.evaluate("table/values", tmp_path / "b.csv", options={"value": "n"}, **QUICK).results.get("n").rows == 200
+
+
 def test_a_misspelt_option_and_a_missing_file_are_found_before_anything_runs(files: Path, capsys: Any) -> None:
     runs = ("--runs", files / "runs")
     for extra, message in (

@@ -268,11 +268,16 @@ def _texts(series: pl.Series) -> pl.Series:
 
 
 def _inferred(texts: pl.Series) -> pl.Series:
-    """A column of texts as numbers, where all of them are; empty cells are missing."""
+    """A column of texts as numbers, where all of them are; empty cells are missing.
+
+    Ids such as 007 stay texts: as numbers they would be those of 7.
+    """
     import polars as pl
 
     texts = texts.cast(pl.String).str.strip_chars()
     texts = texts.set(texts == "", None)
+    if texts.str.contains(r"^[+-]?0\d").any():
+        return texts
     for kind in (pl.Int64, pl.Float64):
         numbers = texts.cast(kind, strict=False)
         if numbers.null_count() == texts.null_count() and numbers.null_count() < len(texts):
