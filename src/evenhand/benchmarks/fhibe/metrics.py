@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from evenhand.benchmarks.fhibe.options import threshold_keys
-from evenhand.benchmarks.fhibe.redrawing import redrawing
+from evenhand.benchmarks.fhibe.redrawing import redrawn_rates
 from evenhand.benchmarks.fhibe.verification import (
     TARGET,
     GroupValidation,
@@ -282,7 +282,7 @@ class TarAtFar(_OfFaces):
     ) -> Mapping[str, Array]:
         # A genuine pair counts as often as its subject was drawn, which weights of rows can't say.
         assert state.mixture is None, "draws are of cells that nobody has weighed"
-        found = redrawing(state.embedding, np.asarray(state.codes), cells, self.far).rates(weights)
+        found = redrawn_rates(state.embedding, np.asarray(state.codes), cells, self.far, weights)
         return dict.fromkeys(wanted, found)
 
     def points(self, part: FaceEmbeddings, whole: FaceEmbeddings) -> Mapping[str, Sequence[OperatingPoint | None]]:
