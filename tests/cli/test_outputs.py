@@ -54,6 +54,76 @@ def test_a_target_that_cannot_be_written_is_told_in_words(stored: Path, command:
         assert "internal error" not in said.err
 
 
+WRITING = (
+    *("report", "report csv", "rows", "diff", "compare", "gate", "evaluate", "predict"),
+    *("ijb to_lists", "ijb to_official", "ijb cluster"),
+)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All that the commands below read: data and answers of two families, two runs, requirements, settings, a model."""
+    folder = tmp_path_factory.mktemp("inputs")
+    answers = eh.demo("fairface", folder / "faces")[0]
+    eh.demo("ijb", folder / "ijb")
+    for model in ("a", "b"):
+        eh.evaluate(
+            answers.task, answers.predictions, data=answers.data, runs=folder / model, draws=0, permutations=0, depth=1
+        )
+    (folder / "gate.toml").write_text('[[require]]\nmetric = "gender"\noutput = "accuracy"\nat_least = 0.1\n')
+    (folder / "settings.toml").write_text("draws = 0\npermutations = 0\n")
+    (folder / "model.py").write_text("class Model:\n    def predict(self, samples):\n        yield from ()\n")
+    return folder
+
+
+def lines(folder: Path) -> dict[str, list[object]]:
+    """Every command that writes where it is told, without its output; IJB's are those of its own tool."""
+    run, other = (next(path.parent for path in (folder / name).rglob("run.json")) for name in "ab")
+    faces, ijb = folder / "faces", folder / "ijb"
+    task = ["fairface/gender", faces / "answers.jsonl", "--data", faces, "--settings", folder / "settings.toml"]
+    return {
+        "report": ["report", run, other, "-o"],
+        "report csv": ["report", run, "--format", "csv", "-o"],
+        "rows": ["rows", run, "--format", "csv", "-o"],
+        "diff": ["diff", run, other, "--page"],
+        "compare": ["compare", run, other, "--page"],
+        "gate": ["gate", run, "--require", folder / "gate.toml", "--junit"],
+        "evaluate": ["evaluate", *task, "--runs"],
+        "predict": ["predict", "fairface/gender", "--model", f"{folder / 'model.py'}:Model", "--data", faces, "--runs"],
+        "ijb to_lists": ["ijb", "to_lists", ijb],
+        "ijb to_official": ["ijb", "to_official", ijb],
+        "ijb cluster": ["ijb", "cluster", ijb, "--data", ijb, "--output"],
+    }
+
+
+def read_by(line: list[object], folder: Path, *, every_folder: bool) -> list[Path]:
+    """What a command reads: of all that its arguments name, one file of each ending, or one such in each folder."""
+    named = [Path(str(part).removesuffix(":Model")) for part in line if str(part).startswith(str(folder))]
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    read = [path for path in files if any(path == given or given in path.parents for given in named)]
+    return list({(path.parent if every_folder else None, path.suffix): path for path in read}.values())
+
+
+@pytest.mark.parametrize("every_folder", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", WRITING)
+def test_no_pair_of_an_input_and_an_output_changes_the_input(
+    files: Path, command: Command, name: str, every_folder: bool, tmp_path: Path
+):
+    line = lines(files)[name]
+    inputs = read_by(line, files, every_folder=every_folder)
+    before = {path: path.read_bytes() for path in inputs}
+    assert before
+    for path in inputs:
+        link = tmp_path / f"link{path.suffix}"
+        link.unlink(missing_ok=True)
+        link.symlink_to(path)
+        for output in (path, link):
+            done = command(*line, output)
+            assert done.code in (2, 3), (output, done.out, done.err)
+            changed = [str(one) for one in before if one.read_bytes() != before[one]]
+            assert not changed, f"{line} {output}"
+
+
 def test_results_that_were_edited_are_shown_as_edited(stored: Path, command: Command, tmp_path: Path):
     path = stored / "results.json"
     before = path.read_bytes()

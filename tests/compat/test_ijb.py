@@ -91,25 +91,17 @@ def test_a_stream_is_read_under_every_convention(
 
 
 def test_detections_are_clustered_by_the_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    place = tmp_path / "protocol" / "cluster" / "test8"
+    data, out = tmp_path / "data", tmp_path / "out.csv"
+    place = data / "protocol" / "cluster" / "test8"
     place.mkdir(parents=True)
     (place / "tiny_detection_clustering_hint_100000.csv").write_text("FILENAME\na\nb\n")
     rows = "".join(f"{name},1,2,30,40,0.9\n" for name in "aabb")
-    (tmp_path / "detections.csv").write_text(f"FILENAME,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT,CONFIDENCE\n{rows}")
-    np.save(tmp_path / "detection_embeddings.npy", np.array([[1, 0], [0, 1], [1, 0], [0, 0]], dtype=np.float32))
-    arguments = [
-        "cluster",
-        str(tmp_path),
-        "--data",
-        str(tmp_path),
-        "--output",
-        str(tmp_path / "out.csv"),
-        "--test",
-        "8",
-    ]
+    (data / "detections.csv").write_text(f"FILENAME,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT,CONFIDENCE\n{rows}")
+    np.save(data / "detection_embeddings.npy", np.array([[1, 0], [0, 1], [1, 0], [0, 0]], dtype=np.float32))
+    arguments = ["cluster", str(data), "--data", str(data), "--output", str(out), "--test", "8"]
     assert command.main([*arguments, "--threshold", "0.5"]) == 0
     assert "4 faces in 2 clusters" in capsys.readouterr().out
-    assert (tmp_path / "out.csv").read_text().splitlines()[4] == "4,b,-1,0.9,1.0,2.0,30.0,40.0"
+    assert out.read_text().splitlines()[4] == "4,b,-1,0.9,1.0,2.0,30.0,40.0"
     assert command.main([*arguments, "--threshold", "2"]) == 2
     assert command.main([*arguments, "--subjects", "32"]) == 2
     assert "test 7" in capsys.readouterr().err

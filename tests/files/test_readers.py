@@ -62,6 +62,41 @@ def _readers(path: Path) -> dict[str, Callable[[], Any]]:
     }
 
 
+UNREAD = {".png", ".jpg", ".mp4", ".toml"}  # pictures are no text, and a submission's TOML is read by the codec's tests
+READ_BY_NO_METRIC = {"features.npz", "attributes.csv", "demo_11_S1_S2_matches.csv"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["fairface", "uccs", "ijb", "pairs", "fhibe", "synthesis", "table"])
+def test_every_file_of_a_family_may_be_hostile(family: str, tmp_path: Path) -> None:
+    """One file of each kind in its data and predictions is replaced; `evaluate` answers with a message, at once."""
+    import evenhand as eh
+
+    made = eh.demo(family, tmp_path / "data")[0]
+
+    def evaluate() -> None:
+        options = {"draws": 0, "permutations": 0, "depth": 1}
+        eh.evaluate(made.task, made.predictions, data=made.data, options=made.options, **options)
+
+    files = [made.predictions] if made.predictions.is_file() else list(made.predictions.rglob("*"))
+    if family not in ("fairface", "uccs", "fhibe"):  # there the folder has the answers of other tasks too
+        files += made.data.rglob("*") if made.data.is_dir() else [made.data]
+    read = {(path.parent, path.suffix): path for path in sorted(files) if path.is_file() and path.suffix not in UNREAD}
+    evaluate()
+    for path in read.values():
+        if path.name in READ_BY_NO_METRIC:
+            continue
+        before = path.read_bytes()
+        for shape, content in SHAPES.items():
+            if path.name == "demo_metadata.csv" and shape == "CR only":
+                continue  # a table with other columns, which are taken where they are there
+            path.write_bytes(content)
+            with pytest.raises(EvenhandError) as refused:
+                evaluate()
+            assert len(str(refused.value)) < 4000, (path.name, shape)
+        path.write_bytes(before)
+
+
 @pytest.mark.parametrize("share", [0.1, pytest.param(1.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_reader_answers_a_hostile_file_with_a_message(tmp_path: Path, shape: str, share: float) -> None:

@@ -27,6 +27,7 @@ from typing import Any
 from evenhand.core.errors import EvenhandError, OptionError
 from evenhand.core.metric import Undefined
 from evenhand.core.names import printable
+from evenhand.files.writing import PathPolicy
 
 
 class IjbCommand:
@@ -159,21 +160,34 @@ def _lines(report: Any, as_json: bool) -> list[str]:
     return [f"{name}: {value if isinstance(value, Undefined) else f'{value:.6f}'}" for name, value in shown.items()]
 
 
+def _check_output(output: Path, *inputs: Path | None) -> None:
+    """Raise OptionError when an output, or a file in an output folder, is one of the files that are read."""
+    policy = PathPolicy()
+    for path in inputs:
+        policy.reads(path, "what is read")
+    for path in sorted(output.iterdir()) if output.is_dir() else [output]:
+        policy.writes(path, "the output")
+    policy.check()
+
+
 def _to_lists(given: argparse.Namespace) -> list[str]:
     from evenhand.benchmarks.ijb.convert import to_lists
 
+    _check_output(given.output, given.data, given.faces)
     return [f"wrote {path}" for path in to_lists(given.data, given.output, faces=given.faces)]
 
 
 def _to_official(given: argparse.Namespace) -> list[str]:
     from evenhand.benchmarks.ijb.convert import to_official
 
+    _check_output(given.output, given.data)
     return [f"wrote {path}" for path in to_official(given.data, given.output)]
 
 
 def _cluster(given: argparse.Namespace) -> list[str]:
     from evenhand.benchmarks.ijb.baseline import cluster_detections, cluster_submission
 
+    _check_output(given.output, given.data, given.submission)
     if given.threshold is not None and not -1 <= given.threshold <= 1:
         raise OptionError(f"--threshold {given.threshold:g}: a cosine from −1 to 1 was expected.")
     if given.test == 8:
