@@ -162,13 +162,16 @@ def explain(address: str, error: Exception) -> str:
     """
     text = " ".join(str(error).split())
     lowered = text.lower()
+    # Ray raises a bare RuntimeError for versions, so there is no type to ask.
     if "version mismatch" in lowered or "version of" in lowered:
         detail = text.partition(": ")[2] or text
         return (
             f"Ray's or Python's version differs between this program and the cluster {address}: {detail.rstrip('.')}. "
             "Install the same versions on both sides; no part was started."
         )
-    if isinstance(error, ConnectionError) or "token" in lowered:  # something listens there, and says nothing to us
+    # Something listens there, and says nothing to us, or refuses us; releases of Ray before 2.52 say so by text alone.
+    refused = getattr(getattr(sys.modules.get("ray"), "exceptions", None), "AuthenticationError", ConnectionError)
+    if isinstance(error, (ConnectionError, refused)) or "token" in lowered:
         return (
             f"The cluster {address} does not let this program in. "
             "Set RAY_AUTH_MODE=token and the RAY_AUTH_TOKEN with which its head was started."
