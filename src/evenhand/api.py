@@ -61,9 +61,9 @@ def evaluate(
     """
     from evenhand import run
 
-    found = registry.task(task) if isinstance(task, str) else task
+    chosen_task = registry.task(task) if isinstance(task, str) else task
     return run.evaluate(
-        found,
+        chosen_task,
         Path(predictions),
         None if data is None else Path(data),
         model=model,
@@ -182,10 +182,10 @@ def predict(
     """
     from evenhand import run
 
-    found = registry.question(task) if isinstance(task, str) else task
+    question = registry.question(task) if isinstance(task, str) else task
     made = run.find_model(model, device=device, **dict(settings or {})) if isinstance(model, str) else model
     return run.predict(
-        found,
+        question,
         made,
         Path(data),
         options=dict(options or {}),
@@ -342,13 +342,13 @@ def _lacking(models: Sequence[str], metrics: Sequence[Mapping[str, AnyMetric]]) 
     """The values that only some of the runs have."""
     from evenhand.stats.comparison import LeftOutValue
 
-    found: list[LeftOutValue] = []
+    values: list[LeftOutValue] = []
     for metric in {name: metric for own in metrics for name, metric in own.items()}.values():
         having = [model for model, own in zip(models, metrics, strict=True) if metric.name in own]
         if len(having) < len(models):
             reason = f"only {', '.join(having)} has it"
-            found.extend(LeftOutValue(metric.name, output, reason) for output in metric.outputs)
-    return found
+            values.extend(LeftOutValue(metric.name, output, reason) for output in metric.outputs)
+    return values
 
 
 def _two_names(first: Results, second: Results) -> tuple[str, str]:

@@ -392,4 +392,4 @@ def test_recording_tells_how_far_it_is(tiny_data: Files):
     data, predictions = tiny_data
     seen: list[tuple[int, int | None, str]] = []
     evaluate(tiny.task, predictions, data, progress=lambda *told: seen.append(told), **QUICK)
-    assert seen[-1] == (8, None, "parts recorded")
+    assert (8, None, "parts recorded") in seen

@@ -198,8 +198,8 @@ class MetricFrame:
             return reduce(values, self._value(self._plain, name, control)) if values else math.nan
 
         if not self._control:
-            found = {metric.name: of(metric.name, ()) for metric in self._metrics}
-            return found[_ONE] if self._single else _series(found)
+            overall = {metric.name: of(metric.name, ()) for metric in self._metrics}
+            return overall[_ONE] if self._single else _series(overall)
         return self._shown(list(self._control), of)
 
     def _shown(self, features: list[str], value: Callable[[str, tuple[tuple[str, str], ...]], float]) -> Any:
@@ -220,15 +220,15 @@ class MetricFrame:
 
     @cached_property
     def _originals(self) -> dict[str, dict[str, Any]]:
-        found = {}
+        columns = {}
         for name, values in self._all.items():
             plain = {}
             for value in np.unique(values) if values.dtype.kind != "O" else dict.fromkeys(values.tolist()):
                 own = value.item() if isinstance(value, np.generic) else value
                 whole = isinstance(own, bool) or (isinstance(own, float) and own.is_integer())
                 plain[str(int(own)) if whole else str(own)] = own
-            found[f"feature {name}"] = plain
-        return found
+            columns[f"feature {name}"] = plain
+        return columns
 
     def _value(self, results: Results, name: str, key: tuple[tuple[str, str], ...]) -> float:
         estimate = self._estimate(results, name, key)
@@ -241,8 +241,8 @@ class MetricFrame:
         kept = self.__dict__.setdefault("_indices", {})
         if id(results) not in kept:
             kept[id(results)] = {(estimate.metric, estimate.group): estimate for estimate in results.estimates}
-        found: dict[tuple[str, Group], Estimate] = kept[id(results)]
-        return found
+        estimates: dict[tuple[str, Group], Estimate] = kept[id(results)]
+        return estimates
 
 
 def _features(given: Any, prefix: str) -> dict[str, Any]:

@@ -146,7 +146,7 @@ def estimates(whole: Tally, groups: Sequence[Group], known: Inside | None = None
     kept, members = inside(patterns.cells, groups) if known is None else known
     rows = members @ patterns.cells["rows"]
     units = count_units(whole.cells, groups)
-    found: list[Estimate] = []
+    listed: list[Estimate] = []
     parts = _once(lambda state: state.weigh(_weights(state, kept)), patterns.states)
     wholes = patterns.everyone()
     for metric, state, part, everyone in zip(whole.metrics, patterns.states, parts, wholes, strict=True):
@@ -157,7 +157,7 @@ def estimates(whole: Tally, groups: Sequence[Group], known: Inside | None = None
         sizes = list(zip(groups, *counts, strict=True))
         for output in metric.outputs:
             column, at = values[output], points.get(output)
-            found.extend(
+            listed.extend(
                 Estimate(
                     metric=metric.name,
                     output=output,
@@ -171,7 +171,7 @@ def estimates(whole: Tally, groups: Sequence[Group], known: Inside | None = None
                 )
                 for position, (group, measured, own, lost, every) in enumerate(sizes)
             )
-    return tuple(found)
+    return tuple(listed)
 
 
 def measure(
@@ -268,13 +268,13 @@ def _measured(metrics: Sequence[AnyMetric], rows: Records, index: Array, size: i
 def _once(make: Callable[..., Any], *given: Sequence[Any]) -> tuple[Any, ...]:
     """What is made of the given objects, position by position; the same objects are worked on once."""
     made: dict[tuple[int, ...], Any] = {}
-    found = []
+    parts = []
     for these in zip(*given, strict=True):
         key = tuple(id(one) for one in these)
         if key not in made:
             made[key] = make(*these)
-        found.append(made[key])
-    return tuple(found)
+        parts.append(made[key])
+    return tuple(parts)
 
 
 def _missing(metric: AnyMetric, state: Any, members: Memberships) -> Array:

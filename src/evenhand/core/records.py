@@ -365,18 +365,18 @@ def groups_of(
     for name in by:
         rows.attribute(name)
     _, patterns = distinct(rows, by)
-    found = [EVERYONE]
+    groups = [EVERYONE]
     for order in range(1, min(depth, len(by)) + 1):
         for names in combinations(by, order):
             every = product(*(rows.attributes[name].levels for name in names))
-            found.extend(Group(tuple(zip(names, levels, strict=True))) for levels in every)
+            groups.extend(Group(tuple(zip(names, levels, strict=True))) for levels in every)
             if order == 1 and missing:
                 unannotated = Group(((names[0], MISSING),))
                 if patterns.members(unannotated).any():
-                    found.append(unannotated)
+                    groups.append(unannotated)
     if at_least:
-        found = [group for group in found if patterns["rows"][patterns.members(group)].sum() >= at_least]
-    return tuple(found)
+        groups = [group for group in groups if patterns["rows"][patterns.members(group)].sum() >= at_least]
+    return tuple(groups)
 
 
 def blocks(length: int, size: int) -> Iterator[slice]:

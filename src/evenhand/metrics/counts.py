@@ -42,12 +42,12 @@ class Counts(Metric[Events]):
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Events:
         counted = None if self.unless is None else ~np.asarray(rows[self.unless], dtype=np.bool_)
-        found = []
+        counts = []
         for _, column, value in self.sorts:
             inside = np.asarray(rows[column] == value)
             inside = inside if counted is None else inside & counted
-            found.append(np.array([np.count_nonzero(inside)]) if size == 1 else tally(inside, cells, size))
-        return Events(np.stack(found, axis=1))
+            counts.append(np.array([np.count_nonzero(inside)]) if size == 1 else tally(inside, cells, size))
+        return Events(np.stack(counts, axis=1))
 
     def result(self, part: Events, whole: Events) -> Mapping[str, Column]:
         return {

@@ -180,7 +180,7 @@ class Confusion(Metric[ConfusionCounts]):
         f1 = _or_zero(2 * right, support + named)
         recall = _or_zero(right, support)
         classes = np.where(rows > 0, len(self.labels), 0)
-        found: dict[str, Column] = {
+        columns: dict[str, Column] = {
             "accuracy": ratio(right.sum(axis=1), rows, empty),
             "macro_f1": ratio(f1.sum(axis=1), classes, empty),
             "macro_f1_present_classes": ratio((f1 * present).sum(axis=1), present.sum(axis=1), empty),
@@ -192,9 +192,9 @@ class Confusion(Metric[ConfusionCounts]):
             # As is the custom, 0 where the class was never named or never occurred.
             precision = _or_zero(right[:, index], named[:, index])
             for what, values in (("precision", precision), ("recall", recall[:, index]), ("f1", f1[:, index])):
-                found[f"{what}:{label}"] = Numbers(np.where(rows > 0, values, np.nan), empty)
-        found["confusion"] = _Grids(self.labels, part.tables(), rows > 0, empty)
-        return found
+                columns[f"{what}:{label}"] = Numbers(np.where(rows > 0, values, np.nan), empty)
+        columns["confusion"] = _Grids(self.labels, part.tables(), rows > 0, empty)
+        return columns
 
     def ratios(self, state: ConfusionCounts) -> Mapping[str, Ratio]:
         if isinstance(state, SingleAnswers):
@@ -204,15 +204,15 @@ class Confusion(Metric[ConfusionCounts]):
         right = np.diagonal(counts[:, :, :-1], axis1=1, axis2=2)
         rows, unknown = counts.sum(axis=(1, 2)), counts[:, :, -1].sum(axis=1)
         named = counts[:, :, :-1].sum(axis=1)
-        found = {
+        ratios = {
             "accuracy": Ratio(right.sum(axis=1), rows, Kind.PROPORTION),
             "accuracy_answered_only": self._of_some(right.sum(axis=1), rows - unknown),
             "unknown_rate": Ratio(unknown, rows, Kind.PROPORTION),
         }
         for index, label in enumerate(self.labels):
-            found[f"precision:{label}"] = self._of_some(right[:, index], named[:, index])
-            found[f"recall:{label}"] = self._of_some(right[:, index], counts[:, index].sum(axis=1))
-        return found
+            ratios[f"precision:{label}"] = self._of_some(right[:, index], named[:, index])
+            ratios[f"recall:{label}"] = self._of_some(right[:, index], counts[:, index].sum(axis=1))
+        return ratios
 
     def _of_some(self, top: Array, bottom: Array) -> Ratio:
         """The share of some of the rows."""
@@ -263,18 +263,18 @@ class ClassRates(Confusion):
         return rate if self.positive is not None else f"{rate}:{label}"
 
     def result(self, part: ConfusionCounts, whole: ConfusionCounts) -> Mapping[str, Column]:
-        found: dict[str, Column] = {}
+        columns: dict[str, Column] = {}
         for output, sums in self.ratios(part).items():
             reason = "the group has no rows that count here"
-            found[output] = ratio(sums.top, sums.bottom, reason)
-        return {output: found[output] for output in self.outputs}
+            columns[output] = ratio(sums.top, sums.bottom, reason)
+        return {output: columns[output] for output in self.outputs}
 
     def ratios(self, state: ConfusionCounts) -> Mapping[str, Ratio]:
         if isinstance(state, SingleAnswers):
             return super().ratios(state)
         counts = np.asarray(state.counts, dtype=np.float64)
         rows = counts.sum(axis=(1, 2))
-        found = {}
+        ratios = {}
         for label in self._about:
             at = self.labels.index(label)
             hits, named, true = counts[:, at, at], counts[:, :, at].sum(axis=1), counts[:, at].sum(axis=1)
@@ -286,8 +286,8 @@ class ClassRates(Confusion):
                 ("false_negative_rate", true - hits, true),
                 ("true_negative_rate", false - named + hits, false),
             ):
-                found[self._named(rate, label)] = self._of_some(top, bottom)
-        return found
+                ratios[self._named(rate, label)] = self._of_some(top, bottom)
+        return ratios
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,10 +90,10 @@ class ScoreRates(Metric[ScoresOfRows]):
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
-        found: dict[str, Direction] = {}
+        outputs: dict[str, Direction] = {}
         for point in self._points:
-            found |= {f"TPR@{point}": Direction.HIGHER, f"FPR@{point}": Direction.LOWER}
-        return found
+            outputs |= {f"TPR@{point}": Direction.HIGHER, f"FPR@{point}": Direction.LOWER}
+        return outputs
 
     @property
     def _points(self) -> tuple[str, ...]:
@@ -112,11 +112,11 @@ class ScoreRates(Metric[ScoresOfRows]):
         return ScoresOfRows.measured(rows, (self.score, self.truth, self.weight), cells, size)
 
     def result(self, part: ScoresOfRows, whole: ScoresOfRows) -> Mapping[str, Column]:
-        found: dict[str, Column] = {}
+        columns: dict[str, Column] = {}
         for output, sums in self._sums(part, self._thresholds(whole)).items():
             side = "positives" if output.startswith("TPR") else "negatives"
-            found[output] = ratio(sums.top, sums.bottom, f"the group has no {side} with a score")
-        return found
+            columns[output] = ratio(sums.top, sums.bottom, f"the group has no {side} with a score")
+        return columns
 
     def ratios(self, state: ScoresOfRows) -> Mapping[str, Ratio]:
         return self._sums(state, self._thresholds(state)) if state.mixture is None else {}
@@ -125,7 +125,7 @@ class ScoreRates(Metric[ScoresOfRows]):
         return state.absent()
 
     def points(self, part: ScoresOfRows, whole: ScoresOfRows) -> Mapping[str, Sequence[OperatingPoint | None]]:
-        found: dict[str, list[OperatingPoint | None]] = {}
+        points: dict[str, list[OperatingPoint | None]] = {}
         asked = (*self.fpr, *self.tpr, *self.thresholds)
         for point, threshold, rate in zip(self._points, self._thresholds(whole), asked, strict=True):
             kind = point.partition("=")[0]
@@ -134,33 +134,33 @@ class ScoreRates(Metric[ScoresOfRows]):
             weight = whole.weight[known].sum()
             realised = float(whole.weight[known & (whole.score >= threshold)].sum() / weight) if weight else None
             at = OperatingPoint(f"threshold set on everyone, {point}", rate, realised, float(threshold))
-            found |= {f"TPR@{point}": [at] * part.size, f"FPR@{point}": [at] * part.size}
-        return found
+            points |= {f"TPR@{point}": [at] * part.size, f"FPR@{point}": [at] * part.size}
+        return points
 
     def _sums(self, state: ScoresOfRows, thresholds: Sequence[float]) -> dict[str, Ratio]:
         known = np.isfinite(state.score)
         of = [_per_cell(state, known & side, state.weight) for side in (state.true, ~state.true)]
-        found = {}
+        ratios = {}
         for point, threshold in zip(self._points, thresholds, strict=True):
             accepted = known & (state.score >= threshold)
             for rate, side, bottom in (("TPR", state.true, of[0]), ("FPR", ~state.true, of[1])):
                 top = _per_cell(state, accepted & side, state.weight)
-                found[f"{rate}@{point}"] = Ratio(top, bottom, Kind.PROPORTION)
-        return found
+                ratios[f"{rate}@{point}"] = Ratio(top, bottom, Kind.PROPORTION)
+        return ratios
 
     def _thresholds(self, whole: ScoresOfRows) -> list[float]:
         """The threshold of each point, from all rows; infinite where there is nobody to set it on."""
-        found = []
+        thresholds = []
         scores, share = _accepted_share(whole, ~whole.true)
         for rate in self.fpr:  # just above the first score that would accept too many
             many = int(np.searchsorted(share, rate + 1e-12, side="right"))
             first = scores[many] if many < len(scores) else -np.inf
-            found.append(float(np.nextafter(first, np.inf)) if len(scores) else np.inf)
+            thresholds.append(float(np.nextafter(first, np.inf)) if len(scores) else np.inf)
         scores, share = _accepted_share(whole, whole.true)
         for rate in self.tpr:
             at = int(np.searchsorted(share, rate - 1e-12))
-            found.append(float(scores[at]) if at < len(scores) else np.inf)
-        return [*found, *self.thresholds]
+            thresholds.append(float(scores[at]) if at < len(scores) else np.inf)
+        return [*thresholds, *self.thresholds]
 
 
 @dataclass(frozen=True)

@@ -189,9 +189,9 @@ def _stored(job: _EvaluationJob, manifest: Manifest, runs: Path, *, force: bool)
     parent = folder_of(runs, job.task.name, job.model)
     final = place_of(parent, manifest.fingerprint)
     if not force and (final / FILENAME).exists():
-        found = open_run(final)
-        if not job.keeps_rows or found.manifest.stored.get("rows"):
-            return replace(found, reused=True)
+        stored = open_run(final)
+        if not job.keeps_rows or stored.manifest.stored.get("rows"):
+            return replace(stored, reused=True)
         force = True  # the same numbers, but rows are asked for and were not kept
     held = claim(parent, manifest.fingerprint)
     try:
@@ -281,10 +281,10 @@ class _EvaluationJob:
             raise DataError(f"{self.task.name}: the data in {self.data} gave no rows, so there is nothing to measure.")
         self.tools.progress(0, None, "measuring groups and intervals")
         with self.clock.time("measure"), OneThread().held():
-            found = self._analyse(whole)
+            analysis = self._analyse(whole)
             extras = dict(self.task.extras(concatenate(held), self.options)) if self.task.extras is not None else {}
             extras |= self._standardised(whole)
-        results = self._results(whole, recorded, found, extras, manifest)
+        results = self._results(whole, recorded, analysis, extras, manifest)
         stored = {"predictions": False, "rows": folder is not None and self.keeps_rows}
         if folder is not None:
             with self.clock.time("write"):
@@ -345,16 +345,16 @@ class _EvaluationJob:
         from evenhand import stats
 
         depth, settings = self.depth, self.settings
-        found = stats.Analysis((), (), (), (), settings.method())
+        analysis = stats.Analysis((), (), (), (), settings.method())
         if whole.by_unit is not None:
             if depth > USUAL_DEPTH:
                 self.warn(stats.work_asked(whole.by_unit, self.by, depth, settings))
             with OneThread().held():  # once more: the import has loaded libraries
-                found = stats.analyse(whole.by_unit, self.by, depth, settings)
+                analysis = stats.analyse(whole.by_unit, self.by, depth, settings)
         if whole.plain is not None:
-            every = (*found.estimates, *plain_estimates(whole.plain, self.by, depth))
-            found = replace(found, estimates=in_metric_order(every, self.metrics))
-        return found
+            every = (*analysis.estimates, *plain_estimates(whole.plain, self.by, depth))
+            analysis = replace(analysis, estimates=in_metric_order(every, self.metrics))
+        return analysis
 
     def _standardised(self, whole: Tallied) -> dict[str, Any]:
         """The values of groups as if all had the composition of the whole data, where that is asked for."""
@@ -368,14 +368,14 @@ class _EvaluationJob:
         tally = whole.by_unit
         assert tally is not None, "proportions and means are tallied by unit"
         others = [name for name in self.by if name != strata]
-        found = [
+        standardised = [
             standardised_rates(tally, metric.name, attribute, strata, output=output)
             for metric, state in zip(tally.metrics, tally.states, strict=True)
             for output in metric.ratios(state)
             if ":" not in output
             for attribute in others
         ]
-        return {"standardised": found}
+        return {"standardised": standardised}
 
     def _listen(self, said: list[str]) -> Warn:
         def listen(message: str) -> None:

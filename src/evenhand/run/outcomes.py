@@ -94,12 +94,12 @@ def _put_together(plain: Any) -> Any:
     if name == "tuple":
         return tuple(values)
     module, _, path = str(name).partition(":")
-    found: Any = sys.modules.get(module)
+    kind: Any = sys.modules.get(module)
     for step in path.split("."):
-        found = getattr(found, step, None)
-    if not (isinstance(found, type) and (_is_named_tuple(found) or _is_data(found))):
+        kind = getattr(kind, step, None)
+    if not (isinstance(kind, type) and (_is_named_tuple(kind) or _is_data(kind))):
         raise ValueError(f"{name} is not a plain class of a module that is loaded")
-    return found(*values)
+    return kind(*values)
 
 
 def _is_named_tuple(kind: type) -> bool:

@@ -16,16 +16,16 @@ def check_same_data(
     first: Records, second: Records, by: Sequence[str], names: tuple[str, str], results: Results
 ) -> Agreement:
     """Raise RunError when truth, units, weights or groups differ for rows that both runs have."""
-    found = agreement(first, second, by)
-    if found.changes:
+    agreed = agreement(first, second, by)
+    if agreed.changes:
         labels = results.class_labels()
-        told = "; ".join(_described(change, labels.get(change.name)) for change in found.changes)
+        told = "; ".join(_described(change, labels.get(change.name)) for change in agreed.changes)
         raise RunError(
             f"The runs of {names[0]} and {names[1]} do not agree on the data, so they can't be compared: {told}. "
             "Evaluate both models on the same data. Rows are matched by their item: in a table that is its row number, "
             "or the column that key=… names."
         )
-    return found
+    return agreed
 
 
 def _described(change: DataChange, labels: Sequence[str] | None) -> str:

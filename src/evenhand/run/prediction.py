@@ -166,8 +166,8 @@ class _Place:
 
     def interrupted(self) -> list[Path]:
         """Folders that hold answers and no official file yet."""
-        found = (*unfinished(self.parent, self.stem), *unfinished(self.parent, f"{self.stem}-*"))
-        return [folder for folder in found if any((folder / JOURNAL).glob("shard-*"))]
+        folders = (*unfinished(self.parent, self.stem), *unfinished(self.parent, f"{self.stem}-*"))
+        return [folder for folder in folders if any((folder / JOURNAL).glob("shard-*"))]
 
     def take(self, *, resume: bool) -> Claim:
         """The interrupted run, when it is to go on; else a new one."""
@@ -319,13 +319,13 @@ class _PredictionSession:
         name = self.job.name
         if sample not in self.in_flight:
             if sample in self.answered:
-                found = f"a second answer to {sample!r}"
+                problem = f"a second answer to {sample!r}"
             elif sample in self.known:
-                found = f"an answer to {sample!r}, which it had not been given"
+                problem = f"an answer to {sample!r}, which it had not been given"
             else:
-                found = f"an answer to {sample!r}, which is no sample of {self.job.question.name}"
+                problem = f"an answer to {sample!r}, which is no sample of {self.job.question.name}"
             raise ModelError(
-                f"{name} gave {found}. Answer each sample once, with the id that it came with. "
+                f"{name} gave {problem}. Answer each sample once, with the id that it came with. "
                 "The answers so far are kept (--resume)."
             )
         del self.in_flight[sample]
@@ -431,8 +431,8 @@ def _adapted(question: Question[Any, Any], model: Model[Any] | Factory) -> Model
 
 
 def _make_and_adapt(adapt: Adapt, kind: Callable[[], Any]) -> Model[Any]:
-    found: Any = kind()
-    return adapt(found, _name_of(found), "cpu") or found
+    model: Any = kind()
+    return adapt(model, _name_of(model), "cpu") or model
 
 
 def _name_of(model: Any) -> str:

@@ -21,7 +21,7 @@ def find_model(spec: str, *, device: str = "cpu", **settings: Any) -> Model[Any]
     provider, colon, name = spec.partition(":")
     if not colon and provider not in registry.names(registry.MODELS):
         raise ModelError(f"{spec!r} names no model. Write FILE.py:NAME or PROVIDER:NAME, such as openai:gpt-4o.")
-    found: Model[Any] | Callable[[], Model[Any]] = registry.load(registry.MODELS, provider)(
+    model: Model[Any] | Callable[[], Model[Any]] = registry.load(registry.MODELS, provider)(
         name, device=device, **settings
     )
-    return found
+    return model

@@ -65,8 +65,8 @@ def metrics_of(results: Results) -> tuple[Metric[Any], ...]:
         except EvenhandError:
             if not any(fact.kind for fact in results.metrics):
                 raise
-    found = [registered.get(fact.name) or _made_again(fact) for fact in results.metrics]
-    kept = tuple(metric for metric in found if metric is not None)
+    metrics = [registered.get(fact.name) or _made_again(fact) for fact in results.metrics]
+    kept = tuple(metric for metric in metrics if metric is not None)
     if not kept:
         raise RunError(
             f"The metrics of {results.task} can't be made again: the task is not registered here, and its "

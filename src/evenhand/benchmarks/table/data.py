@@ -82,10 +82,10 @@ class TablePredictions:
         """A column of predictions in the order of the truth."""
         if self.place is None:
             return values
-        found = np.full(len(self.place), missing, dtype=np.result_type(values.dtype, type(missing)))
+        aligned = np.full(len(self.place), missing, dtype=np.result_type(values.dtype, type(missing)))
         there = self.place >= 0
-        found[there] = values[self.place[there]]
-        return found
+        aligned[there] = values[self.place[there]]
+        return aligned
 
 
 def load(data: Path, options: TableOptions) -> Dataset[Truth]:
@@ -221,13 +221,13 @@ def record(
 
 def user_columns(dataset: Dataset[Truth], predictions: TablePredictions, names: Sequence[str]) -> dict[str, Array]:
     """Further columns that a user's own metric reads, as numbers."""
-    found = {}
+    columns = {}
     for name in names:
         if name in dataset.truth.table.columns:
-            found[name] = dataset.truth.table.numbers(name, "a column of a metric")
+            columns[name] = dataset.truth.table.numbers(name, "a column of a metric")
         else:
-            found[name] = predictions.aligned(predictions.table.numbers(name, "a column of a metric"), np.nan)
-    return found
+            columns[name] = predictions.aligned(predictions.table.numbers(name, "a column of a metric"), np.nan)
+    return columns
 
 
 def resolve(dataset: Dataset[Truth], predictions: TablePredictions, options: O) -> O:
@@ -350,7 +350,7 @@ def _or_lowest(score: Array) -> Array:
 
 
 def _value_columns(truth: Truth, predictions: TablePredictions, options: ValueOptions, tools: Tools) -> dict[str, Any]:
-    found = {}
+    columns = {}
     for name in options.value:
         values = predictions.aligned(predictions.table.numbers(name, "value"), np.nan)
         _say_missing(values, name, tools)
@@ -362,8 +362,8 @@ def _value_columns(truth: Truth, predictions: TablePredictions, options: ValueOp
                     f"{predictions.table.where}, row {row + 1}: {name!r} is {values[row]:g}, outside of the scale "
                     f"{options.scale[0]:g} to {options.scale[1]:g} ({int(outside.sum()):,} rows)."
                 )
-        found[f"value:{name}"] = values
-    return found
+        columns[f"value:{name}"] = values
+    return columns
 
 
 READERS: Mapping[type[TableOptions], Any] = {

@@ -238,12 +238,12 @@ def _groups(options: DetectionTableOptions) -> tuple[dict[str, Any], tuple[Input
     if key is None:
         raise DataError(f"{table.where}: expected a column annotation_id or image_id that says what a row is about.")
     ids, _ = table.identifiers(key, "key")
-    found: dict[str, Any] = {}
+    by_attribute: dict[str, Any] = {}
     for name in options.by:
         coded = table.labels(name, "a column to group by", MOST_LEVELS)
         codes = dict(zip(ids.astype(str).tolist(), coded.codes.tolist(), strict=True))
-        found[name] = coded.levels, codes, key == "image_id"
-    return found, (table.fact,) if table.fact is not None else ()
+        by_attribute[name] = coded.levels, codes, key == "image_id"
+    return by_attribute, (table.fact,) if table.fact is not None else ()
 
 
 def _attribute(entry: Any, ids: Array, image: Array, about: Array) -> Attribute:

@@ -198,13 +198,13 @@ def _used(table: UserTable, options: TableOptions, further: Sequence[str]) -> di
     names += [*options.by, *getattr(options, "value", ()), *further]
     for name in options.by:
         names += [side for side in (f"{name}_a", f"{name}_b", f"{name}_1", f"{name}_2") if side in table.columns]
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for name in dict.fromkeys(name for name in names if name and name in table.columns):
         series = table.series(name, "column")
         if series.dtype.is_numeric():
-            found[name] = table.numbers(name, "column")
+            arrays[name] = table.numbers(name, "column")
         else:
             coded = table.labels(name, "column")
-            found[name] = coded.codes
-            found[f"{name} levels"] = np.array(coded.levels or ("",))
-    return found
+            arrays[name] = coded.codes
+            arrays[f"{name} levels"] = np.array(coded.levels or ("",))
+    return arrays

@@ -20,15 +20,15 @@ def fairness_numbers(results: Results) -> Mapping[str, Mapping[str, float]]:
     Demographic parity compares selection rates, equalised odds the worse of true and false positive rates. Only groups
     that are large enough count; a number that is undefined is left out.
     """
-    found: dict[str, dict[str, float]] = {}
+    rates: dict[str, dict[str, float]] = {}
     for summary in results.summaries:
         if summary.metric == "rates" and summary.output in ("selection_rate", *_ODDS):
-            mine = found.setdefault(" × ".join(summary.by), {})
+            mine = rates.setdefault(" × ".join(summary.by), {})
             for kind, name in (("difference", "max_gap"), ("ratio", "min_over_max_ratio")):
                 value = summary.values.get(name)
                 if isinstance(value, float):
                     mine[f"{summary.output} {kind}"] = value
-    return {by: _named(values) for by, values in found.items()}
+    return {by: _named(values) for by, values in rates.items()}
 
 
 def fairness_differences(results: Results) -> Section | None:
@@ -109,11 +109,11 @@ def _number(value: Any) -> Any:
 
 
 def _named(values: Mapping[str, float]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    named: dict[str, float] = {}
     for kind, worst in (("difference", max), ("ratio", min)):
         if f"selection_rate {kind}" in values:
-            found[f"demographic parity {kind}"] = values[f"selection_rate {kind}"]
+            named[f"demographic parity {kind}"] = values[f"selection_rate {kind}"]
         odds = [values[f"{rate} {kind}"] for rate in _ODDS if f"{rate} {kind}" in values]
         if len(odds) == len(_ODDS):
-            found[f"equalized odds {kind}"] = worst(odds)
-    return found
+            named[f"equalized odds {kind}"] = worst(odds)
+    return named

@@ -100,14 +100,14 @@ def _chosen(metrics: Metrics, options: TableOptions) -> Metrics:
     for name in options.metrics:
         if name not in known:
             raise UnknownNameError("metric", name, dict.fromkeys(known))
-    found: list[Metric[Any]] = []
+    chosen: list[Metric[Any]] = []
     for metric in metrics:
         only = tuple(output for output in metric.outputs if output in options.metrics)
         if metric.name in options.metrics:
-            found.append(metric)
+            chosen.append(metric)
         elif only:
-            found.append(Selected(metric.name, metric, only))
-    return tuple(found)
+            chosen.append(Selected(metric.name, metric, only))
+    return tuple(chosen)
 
 
 def _task(
