@@ -107,26 +107,15 @@ def open_file(path: Path | str, mode: str = "w", *, below: Path | None = None, f
     """
     path = Path(path)
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
-    with storing(path):
-        if _is_device(path):
-            with path.open(mode, **text) as file:
-                yield file
-            return
-        with _parent(path, below) as parent:
-            temporary, handle = _temporary(path, parent, flush)
-            try:
-                with open(handle, mode, **text) as file:
-                    yield file
-                    file.flush()
-                    if flush:
-                        os.fsync(file.fileno())
-                    parent.replace(temporary, path.name)
-            except BaseException:
-                with suppress(OSError):
-                    parent.remove(temporary)
-                raise
-            if flush:
-                parent.flush()
+    if _is_device(path):
+        with storing(path), path.open(mode, **text) as file:
+            yield file
+        return
+    with _replacement(path, below, flush) as (_, handle), open(handle, mode, closefd=False, **text) as file:
+        yield file
+        file.flush()
+        if flush:
+            os.fsync(handle)
 
 
 @contextmanager
@@ -136,25 +125,35 @@ def replace_file(path: Path | str, *, below: Path | None = None, flush: bool = T
     For libraries that want to open the file themselves. The temporary name ends as the target's does.
     """
     path = Path(path)
-    with storing(path):
-        if _is_device(path):
+    if _is_device(path):
+        with storing(path):
             yield path
-            return
-        with _parent(path, below) as parent:
-            temporary, handle = _temporary(path, parent, flush)
-            try:
-                yield path.with_name(temporary)
-                if flush:
-                    _flush(path.with_name(temporary))
-                parent.replace(temporary, path.name)
-            except BaseException:
-                with suppress(OSError):
-                    parent.remove(temporary)
-                raise
-            finally:
-                os.close(handle)
-            if flush:
-                parent.flush()
+        return
+    with _replacement(path, below, flush) as (temporary, _):
+        yield path.with_name(temporary)
+        if flush:
+            _flush(path.with_name(temporary))
+
+
+@contextmanager
+def _replacement(path: Path, below: Path | None, flush: bool) -> Iterator[tuple[str, int]]:
+    """The name and the handle of a new file, which takes the name of `path` when the block ends without an error.
+
+    It is renamed before it is closed: as long as the handle is open nobody takes it for a stale one.
+    """
+    with storing(path), _parent(path, below) as parent:
+        temporary, handle = _temporary(path, parent, flush)
+        try:
+            yield temporary, handle
+            parent.replace(temporary, path.name)
+        except BaseException:
+            with suppress(OSError):
+                parent.remove(temporary)
+            raise
+        finally:
+            os.close(handle)
+        if flush:
+            parent.flush()
 
 
 @contextmanager
