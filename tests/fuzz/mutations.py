@@ -177,9 +177,9 @@ def _nested_text(data: bytes, rng: random.Random) -> bytes:
 def _tail(data: bytes, rng: random.Random) -> bytes:
     """Bytes of the footer, where Parquet and Arrow keep schema, lengths and places."""
     tail = bytearray(data[-1000:])
-    for _ in range(rng.randrange(1, 6)):
+    for _ in range(rng.randrange(1, 6) if tail else 0):
         tail[rng.randrange(len(tail))] = rng.choice((0, 1, 0x15, 0x7F, 0x80, 0xFF, rng.randrange(256)))
-    return data[:-1000] + bytes(tail) if tail else data
+    return data[:-1000] + bytes(tail)
 
 
 def _pickle(data: bytes, rng: random.Random) -> bytes:
