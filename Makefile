@@ -96,8 +96,8 @@ bench: $(READY) .venv-bench/.ready ## every hot path beside what people use toda
 calibrate: $(READY) ## coverage of intervals and error rates of tests, by simulation
 	$(BIN)/python -m bench.calibrate
 
-docs: $(READY) ## the documentation as pages in site/
-	$(BIN)/python docs/make.py site
+docs: $(READY) ## the documentation as pages in site/, with pictures of reports taken now where there is Chromium
+	$(BIN)/python docs/make.py site $(if $(shell command -v chromium),--gallery)
 
 clean: ## forget environments and caches
 	rm -rf $(VENV) .venv-bench .coverage .mypy_cache .ruff_cache .hypothesis evenhand-demo site

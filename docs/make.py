@@ -1,4 +1,6 @@
-"""Builds the documentation as a static site that needs no network: `python docs/make.py OUT`.
+"""Builds the documentation as a static site that needs no network: `python docs/make.py OUT [--gallery]`.
+
+With `--gallery` the pictures of reports are taken now (it needs Chromium), else they are those in `docs/pictures`.
 
 Pages are the Markdown files below `docs/`, the deviations of each family, and pages made from the objects themselves:
 every task that is registered (the same facts as `evenhand describe`), every metric, every convention. So these can't go
@@ -100,12 +102,18 @@ class Site:
 
 def main(arguments: Sequence[str]) -> int:
     """Build the site; 0 when every link in it leads somewhere."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: python docs/make.py OUT\n")
+    names = [name for name in arguments if name != "--gallery"]
+    if len(names) != 1:
+        sys.stderr.write("usage: python docs/make.py OUT [--gallery]\n")
         return 2
-    out = Path(arguments[0])
+    out = Path(names[0])
     site = build()
     write(site, out)
+    if "--gallery" in arguments:
+        sys.path.insert(0, str(DOCS))
+        import gallery
+
+        gallery.main([str(out / "pictures")])
     broken = broken_links(out)
     sys.stderr.write("".join(f"{message}\n" for message in broken))
     sys.stdout.write(f"{len(site.pages)} pages: {out / 'index.html'}\n")

@@ -178,7 +178,7 @@ def test_the_first_sentence_says_who_performs_worse_by_how_much_and_how_sure_tha
     text = texts(reported.sections[0]).replace("\N{NO-BREAK SPACE}", " ")
     assert text.startswith("For tone “dark”, match is 72 % (95 % CI 66–78 %), 9 points below average; chance does not")
     assert "match over all groups: 81 % (95 % CI 78–84 %); higher is better." in text
-    assert "Task: match the faces." in text
+    assert "Task: Match the faces." in text
     assert reported.facts == ("Data: made up 1", "2026-03-01", "n = 400 of 200 independent units", "97.6 % answered")
 
 

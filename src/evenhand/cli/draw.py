@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -15,6 +15,7 @@ from evenhand.reporting.rounding import cell
 
 NOTE = "note"
 WIDE = 3  # signs between two columns
+LONG_WORD = 14  # signs of a word that is not broken
 _TONES = {"plain": "", "lead": "bold", "caution": "yellow", "small": "dim"}
 
 
@@ -34,13 +35,17 @@ def draw(console: Console, sections: Sequence[Section], most_rows: int = 60) -> 
 def draw_table(console: Console, table: Table, most_rows: int = 60) -> None:
     """Print one table; muted rows are dimmed, and long tables cut with a line that says so.
 
-    A table that is wider than the screen gets closer columns; its notes then go below it.
+    A table that is wider than the screen gets closer columns; its notes then go below it, and the unit of a column goes
+    into its heading.
     """
-    notes: list[str] = []
-    if table.columns and table.columns[-1] == NOTE and _width(table) > console.width:
-        notes = [f"{cell(row[0])}: {cell(row[-1])}" for row in table.rows[:most_rows] if cell(row[-1])]
-        table = replace(table, columns=table.columns[:-1], rows=tuple(row[:-1] for row in table.rows))
-    close = _width(table) > console.width
+    texts = [[cell(value) for value in row] for row in table.rows]
+    columns, notes = list(table.columns), []
+    if columns and columns[-1] == NOTE and _width(columns, texts) > console.width:
+        notes = [f"{row[0]}: {row[-1]}" for row in texts[:most_rows] if row[-1]]
+        columns, texts = columns[:-1], [row[:-1] for row in texts]
+    if _width(columns, texts) > console.width:
+        columns, texts = _units_in_headings(columns, texts)
+    close = _width(columns, texts) > console.width
     drawn = RichTable(
         title=escape(table.title),
         title_justify="left",
@@ -49,33 +54,37 @@ def draw_table(console: Console, table: Table, most_rows: int = 60) -> None:
         box=box.SIMPLE_HEAD,
         padding=(0, 0) if close else (0, 1),
     )
-    fits = _width(table, gap=1 if close else WIDE, wrapped=True) <= console.width
-    for index, name in enumerate(table.columns):
-        right = _is_numeric(table, index)
-        short = index == 0 and fits
-        drawn.add_column(
-            escape(name, ""), justify="right" if right else "left", overflow="fold", no_wrap=right or short
-        )
-    for index, row in enumerate(table.rows[:most_rows]):
-        drawn.add_row(*(escape(cell(value), "") for value in row), style="dim" if index in table.muted else None)
+    for index, name in enumerate(columns):
+        right = any(isinstance(row[index], int | float | Interval) for row in table.rows[:20])
+        longest = max((len(word) for row in texts for word in row[index].split()), default=0)
+        look: dict[str, Any] = {"justify": "right" if right else "left", "overflow": "fold", "no_wrap": right}
+        drawn.add_column(escape(name, ""), min_width=min(longest, LONG_WORD), **look)
+    for index, row in enumerate(texts[:most_rows]):
+        drawn.add_row(*(escape(text, "") for text in row), style="dim" if index in table.muted else None)
     console.print(drawn)
     for note in notes:
         console.print(escape(note, ""), style="dim")
-    if len(table.rows) > most_rows:
-        console.print(f"… {len(table.rows) - most_rows} more rows", style="dim")
+    if len(texts) > most_rows:
+        console.print(f"… {len(texts) - most_rows} more rows", style="dim")
 
 
-def _width(table: Table, gap: int = WIDE, *, wrapped: bool = False) -> int:
-    """How wide a table is; `wrapped`: with texts beside the first column broken to a word's width."""
-    needed = 1
-    for index, name in enumerate(table.columns):
-        longest = max((len(cell(row[index])) for row in table.rows), default=0)
-        if wrapped and index and not _is_numeric(table, index):
-            longest = min(longest, 14)
-            name = max(name.split() or [""], key=len)
-        needed += gap + max(longest, len(name))
-    return needed
+def _width(columns: Sequence[str], texts: Sequence[Sequence[str]]) -> int:
+    """How wide a table is when nothing in it is broken."""
+    longest = [max((len(row[index]) for row in texts), default=0) for index in range(len(columns))]
+    return 1 + sum(WIDE + max(width, len(name)) for width, name in zip(longest, columns, strict=True))
 
 
-def _is_numeric(table: Table, index: int) -> bool:
-    return any(isinstance(row[index], int | float | Interval) for row in table.rows[:20])
+def _units_in_headings(columns: Sequence[str], texts: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table with "points" in the heading of a column in which every value has it.
+
+    >>> _units_in_headings(["group", "gap"], [["a", "3.1 points [1, 5]"], ["b", "–"]])
+    (['group', 'gap, points'], [['a', '3.1 [1, 5]'], ['b', '–']])
+    """
+    headings, rows = list(columns), [list(row) for row in texts]
+    for index, name in enumerate(columns):
+        values = [row[index] for row in rows if row[index] not in ("", "–")]
+        if values and all(" points" in value for value in values):
+            headings[index] = f"{name}, points"
+            for row in rows:
+                row[index] = row[index].replace(" points", "", 1)
+    return headings, rows

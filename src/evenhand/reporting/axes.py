@@ -18,6 +18,7 @@ class Axis:
     end: float
     log: bool = False
     percent: bool = False
+    suffix: str = " %"  # after numbers in per cent
 
     def place(self, value: float) -> float:
         low, high, at = (math.log10(part) if self.log else part for part in (self.low, self.high, value))
@@ -30,8 +31,10 @@ class Axis:
     def ticks(self) -> list[tuple[float, str]]:
         most = max(int(abs(self.end - self.start) / 70), 2)
         values = log_ticks(self.low, self.high) if self.log else linear_ticks(self.low, self.high, most)
+        if len(values) < 2 and not self.log:  # one number says nothing about the scale
+            values = linear_ticks(self.low, self.high, 2 * most)
         if self.percent:
-            return [(value, f"{number(100 * value, 10).rstrip('0').rstrip('.')} %") for value in values]
+            return [(value, f"{number(100 * value, 10).rstrip('0').rstrip('.')}{self.suffix}") for value in values]
         return [(value, tick_text(value)) for value in values]
 
 

@@ -78,9 +78,11 @@ def draw_forest(chart: Forest, table: Table, width: int) -> Canvas:
     lanes = [] if many else _bracket_lanes(chart.brackets)
     right += max((lane + 1 for lane in lanes), default=0) * _LANE
     top, bottom = 6.0, 6.0 + count * step
-    axis = Axis(*(chart.domain or _forest_span(chart, rows)), left, width - right, percent=chart.percent)
+    is_difference = any(row.point.unit == "points" for row in rows)
+    span = chart.domain or _forest_span(chart, rows)
+    axis = Axis(*span, left, width - right, percent=chart.percent, suffix="" if is_difference else " %")
     canvas = Canvas(width, bottom + (40.0 if chart.axis else 26.0))
-    bottom_axis(canvas, axis, top, bottom, chart.axis)
+    bottom_axis(canvas, axis, top, bottom, f"{chart.axis} (points)" if is_difference and chart.axis else chart.axis)
     _reference(canvas, chart, axis, top, bottom)
     labelled: set[int] = set()
     for row in rows:

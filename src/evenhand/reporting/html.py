@@ -45,6 +45,7 @@ class Article:
     title: str
     sections: Sequence[Section]
     kicker: str = ""  # the small line above the title
+    note: str = ""  # beside the title in the contents of a page of several parts
 
 
 @dataclass(frozen=True)

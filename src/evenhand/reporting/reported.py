@@ -125,6 +125,7 @@ def report_page(runs: Sequence[Reported], links: Sequence[Link] = ()) -> Page:
         kicker = task_title(results.task)
         return Page(results.model or kicker, [Article(results.model, runs[0].sections)], kicker, runs[0].facts, links)
     tasks = list(dict.fromkeys(run.results.task for run in runs))
+    models = {run.results.model for run in runs}
     together = Article("Side by side", _together([run.shown for run in runs]))
     many = len(runs) > MANY
     articles = []
@@ -132,7 +133,9 @@ def report_page(runs: Sequence[Reported], links: Sequence[Link] = ()) -> Page:
         title, kicker = run.results.model or "model", task_title(run.results.task, run.shown.names)
         if len(tasks) > 1:
             title, kicker = kicker, title
-        articles.append(Article(title, run.brief if many else run.sections, " · ".join((kicker, *run.facts))))
+        about = (kicker, *run.facts) if len(models) > 1 or len(tasks) == 1 else run.facts
+        note = kicker if len(models) > 1 and len(tasks) > 1 else ""  # in the contents: what tells two of a name apart
+        articles.append(Article(title, run.brief if many else run.sections, " · ".join(about), note))
     title = (
         f"{len(runs)} models: {task_title(tasks[0])}" if len(tasks) == 1 else f"{len(runs)} runs of {len(tasks)} tasks"
     )

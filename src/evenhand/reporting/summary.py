@@ -171,7 +171,7 @@ def overall_sentence(results: Results, first: tuple[str, str], question: str = "
     if pairs and pairs[0].margin is not None:
         text += f" A difference counts as meaningful from {distance_words(pairs[0].margin, unit)}."
     asked = question.partition(":")[0].rstrip(".")
-    return f"{text} Task: {asked[:1].lower()}{asked[1:]}." if asked else text
+    return f"{text} Task: {asked}." if asked else text
 
 
 def verdict_badges(results: Results, first: tuple[str, str]) -> Table:
