@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from PIL import Image
 
 from evenhand.benchmarks.uccs.data import GALLERY_COLUMNS
-from evenhand.benchmarks.uccs.stores import save_npz
+from evenhand.benchmarks.uccs.stores import StoreOrigin, save_npz
 from evenhand.compat.uccs import baselines, command, extraction
 from evenhand.instruments.detectors import FaceDetector
 from evenhand.instruments.embedders import FaceEmbedder
@@ -20,7 +21,7 @@ from evenhand.instruments.faces import Face
 MARKS = np.array([[5.0, 5], [15, 5], [10, 10], [6, 15], [14, 15]])
 INPUTS = {  # beside the configuration and the data folder
     "evaluation": ("results/found.csv", "results/named.csv"),
-    "scoring": ("results/gallery/*", "results/rows.*"),
+    "scoring": ("results/gallery/*", "results/rows.*", "section.yaml"),
     "baseline_detection": (),
     "baseline_recognition": ("results/found.csv", "weights.pth"),
 }
@@ -77,6 +78,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.save(results / "rows.npy", np.ones((1, 4), np.float32))
     ids = {"files": np.array(["a"]), "detection_scores": np.ones(1), "bboxes": np.ones((1, 4))}
     save_npz(results / "rows.ids.npz", ids)
+    origin = StoreOrigin("fake|0|none", "as stored", "found.csv", "0", "npy", 1)
+    (results / "rows.origin.json").write_bytes(msgspec.json.encode(origin))
     (tmp_path / "weights.pth").write_bytes(b"weights")
     return tmp_path
 
@@ -126,7 +129,10 @@ def test_no_pair_of_an_input_and_an_output_changes_the_input(
 ) -> None:
     from evenhand.compat.uccs.config import default_text
 
-    (place / "config.yaml").write_text(default_text())
+    head, _, rest = default_text().partition("\nscoring:")
+    section, _, tail = rest.partition("\neval:")
+    (place / "config.yaml").write_text(f"{head}\nscoring:\n  yaml: section.yaml\neval:{tail}")
+    (place / "section.yaml").write_text(f"scoring:{section}\n")
     read = {
         path: path.read_bytes()
         for pattern in ("config.yaml", "data/**/*", *INPUTS[name])

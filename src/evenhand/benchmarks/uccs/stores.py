@@ -73,9 +73,14 @@ class StoreOrigin:
 ORIGIN = "origin.json"
 
 
+def origin_path(store: Path) -> Path:
+    """Where the origin of a folder's stores is, or of a file's: `NAME.origin.json` beside it."""
+    return store / ORIGIN if store.is_dir() else store.with_name(f"{store.stem}.{ORIGIN}")
+
+
 def read_origin(store: Path) -> StoreOrigin | None:
-    """The origin of a folder's stores, or of a file's: `NAME.origin.json` beside it; None when nobody wrote it down."""
-    path = store / ORIGIN if store.is_dir() else store.with_name(f"{store.stem}.{ORIGIN}")
+    """The origin of a folder's stores, or of a file's; None when nobody wrote it down."""
+    path = origin_path(store)
     if not path.is_file():
         return None
     try:

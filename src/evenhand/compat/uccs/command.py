@@ -141,7 +141,8 @@ SUBCOMMANDS: dict[str, Subcommand] = {
 def understand(name: str, arguments: Sequence[str], say: Callable[[str], None] | None = None) -> CommandCall:
     """The configuration and options of a command line; raises `UsageError` when it can't be understood."""
     files, options = split_arguments(arguments)
-    tree = load_files([Path(file) for file in files])
+    was_read: list[Path] = []
+    tree = load_files([Path(file) for file in files], was_read)
     usage = f"evenhand uccs {name} [CONFIG.yaml …] [options]"
     parser = Parser(prog=name, description=SUBCOMMANDS[name].summary, usage=usage)
     SUBCOMMANDS[name].add(parser)
@@ -150,7 +151,7 @@ def understand(name: str, arguments: Sequence[str], say: Callable[[str], None] |
     names = dict(leaves(tree))
     dotted = {key: value for key, value in given.items() if key in names}
     own = argparse.Namespace(**{key: value for key, value in given.items() if key not in dotted})
-    run = CommandCall(resolve(tree, dotted), own, tuple(map(Path, files)), say or _say)
+    run = CommandCall(resolve(tree, dotted), own, tuple(was_read), say or _say)
     if name == "evaluation":
         for task in own.tasks:
             labels_of(run.config, task)

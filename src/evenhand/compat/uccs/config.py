@@ -104,32 +104,32 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(arguments), []
 
 
-def load_files(files: Sequence[Path]) -> Tree:
-    """The raw configuration: the packaged one, or the given files one over the other."""
+def load_files(files: Sequence[Path], was_read: list[Path] | None = None) -> Tree:
+    """The raw configuration: the packaged one, or the given files one over the other.
+
+    Every file that is read, also those that `yaml` names, is added to `was_read`.
+    """
+    was_read = [] if was_read is None else was_read
     if not files:
         return _parsed(default_text(), PACKAGED)
     merged: Tree = {}
     for file in files:
-        merged.update(_load(file))
+        merged.update(_with_subconfigurations(_parsed(_text_of(file, was_read), str(file)), file, was_read))
     return merged
 
 
 MOST_BYTES = 64 << 10  # of a configuration file; the packaged one has two thousand
 
 
-def _load(file: Path) -> Tree:
-    """A configuration file, checked, with the files that its sections name under `yaml` put in."""
-    return _with_subconfigurations(_parsed(_text_of(file), str(file)), file)
-
-
-def _text_of(file: Path) -> str:
+def _text_of(file: Path, was_read: list[Path]) -> str:
     source = read(file, OptionError)
+    was_read.append(file)
     if source.fact.size > MOST_BYTES:
         raise UsageError(f"{file} has {source.fact.size:,} bytes; a configuration has at most {MOST_BYTES:,}.")
     return source.text(OptionError)
 
 
-def _with_subconfigurations(tree: Tree, file: Path, depth: int = 0) -> Tree:
+def _with_subconfigurations(tree: Tree, file: Path, was_read: list[Path], depth: int = 0) -> Tree:
     """A section `name: {yaml: FILE, …}` is the section of that name in FILE, or its only one, with the rest over it."""
     if depth > 8:
         raise UsageError(f"{file}: the files that `yaml` names include each other.")
@@ -139,16 +139,16 @@ def _with_subconfigurations(tree: Tree, file: Path, depth: int = 0) -> Tree:
             path = Path(value["yaml"])
             beside = file.parent / path
             path = path if path.exists() or not beside.exists() else beside
-            content = _parsed(_text_of(path), str(path), check=False)
+            content = _parsed(_text_of(path, was_read), str(path), check=False)
             if name not in content and len(content) != 1:
                 raise UsageError(f"{path}: no section {name!r}, which {file} wants; it has {', '.join(content)}.")
             section = content[name] if name in content else next(iter(content.values()))
             if not isinstance(section, dict):
                 raise UsageError(f"{path}: {name} is {section!r}; a section with named values is expected.")
-            section = _with_subconfigurations({name: section}, path, depth + 1)[name]
+            section = _with_subconfigurations({name: section}, path, was_read, depth + 1)[name]
             value = section | {key: part for key, part in value.items() if key != "yaml"}
             _check_types({name: value}, {}, str(path))
-        sections[name] = _with_subconfigurations(value, file, depth + 1) if isinstance(value, dict) else value
+        sections[name] = _with_subconfigurations(value, file, was_read, depth + 1) if isinstance(value, dict) else value
     return sections
 
 

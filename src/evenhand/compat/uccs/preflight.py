@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from evenhand.benchmarks.uccs.options import check_ranks
-from evenhand.benchmarks.uccs.stores import ids_path
+from evenhand.benchmarks.uccs.stores import ids_path, origin_path
 from evenhand.compat.uccs.config import Configuration, labels_of
 from evenhand.compat.uccs.figures import figure_path
 from evenhand.core.errors import DataError, OptionError, StorageError
@@ -44,9 +44,9 @@ def paths_of(name: str, config: Configuration, own: argparse.Namespace, files: S
     policy.reads(data / "gallery.csv", "the gallery table")
     policy.reads(data / "gallery_images", "the gallery's pictures")
     policy.reads(config["image_directory"], "image_directory")
-    for path, what in _READS[name](config, own):
+    for path, what in _reads(name, config, own):
         policy.reads(path, what)
-    for path, what in _WRITES[name](config, own):
+    for path, what in _writes(name, config, own):
         policy.writes(path, what)
     return policy
 
@@ -54,69 +54,44 @@ def paths_of(name: str, config: Configuration, own: argparse.Namespace, files: S
 Paths = Iterator[tuple[Path, str]]
 
 
-def _evaluation_reads(config: Configuration, own: argparse.Namespace) -> Paths:
-    if config["eval.exclude_gallery"]:
-        yield Path(config["eval.exclude_gallery"]), "eval.exclude_gallery"
-    for task in own.tasks:
-        for path in labels_of(config, task).values():
-            yield from _with_ids(path, f"a file of eval.{task}.files")
-
-
-def _evaluation_writes(config: Configuration, own: argparse.Namespace) -> Paths:
-    from evenhand.compat.uccs.evaluation import outputs_of
-
-    yield from outputs_of(config, own)
-
-
-def _detection_reads(config: Configuration, own: argparse.Namespace) -> Paths:
-    if own.model_folder:
-        yield Path(own.model_folder), "--model-folder"
-
-
-def _detection_writes(config: Configuration, own: argparse.Namespace) -> Paths:
-    yield Path(config["detection.results"]), "detection.results"
-
-
-def _recognition_reads(config: Configuration, own: argparse.Namespace) -> Paths:
-    yield Path(config["recognition.detection_file"]), "recognition.detection_file"
+def _reads(name: str, config: Configuration, own: argparse.Namespace) -> Paths:
+    """What a command reads beside the data folder."""
+    if name == "evaluation":
+        if config["eval.exclude_gallery"]:
+            yield Path(config["eval.exclude_gallery"]), "eval.exclude_gallery"
+        for task in own.tasks:
+            for path in labels_of(config, task).values():
+                yield from _with_ids(path, f"a file of eval.{task}.files")
+    elif name == "scoring":
+        for key in ("scoring.gallery", "scoring.probe"):
+            yield from _with_ids(Path(config[key]), key)
+            yield origin_path(Path(config[key])), f"the origin of {key}"
+    elif name == "baseline_recognition":
+        yield Path(config["recognition.detection_file"]), "recognition.detection_file"
     for option in ("checkpoint", "model_folder"):
-        if getattr(own, option):
+        if getattr(own, option, None):
             yield Path(getattr(own, option)), f"--{option.replace('_', '-')}"
 
 
-def _recognition_writes(config: Configuration, own: argparse.Namespace) -> Paths:
-    yield Path(config["recognition.result_dir"]), "recognition.result_dir"
-    if not own.disable_gallery:
-        yield Path(config["scoring.gallery"]), "scoring.gallery"
+def _writes(name: str, config: Configuration, own: argparse.Namespace) -> Paths:
+    if name == "evaluation":
+        from evenhand.compat.uccs.evaluation import outputs_of
 
-
-def _scoring_reads(config: Configuration, own: argparse.Namespace) -> Paths:
-    for key in ("scoring.gallery", "scoring.probe"):
-        yield from _with_ids(Path(config[key]), key)
-
-
-def _scoring_writes(config: Configuration, own: argparse.Namespace) -> Paths:
-    yield from _with_ids(Path(config["scoring.results"]), "scoring.results")
+        yield from outputs_of(config, own)
+    elif name == "scoring":
+        yield from _with_ids(Path(config["scoring.results"]), "scoring.results")
+    elif name == "baseline_detection":
+        yield Path(config["detection.results"]), "detection.results"
+    else:
+        yield Path(config["recognition.result_dir"]), "recognition.result_dir"
+        if not own.disable_gallery:
+            yield Path(config["scoring.gallery"]), "scoring.gallery"
 
 
 def _with_ids(path: Path, what: str) -> Paths:
     yield path, what
     if path.suffix == ".npy":
         yield ids_path(path), f"the ids of {what}"
-
-
-_READS = {
-    "evaluation": _evaluation_reads,
-    "baseline_detection": _detection_reads,
-    "baseline_recognition": _recognition_reads,
-    "scoring": _scoring_reads,
-}
-_WRITES = {
-    "evaluation": _evaluation_writes,
-    "baseline_detection": _detection_writes,
-    "baseline_recognition": _recognition_writes,
-    "scoring": _scoring_writes,
-}
 
 
 def _evaluation_values(config: Configuration, own: argparse.Namespace) -> None:
