@@ -98,7 +98,8 @@ def main() -> int:
                 row[side] = measure(hot, module, side)
         if "seconds" in row.get("peer", {}) and "seconds" in row["ours"]:
             row["peer"]["share"] = hot.peer_share
-            row["ratio"] = row["peer"]["seconds"] / hot.peer_share / row["ours"]["seconds"]
+            clock = "cpu_seconds" if "CPU" in hot.goal else "seconds"  # as promised
+            row["ratio"] = row["peer"][clock] / hot.peer_share / row["ours"][clock]
         rows.append(row)
         if not given.json:
             print(_line(hot, row), flush=True)

@@ -121,18 +121,23 @@ def _tables(rows: list[dict[str, Any]]) -> list[str]:
         for row in mine:
             promise = f" Promised: {row['goal']}." if row["goal"] else ""
             work = f"**{row['name'].partition('/')[2]}**: {row['what']}.{promise}"
-            peer = f"{row['peer_name']}: {_side(row['peer'])}" if "peer" in row else ""
+            cpu = "CPU" in row["goal"]
+            peer = f"{row['peer_name']}: {_side(row['peer'], cpu)}" if "peer" in row else ""
             ratio = f"{row['ratio']:,.1f}" if "ratio" in row else ""
-            bound = _side(row["bound"]) if "bound" in row else ""
-            lines.append(f"| {work} | {_side(row['ours'])} | {peer} | {ratio} | {bound} |")
+            bound = _side(row["bound"], cpu) if "bound" in row else ""
+            lines.append(f"| {work} | {_side(row['ours'], cpu)} | {peer} | {ratio} | {bound} |")
         lines.append("")
     return lines
 
 
-def _side(entry: dict[str, Any]) -> str:
+def _side(entry: dict[str, Any], cpu: bool = False) -> str:
+    """What a side took; seconds of CPU where these are promised."""
+    if "error" in entry:
+        return str(entry["error"])
     share = entry.get("share", 1)
     part = "" if share == 1 else f" for {share:.2g} of the work"
-    return entry.get("error") or f"{_seconds(entry['seconds'])}{part}, {entry['peak_mb']:,.0f}{_NARROW}MB"
+    time = f"{_seconds(entry['cpu_seconds'])} of CPU" if cpu else _seconds(entry["seconds"])
+    return f"{time}{part}, {entry['peak_mb']:,.0f}{_NARROW}MB"
 
 
 def _seconds(value: float) -> str:

@@ -626,6 +626,15 @@ HOT = [
         slow=True,
     ),
     Hot(
+        "ijb/test1_default_c",
+        "test 1 from embeddings at the size of IJB-C with intervals",
+        ijb_c,
+        test1_default,
+        goal="under 14 s of CPU, 2.5 GB",
+        repeat=1,
+        slow=True,
+    ),
+    Hot(
         "ijb/test4_kernels_c",
         "test 4 from embeddings at the size of IJB-C, --draws 0 --rows none",
         ijb_c,

@@ -32,6 +32,7 @@ from evenhand.benchmarks.ijb.templates import ProtocolFaces, TemplateSet, templa
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
+from evenhand.files.arrays import open_npy
 from evenhand.files.inputs import hash_of, parse_toml, read
 from evenhand.search.enrol import Membership, Templates, enrol
 from evenhand.search.sanity import embedding_warnings, halves_likeness
@@ -183,6 +184,18 @@ class SubmittedEmbeddings:
         """The templates, pooled as the options say."""
         members = self.membership(templates) if members is None else members
         return enrol(self.vectors, members, options.pooling, flipped=self.flipped, detector_scores=self.scores)
+
+    def left_on_disk(self, parts: Parts) -> SubmittedEmbeddings:
+        """The same without the arrays of `.npy` files in memory: pooled embeddings are seldom asked for again."""
+
+        def again(role: str, array: Any) -> Any:
+            path = parts.get(role)
+            if array is None or path is None or path.suffix != ".npy":
+                return array
+            stored = open_npy(path, PredictionError)
+            return stored if stored.shape == array.shape else array  # halves of its rows stay
+
+        return replace(self, vectors=again("embeddings", self.vectors), flipped=again("flip", self.flipped))
 
     def warnings(self, sets: Sequence[tuple[TemplateSet, Membership]], options: PoolingOptions) -> tuple[str, ...]:
         """What looks wrong about the embeddings, given the templates that they make up."""

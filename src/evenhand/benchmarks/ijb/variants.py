@@ -153,8 +153,9 @@ def _of_comparisons(dataset: Dataset[Any], content: Any, options: Any) -> Iterat
         yield from _tars(np.asarray(content), truth.same, "scores as given", "", options.far)
         return
     source = content.source
+    flipped = None if source.flipped is None else np.asarray(source.flipped)
     for pooling, templates in enrol_every(
-        source.vectors, content.members, flipped=source.flipped, detector_scores=source.scores
+        np.asarray(source.vectors), content.members, flipped=flipped, detector_scores=source.scores
     ):
         scores = pair_scores(templates, truth.first, truth.second)
         yield from _tars(scores, truth.same, pooling.words, pooling_source(pooling), options.far)
