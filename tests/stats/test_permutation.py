@@ -12,7 +12,6 @@ from evenhand.stats.permutation import (
     gap_reference,
     membership_patterns,
     permute_labels,
-    permute_within,
     permuted_chi_square,
 )
 
@@ -44,12 +43,6 @@ def test_who_belongs_to_two_groups_does_so_after_the_permutation() -> None:
     labelled = permute_labels([1.0, 0.0, 0.0], [1.0, 1.0, 1.0], codes, len(first), 30, stream("test"))
     dealt = Permuted(labelled.sums @ membership[first], labelled.counts @ membership[first])
     assert np.all(dealt.counts == 2)
-
-
-def test_labels_that_vary_within_a_subject_change_places_inside_it() -> None:
-    values, clusters, labels = [1, 1, 0, 0], [7, 7, 9, 9], [0, 1, 0, 1]
-    dealt = permute_within(values, labels, clusters, 2, 25, stream("test"))
-    assert np.all(dealt.means == 0.5)
 
 
 def test_random_permutations_approach_the_exact_reference() -> None:

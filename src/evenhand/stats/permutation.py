@@ -127,27 +127,6 @@ def membership_patterns(membership: Booleans) -> tuple[Integers, Integers]:
     return first, codes.reshape(-1)
 
 
-def permute_within(
-    values: ArrayLike, labels: ArrayLike, clusters: ArrayLike, size: int, permutations: int, rng: np.random.Generator
-) -> Permuted:
-    """Group sums and counts with the labels of rows dealt out anew inside each cluster.
-
-    For attributes that vary within a subject (the lighting of a picture): what differs between
-    subjects stays where it is, and only the labels of one subject's rows change places.
-    """
-    x = floats(values)
-    g = checked_codes(labels, size, len(x))
-    c = np.asarray(clusters)
-    order = np.argsort(c, kind="stable")
-    x, g, c = x[order], g[order], np.unique(c[order], return_inverse=True)[1].reshape(-1)
-    counts = np.bincount(g, minlength=size).astype(np.float64)
-    out = np.zeros((permutations, size))
-    for row in range(permutations):
-        shuffled = np.lexsort((rng.random(len(x)), c))
-        out[row] = np.bincount(g[shuffled], x, minlength=size)
-    return Permuted(out, np.broadcast_to(counts, out.shape).copy())
-
-
 def gap_of(values: ArrayLike) -> Floats:
     """Largest minus smallest value along the last axis, skipping NaN; NaN with fewer than two values.
 

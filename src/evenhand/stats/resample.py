@@ -280,13 +280,6 @@ def _members(strata: ArrayLike | None, units: int) -> list[Integers] | None:
     return [np.flatnonzero(codes == code) for code in np.unique(codes)]
 
 
-def checked_draws(draws: int) -> int:
-    """A positive number of draws."""
-    if draws < 1:
-        raise StatisticsError(f"{draws} draws: ask for at least one, usually {DEFAULT_DRAWS}.")
-    return int(draws)
-
-
 def redrawn_medians(values: ArrayLike, groups: ArrayLike, units: ArrayLike, size: int, weights: Weights) -> Floats:
     """The median of every group in every draw (draws × groups); NaN where a group was not drawn.
 

@@ -11,9 +11,11 @@ RUNS/family/task/model/a1b2c3d4/   named by its fingerprint; the date is inside
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -139,7 +141,8 @@ def open_run(folder: Path | str, *, pairs_on_disk: bool = False) -> Run:
     is_written = source.fact.sha256 == manifest.results_sha256
     data, pairs = (pairs_on_disk and is_written and without_contrasts(source.data, path)) or (source.data, None)
     try:
-        results = from_plain(results_plain(data, path), Results)
+        with _without_collection():
+            results = from_plain(results_plain(data, path), Results)
     except ValueError as error:
         raise RunError(f"{path} can't be read: {error}. The run is damaged; evaluate again with --force.") from None
     if pairs is not None:
@@ -147,6 +150,18 @@ def open_run(folder: Path | str, *, pairs_on_disk: bool = False) -> Run:
     if manifest.results_sha256 and not is_written:
         results = replace(results, warnings=(*results.warnings, EDITED))
     return Run(folder, manifest, results)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """No search for garbage while tens of thousands of objects are made that all stay."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def results_plain(data: bytes, path: Path) -> dict[str, Any]:
