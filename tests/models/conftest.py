@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import subprocess
 import threading
 import time
+import venv
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -118,6 +120,25 @@ class Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients hang up; that is part of the game."""
+
+
+@pytest.fixture(scope="session")
+def install(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Installs packages into an environment of their own; skips the test where no package index can be reached."""
+
+    def environment(*packages: str) -> Path:
+        folder = tmp_path_factory.mktemp("environment")
+        try:
+            venv.create(folder, with_pip=True)
+            pip = [folder / "bin/python", "-m", "pip", "install", "-q", "--retries", "1", "--timeout", "20"]
+            done = subprocess.run([*pip, *packages], capture_output=True, text=True, timeout=900, check=False)
+        except (subprocess.SubprocessError, OSError) as error:
+            pytest.skip(f"{packages[0]} can't be installed here: {error}")
+        if done.returncode:
+            pytest.skip(f"{packages[0]} can't be installed here: {done.stderr[-300:]}")
+        return folder
+
+    return environment
 
 
 @pytest.fixture

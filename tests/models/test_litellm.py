@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-import venv
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,22 +28,16 @@ general_settings:
 """
 
 
-def executable(folder: Path) -> Path:
+def executable(install: Callable[..., Path]) -> Path:
     """LiteLLM's command: the one that EVENHAND_LITELLM names, one on the path, or one that is installed here."""
     known = os.environ.get("EVENHAND_LITELLM") or shutil.which("litellm")
-    if known:
-        return Path(known)
-    venv.create(folder, with_pip=True)
-    done = subprocess.run([folder / "bin/pip", "install", "-q", "litellm[proxy]"], capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"litellm can't be installed: {done.stderr[-300:]}")
-    return folder / "bin" / "litellm"
+    return Path(known) if known else install("litellm[proxy]") / "bin" / "litellm"
 
 
 @pytest.fixture(scope="module")
-def proxy(tmp_path_factory):
+def proxy(tmp_path_factory, install):
     folder = tmp_path_factory.mktemp("litellm")
-    command = executable(folder / "venv")
+    command = executable(install)
     (folder / "config.yaml").write_text(CONFIG)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

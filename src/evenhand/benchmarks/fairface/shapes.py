@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.structured import (
-    AGE_KEYS,
-    GENDER_KEYS,
-    RACE_KEYS,
+    ATTRIBUTE_OF,
     as_number,
     best_scored,
     letters_only,
@@ -32,21 +30,8 @@ ERROR_KEYS: Final = ("error", "exception", "stderr", "traceback")
 ATTRIBUTE_KEYS: Final = ("attribute", "question_type", "task", "category", "field", "target")
 QUESTION_KEYS: Final = ("question", "prompt", "query", "instruction")
 LIST_KEYS: Final = (
-    "data",
-    "results",
-    "predictions",
-    "outputs",
-    "samples",
-    "logs",
-    "records",
-    "annotations",
-    "responses",
+    *("data", "results", "predictions", "outputs", "samples", "logs", "records", "annotations", "responses"),
 )
-ATTRIBUTE_OF: Final = {
-    **dict.fromkeys(GENDER_KEYS, "gender"),
-    **dict.fromkeys(RACE_KEYS, "race"),
-    **dict.fromkeys(AGE_KEYS, "age"),
-}
 _ASKS: Final = {
     "gender": re.compile(r"\b(?:gender|sex|male or female|man or (?:a )?woman)\b", re.IGNORECASE),
     "race": re.compile(r"\b(?:race|racial|ethnicity|ethnic)\b", re.IGNORECASE),

@@ -10,48 +10,14 @@ import re
 from itertools import compress, count
 from typing import Final, NamedTuple
 
+from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table
 from evenhand.benchmarks.fairface.normalise.readings import Mode
 from evenhand.benchmarks.fairface.normalise.text import words
 
-_UNITS: Final = {
-    word: value
-    for value, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-        ]
-    )
-}
-_TENS: Final = {
-    word: 10 * value
-    for value, word in enumerate(
-        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
-    )
-} | {"fourty": 40}
-_DECADES: Final = {
-    word: 10 * value
-    for value, word in enumerate(
-        ["twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties"], start=2
-    )
-}
+_WORDS: Final = table("age.toml")["numbers"]
+_UNITS: Final = {word: value for value, word in enumerate(phrases(_WORDS["units"]))}
+_TENS: Final = {word: 10 * value for value, word in enumerate(phrases(_WORDS["tens"]), start=2)} | {"fourty": 40}
+_DECADES: Final = {word: 10 * value for value, word in enumerate(phrases(_WORDS["decades"]), start=2)}
 _SOMETHINGS: Final = {f"{word}something": value for word, value in _TENS.items()}
 NUMBER_WORDS: Final = frozenset(_UNITS) | frozenset(_TENS) | frozenset(_DECADES) | frozenset(_SOMETHINGS) | {"hundred"}
 

@@ -22,17 +22,9 @@ _PIECE: Final = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_WORDS: Final[dict[str, Any]] = {
-    "true": True,
-    "True": True,
-    "false": False,
-    "False": False,
-    "null": None,
-    "None": None,
-    "NaN": float("nan"),
-    "nan": float("nan"),
-    "Infinity": float("inf"),
-}
+_NAN: Final = float("nan")
+_WORDS: Final[dict[str, Any]] = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
+_WORDS.update({"NaN": _NAN, "nan": _NAN, "Infinity": float("inf")})
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _CLOSES: Final = {"{": "}", "[": "]", "(": ")"}

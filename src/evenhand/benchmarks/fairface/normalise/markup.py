@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from evenhand.benchmarks.fairface.normalise.lexicon import words
-from evenhand.benchmarks.fairface.normalise.structured import AGE_KEYS, GENDER_KEYS, RACE_KEYS, letters_only
+from evenhand.benchmarks.fairface.normalise.structured import ATTRIBUTE_OF, letters_only
 
 _REASONING: Final = re.compile(
     r"<\s{0,3}(/?)\s{0,3}(?:think|thinking|thought|reasoning|scratchpad)\b[^<>]{0,80}>", re.IGNORECASE
@@ -22,11 +22,6 @@ _CELL_TAGS: Final = frozenset({"td", "th"})
 _ANSWER_TAGS: Final = frozenset({"answer", "finalanswer", "final", "output", "response"})
 _CONTENT: Final = re.compile(r"\s*[:=]")
 _RULE_SIGNS: Final = frozenset(" \t\r|:+-")
-_LABELS: Final = {
-    **dict.fromkeys(GENDER_KEYS, "gender"),
-    **dict.fromkeys(RACE_KEYS, "race"),
-    **dict.fromkeys(AGE_KEYS, "age"),
-}
 
 
 def without_reasoning(raw: str) -> str | None:
@@ -78,8 +73,8 @@ def _without_tags(text: str) -> str:
         name = letters_only(tag[2])
         if not tag[1] and _CONTENT.match(tag[3]):  # <gender: male>
             parts.append(f"\n{tag[2]}{tag[3]}\n")
-        elif name in _LABELS:
-            label = "" if tag[1] else _LABELS[name]
+        elif name in ATTRIBUTE_OF:
+            label = "" if tag[1] else ATTRIBUTE_OF[name]
             parts.append(f"\n{label}: " if label else "\n")
         elif name in _ANSWER_TAGS:
             parts.append("\n" if tag[1] else "\nfinal answer: ")
@@ -102,7 +97,7 @@ def _without_tables(text: str) -> str:
         cells = [cell.strip(" *`") for cell in line.strip().strip("|").split("|") if cell.strip(" *`")]
         if "-" in line and _RULE_SIGNS.issuperset(line):
             continue
-        labels = [_LABELS.get(letters_only(cell), "") for cell in cells]
+        labels = [ATTRIBUTE_OF.get(letters_only(cell), "") for cell in cells]
         if header and not any(labels) and len(cells) == len(header):
             lines.extend(f"{label}: {cell}" for label, cell in zip(header, cells, strict=True) if label)
         elif sum(map(bool, labels)) >= 2 and len(cells) == sum(map(bool, labels)) + (not labels[0]):

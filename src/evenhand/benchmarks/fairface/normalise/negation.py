@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
+from evenhand.benchmarks.fairface.normalise.lexicon import words
+
 Items = TypeVar("Items", list[str], bytearray)
 
 ASSERTED: Final = 0
@@ -19,26 +21,9 @@ _ONE_IN_SCOPE: Final = bytes([IN_SCOPE])
 
 CLAUSE_CUES: Final = frozenset({"not", "no", "never", "neither", "nor", "without", "unlikely"})
 CLAUSE_PAIRS: Final = frozenset({("rather", "than"), ("other", "than"), ("instead", "of")})
-SENTENCE_CUES: Final = frozenset(
-    [
-        "cannot",
-        "can't",
-        "couldn't",
-        "won't",
-        "wouldn't",
-        "don't",
-        "doesn't",
-        "didn't",
-        "unable",
-        "impossible",
-        "difficult",
-        "hard",
-        "unclear",
-        "uncertain",
-        "unsure",
-        "refuse",
-        "whether",
-    ]
+SENTENCE_CUES: Final = words(
+    "cannot, can't, couldn't, won't, wouldn't, don't, doesn't, didn't, unable, impossible, difficult, hard, unclear, "
+    "uncertain, unsure, refuse, whether"
 )
 BEFORE_SENTENCE_NOT: Final = frozenset({"can", "could", "do", "does", "did", "am"})
 NO_CUES: Final = frozenset(

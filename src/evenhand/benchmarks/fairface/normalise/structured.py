@@ -30,21 +30,18 @@ GENDER_KEYS: Final = ("dominantgender", *_with_fronts(("gender", "sex")))
 RACE_KEYS: Final = ("dominantrace", *_with_fronts(_RACE_NAMES))
 AGE_KEYS: Final = _with_fronts(_AGE_NAMES)
 CONTAINER_KEYS: Final = (
-    "attributes",
-    "result",
-    "results",
-    "answer",
-    "prediction",
-    "predictions",
-    "face",
-    "analysis",
-    "demographics",
+    *("attributes", "result", "results", "answer", "prediction", "predictions", "face", "analysis", "demographics"),
     "output",
 )
 VALUE_KEYS: Final = ("label", "value", "answer", "prediction", "name")
 RANGE_KEYS: Final = (("min", "max"), ("low", "high"), ("lower", "upper"), ("from", "to"), ("lo", "hi"))
 
-_KNOWN: Final = frozenset(GENDER_KEYS + RACE_KEYS + AGE_KEYS)
+ATTRIBUTE_OF: Final = {
+    **dict.fromkeys(GENDER_KEYS, "gender"),
+    **dict.fromkeys(RACE_KEYS, "race"),
+    **dict.fromkeys(AGE_KEYS, "age"),
+}
+_KNOWN: Final = frozenset(ATTRIBUTE_OF)
 _JSON: Final = json.JSONDecoder()
 _NOT_LETTERS: Final = re.compile(r"[^a-z]+")
 _LETTERS: Final = TextCache(lambda key: _NOT_LETTERS.sub("", key.lower()))
