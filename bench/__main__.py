@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.hot import Hot
+from bench.hot import Hot, promises_cpu
 
 HERE = Path(__file__).parent
 PEERS = HERE.parent / ".venv-bench" / "bin" / "python"
@@ -98,7 +98,7 @@ def main() -> int:
                 row[side] = measure(hot, module, side)
         if "seconds" in row.get("peer", {}) and "seconds" in row["ours"]:
             row["peer"]["share"] = hot.peer_share
-            clock = "cpu_seconds" if "CPU" in hot.goal else "seconds"  # as promised
+            clock = "cpu_seconds" if promises_cpu(hot.goal) else "seconds"  # as promised
             row["ratio"] = row["peer"][clock] / hot.peer_share / row["ours"][clock]
         rows.append(row)
         if not given.json:

@@ -21,6 +21,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from bench.hot import promises_cpu
+
 HERE = Path(__file__).parent.parent
 _NARROW = "\N{NARROW NO-BREAK SPACE}"  # a number and its unit stay on one line
 SECTIONS = {
@@ -121,7 +123,7 @@ def _tables(rows: list[dict[str, Any]]) -> list[str]:
         for row in mine:
             promise = f" Promised: {row['goal']}." if row["goal"] else ""
             work = f"**{row['name'].partition('/')[2]}**: {row['what']}.{promise}"
-            cpu = "CPU" in row["goal"]
+            cpu = promises_cpu(row["goal"])
             peer = f"{row['peer_name']}: {_side(row['peer'], cpu)}" if "peer" in row else ""
             ratio = f"{row['ratio']:,.1f}" if "ratio" in row else ""
             bound = _side(row["bound"], cpu) if "bound" in row else ""

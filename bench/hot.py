@@ -14,6 +14,11 @@ from typing import Any
 Side = Callable[[Any], Any]
 
 
+def promises_cpu(goal: str) -> bool:
+    """Whether a goal is about the CPU that ours takes; "(published: 67 CPU s)" is about another's."""
+    return "CPU" in goal.replace("CPU s", "")
+
+
 @dataclass(frozen=True)
 class Hot:
     """One hot path."""
