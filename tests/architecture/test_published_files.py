@@ -32,7 +32,7 @@ def test_the_image_installs_the_wheel_with_extras_that_exist_and_runs_as_no_root
     extras = re.search(r"\[([\w,]+)\]\"", text)
     assert extras is not None
     assert set(extras[1].split(",")) <= set(project["optional-dependencies"])
-    assert "\nUSER evenhand\n" in text
+    assert "\nUSER 1000\n" in text  # the user evenhand, by number
 
 
 def test_hooks_before_a_commit_are_local():
