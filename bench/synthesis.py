@@ -246,12 +246,17 @@ def lpips_package(data: dict[str, Any]) -> Any:
 
 
 def dists_package(data: dict[str, Any]) -> Any:
-    import piq
+    """The authors' package, whose backbone would be downloaded: with any weights it takes as long."""
     import torch
+    import torchvision
 
+    plain = torchvision.models.vgg16
+    torchvision.models.vgg16 = lambda pretrained: plain(weights=None)
+    import DISTS_pytorch
+
+    network = DISTS_pytorch.DISTS(load_weights=False).eval()
     with torch.inference_mode():
-        network = piq.DISTS()
-        return [float(network(_unit(data["first"]), _unit(data["second"]))) for _ in range(PASSES)]
+        return [network(_unit(data["first"]), _unit(data["second"])).numpy() for _ in range(PASSES)]
 
 
 def inception_features(data: dict[str, Any]) -> Any:
@@ -313,7 +318,7 @@ PEERS = [
         )
         for name, title, work, peer, package in (
             ("lpips", "LPIPS (AlexNet)", perceptual("lpips-alex"), lpips_package, "lpips"),
-            ("dists", "DISTS", perceptual("dists"), dists_package, "PIQ"),
+            ("dists", "DISTS", perceptual("dists"), dists_package, "DISTS_pytorch"),
             ("inception", "Inception features", inception_features, inception_of_torchvision, "torchvision"),
         )
     ),

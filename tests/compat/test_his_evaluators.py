@@ -392,6 +392,7 @@ PUBLISHED_ENTRIES = {
         *("NovelViewSynthesizeModel", "NovelViewSynthesizeEvaluator", "IPERNovelViewSynthesizeEvaluator"),
     ),
     "evenhand.compat.his_evaluators.evaluators": ("MotionImitationEvaluator", "IPERMotionImitationEvaluator"),
+    "evenhand.compat.his_evaluators.evaluators.motion_imitation": ("MotionImitationModel", "MotionImitationEvaluator"),
     "evenhand.compat.his_evaluators.evaluators.base": ("PairedMetricRunner", "UnpairedMetricRunner"),
     "evenhand.compat.his_evaluators.metrics": ("register_metrics", "TYPES_QUALITIES"),
 }

@@ -53,14 +53,19 @@ def test_ms_ssim_is_that_of_pytorch_msssim(pairs: Any) -> None:
     package = pytest.importorskip("pytorch_msssim")
     for made, real in pairs:
         theirs = float(package.ms_ssim(unit(made) * 255, unit(real) * 255, data_range=255))
-        assert ms_ssim(made, real, MS_SSIM["pytorch_msssim"]) == pytest.approx(theirs, abs=2e-6)
+        assert ms_ssim(made, real, MS_SSIM["pytorch_msssim"]) == pytest.approx(theirs, abs=1e-6)
 
 
 def test_ssim_is_that_of_pyiqa(pairs: Any) -> None:
-    arch = pytest.importorskip("pyiqa.archs.ssim_arch")
+    torch, arch = pytest.importorskip("torch"), pytest.importorskip("pyiqa.archs.ssim_arch")
+    taps = torch.exp(-((torch.arange(11, dtype=torch.float64) - 5) ** 2) / (2 * 1.5**2))
+    window = (taps[:, None] * taps) / taps.sum() ** 2
     for made, real in pairs:
-        theirs = float(arch.SSIM()(unit(made).float(), unit(real).float()))
-        assert ssim(made, real, SSIM["pyiqa"]) == pytest.approx(theirs, abs=5e-6)  # its window has single precision
+        ours = ssim(made, real, SSIM["pyiqa"])
+        luma = [arch.preprocess_rgb(unit(side).float(), True, 255, "yiq").double() for side in (made, real)]
+        assert ours == pytest.approx(float(arch.ssim(*luma, win=window[None, None], data_range=255)), abs=1e-10)
+        # As the package is called: its window is rounded to single precision, which moves the value by some 1.5e-6.
+        assert ours == pytest.approx(float(arch.SSIM()(unit(made).float(), unit(real).float())), abs=3e-6)
 
 
 def test_psnr_is_that_of_torchmetrics(pairs: Any) -> None:
@@ -85,6 +90,22 @@ def test_lpips_is_that_of_its_package(pairs: Any, tmp_path: Path, backbone: str)
         for made, real in pairs:
             first, second = (unit(side).float() * 2 - 1 for side in (made, real))
             assert float(ready.network(first, second)) == pytest.approx(float(theirs(first, second)), abs=1e-6)
+
+
+def test_dists_is_that_of_its_authors(pairs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch, torchvision = pytest.importorskip("torch"), pytest.importorskip("torchvision")
+    package = pytest.importorskip("DISTS_pytorch")
+    from evenhand.instruments.architectures import build_network
+
+    network = build_network("dists").network
+    backbone = torchvision.models.vgg16(weights=None)
+    backbone.load_state_dict(network.backbone.state_dict(), strict=False)
+    monkeypatch.setattr(torchvision.models, "vgg16", lambda pretrained: backbone)
+    theirs = package.DISTS(load_weights=False).eval()
+    theirs.alpha, theirs.beta = network.shares.alpha, network.shares.beta
+    with torch.inference_mode():
+        made, real = (unit(side).float() for side in pairs[0])
+        assert float(network(made, real)) == pytest.approx(float(theirs(made, real)), abs=1e-6)
 
 
 def test_precision_recall_density_and_coverage_are_those_of_prdc() -> None:
@@ -143,4 +164,4 @@ def test_pictures_are_prepared_for_fid_as_each_package_does(files: list[Path], f
             resizer = pytest.importorskip("cleanfid.resize").build_resizer("clean")
             theirs = (torch.from_numpy(resizer(pixels).transpose(2, 0, 1)[None]) - 128) / 128
             ours = _clean_299(batch)
-        assert float((ours - theirs).abs().max()) < 1e-5
+        assert float((ours - theirs).abs().max()) < 1e-6

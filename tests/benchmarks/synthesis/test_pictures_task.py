@@ -283,6 +283,16 @@ def test_what_is_missing_is_told_first_and_computed_when_it_arrives(
         results(tmp_path / "made", tmp_path / "real", "fid,kid", task="synthesis/unpaired")
 
 
+def test_a_damaged_weights_file_is_named_and_ends_a_run_that_has_nothing_else(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pictures(tmp_path / "real", 3), pictures(tmp_path / "made", 3)
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights/inception_v3_google-0cc3c7bd.pth").write_bytes(b"half a download")
+    where: dict[str, Any] = {"task": "synthesis/unpaired", "weights": tmp_path / "weights"}
+    with pytest.raises(DataError, match=r"Nothing that is asked for.*weights get inception-imagenet` replaces it"):
+        results(tmp_path / "made", tmp_path / "real", "fid,kid", **where)
+
+
 def test_comparing_runs_names_the_metrics_that_are_left_out(tmp_path: Path) -> None:
     from evenhand.api import compare
     from evenhand.reporting.comparison import comparison_sections

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from evenhand.benchmarks.synthesis import benchmark
+from evenhand.benchmarks.synthesis.catalogue import column_of
 from evenhand.benchmarks.synthesis.degrading import DegradingModel, Kind
 from evenhand.benchmarks.synthesis.demo import cast_of_videos, frame_of, write_videos
 from evenhand.benchmarks.synthesis.drawn import save
@@ -89,7 +91,14 @@ def lines(text: str) -> Iterator[Line]:
 
 
 EXPECTED = tuple(lines(TABLE))
-Measured = Callable[[Line, Kind, float], Estimate]
+Measured = Callable[[Line, Kind, float], "Judged"]
+
+
+@dataclass(frozen=True)
+class Judged(Estimate):
+    """An estimate, with the value of every frame where the metric is a mean over frames."""
+
+    frames: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -173,27 +182,31 @@ def measuring(folder: Path, videos: int, sets: tuple[str, ...], pairs: Mapping[i
     data = write_data(folder / "data", videos)
     size_of_dists = next(size for size, names in pairs.items() if "dists" in names)
     instruments = {**stand_ins(folder), **published(folder, size_of_dists)}
-    known: dict[tuple[Kind, float], dict[tuple[str, str], Estimate]] = {}
+    known: dict[tuple[Kind, float], dict[tuple[str, str], Judged]] = {}
     common: dict[str, Any] = {"by": (), "draws": 200, "permutations": 0, "runs": folder / "runs"}
 
-    def run(kind: Kind, strength: float) -> dict[tuple[str, str], Estimate]:
+    def run(kind: Kind, strength: float) -> dict[tuple[str, str], Judged]:
         made = folder / f"{kind}-{strength}"
         model = DegradingModel(made, kind, strength, stranger=data / "stranger")
         for outcome in run_model(model, Protocol(data / "protocol.json", data, FLAVOURS["iPER"]), start="here"):
             assert not isinstance(outcome.answer, Unfinished)
-        found: dict[tuple[str, str], Estimate] = {}
+        found: dict[tuple[str, str], Judged] = {}
         asked = [("self_imitation", names, size) for size, names in pairs.items()]
         for task, names, size in (*asked, ("cross_imitation", sets, SIZE)):
             options = {"metrics": names, "image_size": size}
-            results = evaluate(
+            outcome = evaluate(
                 benchmark.find(f"synthesis/{task}"), made, data, options=options, instruments=instruments, **common
-            ).results
-            assert not results.facts["not_available"]
-            for estimate in results.estimates:
-                found.setdefault((estimate.metric, estimate.output), estimate)
+            )
+            assert not outcome.results.facts["not_available"]
+            rows = outcome.records()
+            for estimate in outcome.results.estimates:
+                column = column_of(estimate.metric) if task == "self_imitation" and estimate.metric in PAIRED else ""
+                frames = tuple(rows[column].tolist()) if column else ()
+                judged = Judged(**{part.name: getattr(estimate, part.name) for part in fields(Estimate)}, frames=frames)
+                found.setdefault((estimate.metric, estimate.output), judged)
         return found
 
-    def measured(line: Line, kind: Kind, strength: float) -> Estimate:
+    def measured(line: Line, kind: Kind, strength: float) -> Judged:
         if (kind, strength) not in known:
             known[kind, strength] = run(kind, strength)
         found, output = known[kind, strength], line.name.partition(", ")[2]
@@ -245,6 +258,18 @@ def test_every_metric_says_that_more_blur_is_worse_and_none_is_best(few: Measure
     if line.metric in PAIRED and line.metric != "psnr":  # which is infinite for equal pictures
         assert none.number is not None
         assert not lot.low <= none.number <= lot.high  # type: ignore[operator]  # it has an interval
+    if line.metric in PAIRED:  # every single frame, not only the mean, is worse
+        pairs = [pair for pair in zip(none.frames, lot.frames, strict=True) if not np.isnan(pair).any()]
+        assert len(pairs) >= 2
+        assert all(line.sign * after > line.sign * before for before, after in pairs)
+
+
+def test_four_equal_pairs_say_that_the_best_was_seen_and_little_about_a_rare_failure(few: Measured) -> None:
+    none = few(EXPECTED[0], "blur", 0.0)
+    assert (EXPECTED[0].name, none.value, none.high) == ("ssim", 1.0, 1.0)
+    # Without any spread every video counts once, as for a proportion: Wilson with the quantile of t, on −1…1.
+    edge = stats.t.ppf(0.975, FEW - 1) ** 2 / (FEW + stats.t.ppf(0.975, FEW - 1) ** 2)
+    assert none.low == pytest.approx(1 - 2 * edge)
 
 
 @pytest.fixture(scope="module")

@@ -100,8 +100,7 @@ def paired_rows(pairs: Sequence[FramePair], instruments: FrameInstruments, asked
     """The rows of paired frames, part by part, in order."""
     weights = batch_weights(len(pairs), asked.batch)
     wanted = features_of(asked.names, asked.rules)
-    features = [name for name in wanted if instruments.available(name)]
-    comparisons = [name for name in _comparisons(asked.names) if instruments.available(name, comparison=True)]
+    features, comparisons = available_networks(instruments, asked.names, asked.rules)
     face_published = "face-CS" in asked.names and not asked.sets
     references: list[FrameFeatures] = []
     if face_published and "face" in features:
@@ -143,6 +142,14 @@ def paired_rows(pairs: Sequence[FramePair], instruments: FrameInstruments, asked
         columns["reason"] = np.array(reasons, dtype=np.str_)
         asked.progress(span.stop, len(pairs), "pairs")
         yield Records(columns, asked.attributes(part))
+
+
+def available_networks(
+    instruments: FrameInstruments, names: Sequence[str], rules: Rules
+) -> tuple[list[str], list[str]]:
+    """The features and the comparisons of two frames that are asked for and can be had here; builds their networks."""
+    features = [name for name in features_of(names, rules) if instruments.available(name)]
+    return features, [name for name in _comparisons(names) if instruments.available(name, comparison=True)]
 
 
 def _fill_unavailable(columns: dict[str, Array], count: int, wanted: Sequence[str], asked: Asked) -> None:
@@ -228,8 +235,8 @@ def _add_clips(
 
 def unpaired_rows(pairs: Sequence[FramePair], looks: FrameInstruments, asked: Asked) -> Iterator[Records]:
     """The rows of two sets, part by part: a row per frame on either side. A pair may have one side only."""
-    features = [name for name in features_of(asked.names, asked.rules) if looks.available(name)]
     wanted = features_of(asked.names, asked.rules)
+    features = [name for name in wanted if looks.available(name)]
     made = [number for number, pair in enumerate(pairs) if pair.prediction is not None]
     weights, split = np.zeros(len(pairs)), np.zeros(len(pairs), dtype=np.int64)
     weights[made] = batch_weights(len(made), asked.batch)

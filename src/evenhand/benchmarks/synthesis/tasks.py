@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evenhand.benchmarks.synthesis.availability import unavailable
+from evenhand.benchmarks.synthesis.availability import announced, unavailable
 from evenhand.benchmarks.synthesis.catalogue import (
     CATALOGUE,
     CONVENTIONS,
@@ -47,7 +47,7 @@ from evenhand.benchmarks.synthesis.options import (
 )
 from evenhand.benchmarks.synthesis.pairs import FramePair
 from evenhand.benchmarks.synthesis.protocol import Rules
-from evenhand.benchmarks.synthesis.record import PART, Asked, paired_rows, unpaired_rows
+from evenhand.benchmarks.synthesis.record import PART, Asked, available_networks, paired_rows, unpaired_rows
 from evenhand.benchmarks.synthesis.sections import every_convention, how_it_was_measured, paper_table
 from evenhand.benchmarks.synthesis.view import view_frame, view_item
 from evenhand.core.errors import PredictionError
@@ -252,7 +252,11 @@ def _looks(
         if message.partition(" ")[0] not in told_before:
             tools.warn(message)
 
-    return FrameInstruments(*sides, networks, warn, facts["not_available"])
+    looks = FrameInstruments(*sides, networks, warn, facts["not_available"])
+    names = tuple(map(canonical, options.metrics))
+    available_networks(looks, names, options.rules)
+    announced(names, looks.refused, options)  # stops where nothing is left: a file may be there and damaged
+    return looks
 
 
 def _asked(

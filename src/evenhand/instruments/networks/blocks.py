@@ -26,7 +26,8 @@ class ConvNorm(nn.Module):
         self.bn = nn.BatchNorm2d(outside, eps=eps)
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.relu(self.bn(self.conv(x)))
+        answer: Tensor = self.bn(self.conv(x))
+        return answer.relu_()  # nobody else holds it
 
 
 def row(inside: int, outside: int, taps: int) -> ConvNorm:
@@ -74,6 +75,6 @@ def convolutions(plan: Sequence[int | str], inside: int = 3) -> nn.Sequential:
         if isinstance(step, str):
             layers.append(nn.MaxPool2d(2, 2))
         else:
-            layers += [nn.Conv2d(inside, step, 3, 1, 1), nn.ReLU()]
+            layers += [nn.Conv2d(inside, step, 3, 1, 1), nn.ReLU(inplace=True)]
             inside = step
     return nn.Sequential(*layers)

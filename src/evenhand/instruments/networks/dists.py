@@ -68,8 +68,9 @@ class Dists(nn.Module):
         for alpha, beta, found in zip(alphas, betas, [both, *self.backbone((both - mean) / deviation)], strict=True):
             first, second = torch.split(found.flatten(2), len(pictures))
             mean_1, mean_2 = first.mean(dim=2), second.mean(dim=2)
-            variances = first.var(dim=2, correction=0) + second.var(dim=2, correction=0)
-            covariance = (first * second).mean(dim=2) - mean_1 * mean_2
+            first, second = first - mean_1[:, :, None], second - mean_2[:, :, None]
+            covariance = (first * second).mean(dim=2)
+            variances = first.square_().mean(dim=2) + second.square_().mean(dim=2)
             texture = (2 * mean_1 * mean_2 + _TINY) / (mean_1.square() + mean_2.square() + _TINY)
             structure = (2 * covariance + _TINY) / (variances + _TINY)
             alike = alike + (alpha * texture + beta * structure).sum(dim=1)

@@ -39,11 +39,11 @@ class Backbone(nn.Module):
 def alexnet() -> Backbone:
     """AlexNet's five convolutions, tapped after each ReLU."""
     layers = nn.Sequential(
-        *(nn.Conv2d(3, 64, 11, 4, 2), nn.ReLU(), nn.MaxPool2d(3, 2)),
-        *(nn.Conv2d(64, 192, 5, 1, 2), nn.ReLU(), nn.MaxPool2d(3, 2)),
-        *(nn.Conv2d(192, 384, 3, 1, 1), nn.ReLU()),
-        *(nn.Conv2d(384, 256, 3, 1, 1), nn.ReLU()),
-        *(nn.Conv2d(256, 256, 3, 1, 1), nn.ReLU()),
+        *(nn.Conv2d(3, 64, 11, 4, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2)),
+        *(nn.Conv2d(64, 192, 5, 1, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2)),
+        *(nn.Conv2d(192, 384, 3, 1, 1), nn.ReLU(inplace=True)),
+        *(nn.Conv2d(384, 256, 3, 1, 1), nn.ReLU(inplace=True)),
+        *(nn.Conv2d(256, 256, 3, 1, 1), nn.ReLU(inplace=True)),
     )
     return Backbone(layers, (1, 4, 7, 9, 11), (64, 192, 384, 256, 256))
 
@@ -81,5 +81,5 @@ class Lpips(nn.Module):
         for head, found in zip(self.heads.values(), self.backbone(both), strict=True):
             unit = found / (found.square().sum(dim=1, keepdim=True).sqrt() + 1e-10)
             first, second = torch.split(unit, len(pictures))
-            total = total + head((first - second).square()).mean(dim=(1, 2, 3))
+            total = total + head((first - second).square_()).mean(dim=(1, 2, 3))
         return total

@@ -1,7 +1,7 @@
 """Evaluators by task, under the names of the published package."""
 
 from evenhand.compat.his_evaluators.evaluators.base import PairedMetricRunner, UnpairedMetricRunner
-from evenhand.compat.his_evaluators.evaluators.imitation import (
+from evenhand.compat.his_evaluators.evaluators.motion_imitation import (
     AppearanceTransferEvaluator,
     FashionVideoMotionImitationEvaluator,
     IPERAppearanceTransferEvaluator,

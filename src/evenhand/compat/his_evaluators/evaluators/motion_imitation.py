@@ -17,6 +17,7 @@ from evenhand.benchmarks.synthesis.catalogue import PAIRED_DEFAULT, UNPAIRED_DEF
 from evenhand.benchmarks.synthesis.data import find_protocol
 from evenhand.benchmarks.synthesis.imitation import Outcome, StartMethod, Unfinished, run_model
 from evenhand.benchmarks.synthesis.measuring import FrameInstruments
+from evenhand.benchmarks.synthesis.models import MotionImitationModel as MotionImitationModel  # published here too
 from evenhand.benchmarks.synthesis.models import SynthesisModel
 from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.benchmarks.synthesis.pairs import PairLists, pair_lists
