@@ -263,12 +263,13 @@ def test_a_device_that_is_not_here_stops_the_run_in_one_line(real: Path) -> None
         )
 
 
-def test_a_checkpoint_of_another_architecture_is_named(real: Path, tmp_path: Path) -> None:
+def test_weights_of_another_network_are_named_beside_the_other_numbers(real: Path, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     weights = tmp_path / "weights"
     weights.mkdir()
     torch.save({"some.layer": torch.zeros(3)}, weights / "inception_v3_google-0cc3c7bd.pth")
-    found = results("synthesis/unpaired", real, real, metrics="fid", weights=str(weights), image_size=32)
+    found = results("synthesis", real, real, metrics="l1,fid", weights=str(weights), image_size=32)
+    assert found.get("l1").value == 0.0
     assert isinstance(found.get("fid").value, Undefined)
     assert "inception" in found.facts["not_available"]["inception"]
 
