@@ -36,6 +36,8 @@ SECONDS = {  # measured on two idle cores; the others take less than the usual
     "tests/models/test_deepface.py": 40,
     "tests/models/test_litellm.py": 60,
     "tests/portable/test_demo.py": 90,
+    "tests/reporting/test_latex.py": 40,
+    "tests/run/test_families.py": 70,
     "tests/run/test_survival.py": 120,
 }
 SPLIT = ("tests/fuzz/test_readers.py",)
