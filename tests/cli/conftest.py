@@ -30,6 +30,7 @@ def evenhand(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.Monk
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("evenhand.cli.console._LINE_SECONDS", float("inf"))  # a slow machine prints the same
 
     def run(*arguments: object) -> Said:
         capfdbinary.readouterr()

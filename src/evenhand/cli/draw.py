@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -15,7 +14,7 @@ from evenhand.reporting.rounding import cell
 
 NOTE = "note"
 WIDE = 3  # signs between two columns
-LONG_WORD = 14  # signs of a word that is not broken
+LONG_WORD, LONG_KEY = 14, 30  # signs of a text that is not broken; in the first column, which names the row
 _TONES = {"plain": "", "lead": "bold", "caution": "yellow", "small": "dim"}
 
 
@@ -54,11 +53,11 @@ def draw_table(console: Console, table: Table, most_rows: int = 60) -> None:
         box=box.SIMPLE_HEAD,
         padding=(0, 0) if close else (0, 1),
     )
-    for index, name in enumerate(columns):
-        right = any(isinstance(row[index], int | float | Interval) for row in table.rows[:20])
-        longest = max((len(word) for row in texts for word in row[index].split()), default=0)
-        look: dict[str, Any] = {"justify": "right" if right else "left", "overflow": "fold", "no_wrap": right}
-        drawn.add_column(escape(name, ""), min_width=min(longest, LONG_WORD), **look)
+    places = range(len(columns))
+    numeric = [any(isinstance(row[at], int | float | Interval) for row in table.rows[:20]) for at in places]
+    whole = _unbroken([columns, *texts], numeric, console.width - (1 if close else WIDE) * len(columns) - 2)
+    for name, right, no_wrap in zip(columns, numeric, whole, strict=True):
+        drawn.add_column(escape(name, ""), justify="right" if right else "left", overflow="fold", no_wrap=no_wrap)
     for index, row in enumerate(texts[:most_rows]):
         drawn.add_row(*(escape(text, "") for text in row), style="dim" if index in table.muted else None)
     console.print(drawn)
@@ -72,6 +71,24 @@ def _width(columns: Sequence[str], texts: Sequence[Sequence[str]]) -> int:
     """How wide a table is when nothing in it is broken."""
     longest = [max((len(row[index]) for row in texts), default=0) for index in range(len(columns))]
     return 1 + sum(WIDE + max(width, len(name)) for width, name in zip(longest, columns, strict=True))
+
+
+def _unbroken(texts: Sequence[Sequence[str]], numeric: Sequence[bool], space: int) -> list[bool]:
+    """Which columns of a heading and rows are not broken: numbers, and where all fits short texts and names of rows.
+
+    >>> row = ["a_key_of_a_row", "1.5", "clearly worse", "a long text that may be broken"]
+    >>> _unbroken([row], [False, True, False, False], 60)
+    [True, True, True, False]
+    >>> _unbroken([row], [False, True, False, False], 40)
+    [False, True, False, False]
+    """
+    columns = [[row[at] for row in texts] for at in range(len(numeric))]
+    full = [max(map(len, column), default=0) for column in columns]
+    for most_first, most in ((LONG_KEY, LONG_WORD), (LONG_WORD, LONG_WORD)):
+        whole = [is_number or full[at] <= (most if at else most_first) for at, is_number in enumerate(numeric)]
+        if sum(width if kept else LONG_WORD for width, kept in zip(full, whole, strict=True)) <= space:
+            return whole
+    return list(numeric)
 
 
 def _units_in_headings(columns: Sequence[str], texts: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
