@@ -1,4 +1,4 @@
-"""Names that somebody else chose, through every verb: nothing moves the cursor, forges a line or runs elsewhere."""
+"""Names that somebody else chose, through verbs that print them: nothing moves the cursor or forges a line."""
 
 from __future__ import annotations
 
