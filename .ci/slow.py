@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 TURNS = 5
 LONGEST = 900  # seconds; a piece that takes longer has failed
 USUAL = 15.0
-SECONDS = {  # measured on two idle cores; the others take less than the usual
+SECONDS = {  # estimates; the others take less than the usual
     "tests/benchmarks/ijb/test_streams.py": 40,
     "tests/benchmarks/synthesis/test_degradations.py": 30,
     "tests/benchmarks/synthesis/test_ranking.py": 150,

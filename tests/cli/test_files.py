@@ -23,7 +23,7 @@ def evaluate(evenhand: Command, predictions: Path, data: Path, tmp_path: Path) -
     [
         (b"", "is empty"),
         (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "is not UTF-8"),
-        ("file,gender,race,age\nval/1.jpg,Männlich".encode("latin-1"), "is not UTF-8"),
+        ("file,gender,race,age\nval/1.jpg,Männlich,White,3-9".encode("latin-1"), "is not UTF-8"),
         ("file,gender\n".encode("utf-16"), "UTF-16"),
         (b"a,b,c\n1,2,3\n", "a"),
         (b'{"images": []}', ""),

@@ -29,7 +29,7 @@ class Change:
     name: str
     first: Any
     second: Any
-    rows: int = 0  # behind an estimate, in the smaller of both
+    rows: int = field(default=0, repr=False)  # behind an estimate, in the smaller of both
 
 
 @dataclass(frozen=True)
