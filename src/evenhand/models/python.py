@@ -16,12 +16,14 @@ class Parser:
 
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from evenhand.core.errors import ModelError, UnknownNameError
@@ -148,9 +150,20 @@ class FunctionModel:
                 yield sample.id, answer
 
 
+class UncachedLoader(importlib.machinery.SourceFileLoader):
+    """Compiles a source file each time: nothing is written beside it, and an edit within the same second counts."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The code of the file as it is now."""
+        code: CodeType = self.source_to_code(self.get_data(self.path), self.path)
+        return code
+
+
 def _module(path: Path) -> Any:
     name = f"evenhand_model_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = None
+    if path.suffix in importlib.machinery.SOURCE_SUFFIXES:
+        spec = importlib.util.spec_from_file_location(name, path, loader=UncachedLoader(name, str(path)))
     if spec is None or spec.loader is None:
         raise ModelError(f"{path} can't be loaded as Python.")
     module = importlib.util.module_from_spec(spec)

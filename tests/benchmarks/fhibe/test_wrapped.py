@@ -296,6 +296,20 @@ def test_a_class_or_object_of_the_published_contract_alone_is_asked_by_the_comma
     assert "3 answered, 0 not" in done.output
 
 
+def test_a_model_file_is_read_anew_and_nothing_is_written_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenhand.run import find_model
+
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    path = tmp_path / "quick.py"
+    for name in ("one", "two"):  # of one length, within one second
+        path.write_text(f"def predict(sample):\n    return {name!r}\n")
+        found: Any = find_model(f"{path}:predict")
+        assert dict(found().predict([Sample("a")])) == {"a": name}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["quick.py"]
+
+
 def test_after_a_crash_of_a_plain_class_only_the_rest_is_asked(write: Any, tmp_path: Path) -> None:
     from evenhand.benchmarks.fhibe.tasks import task_named
     from evenhand.run import find_model, predict
