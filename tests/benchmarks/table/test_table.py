@@ -505,3 +505,13 @@ def test_values_are_standardised_when_asked_for(tmp_path: Path) -> None:
     assert "Standardised by age" in (tmp_path / "r.html").read_text(encoding="utf-8")
     with pytest.raises(eh.UnknownNameError, match="standardise names one"):
         eh.evaluate_table(table, truth="y", prediction="p", by=["race"], standardise="age", **QUICK)
+
+
+@pytest.mark.parametrize("column", ["subject", "group", "y_true"])
+def test_a_text_too_long_to_be_a_name_is_refused_with_its_row(column: str) -> None:
+    table: dict[str, list[Any]] = {
+        "y_true": ["a", "b", "a"], "y_pred": ["a", "a", "a"], "group": ["x", "y", "x"], "subject": ["s", "t", "u"]
+    }  # fmt: skip
+    table[column][1] = "z" * 70_000  # every row would take its length in memory
+    with pytest.raises(eh.EvenhandError, match=f"row 2: '{column}'.*70,000 characters"):
+        eh.evaluate_table(table, truth="y_true", prediction="y_pred", by=["group"], unit="subject")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Problem = type[InputError]
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 ENDINGS = (*TEXT_ENDINGS, ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".ipc")
+LONGEST_NAME = 4096  # characters of an id, a class or a group
 _TRUE, _FALSE = ("true", "yes", "1", "1.0", "t", "y"), ("false", "no", "0", "0.0", "f", "n")
 
 
@@ -83,7 +84,7 @@ class UserTable:
         declared: list[str] | None = None
         if series.dtype == pl.Enum:
             declared = series.dtype.categories.to_list()  # type: ignore[attr-defined]  # an Enum has them
-        texts = _texts(series)
+        texts = self._short_texts(series, name, role)
         if declared is None:
             levels = texts.drop_nulls().unique()
             order = levels.cast(pl.Float64, strict=False)
@@ -93,6 +94,19 @@ class UserTable:
             return Coded(np.full(self.rows, -1, dtype=np.int64), ())
         codes = texts.cast(pl.Enum(declared)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
         return Coded(np.ascontiguousarray(codes), tuple(declared))
+
+    def _short_texts(self, series: pl.Series, name: str, role: str) -> pl.Series:
+        """A column as texts; refuses a text so long that it is no name: every row would take its length in memory."""
+        texts = _texts(series)
+        lengths = texts.str.len_chars()
+        longest = int(lengths.max() or 0)  # type: ignore[arg-type]  # a number, by the line above
+        if longest > LONGEST_NAME:
+            row = int((lengths == longest).arg_max() or 0)
+            raise self.problem(
+                f"{self.where}, row {row + 1}: {name!r}, named as {role}, is a text of {longest:,} characters "
+                f"({texts[row][:40]!r}…); ids, classes and groups have at most {LONGEST_NAME:,}. Is the file damaged?"
+            )
+        return texts
 
     def numbers(self, name: str, role: str) -> Array:
         """A column of numbers, not a number where it is missing; refuses texts and infinities."""
@@ -143,7 +157,7 @@ class UserTable:
         missing = np.asarray(series.is_null().to_numpy())
         if series.dtype.is_integer() and not missing.any():
             return np.ascontiguousarray(series.cast(pl.Int64).to_numpy()), missing
-        texts = _texts(series)
+        texts = self._short_texts(series, name, role)
         names = np.array([f"(row {row + 1})" if text is None else text for row, text in enumerate(texts.to_list())])
         return names, missing
 
