@@ -51,7 +51,8 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         help_text = fact.help + default if kind is not str else f"{fact.help} ({fact.values}{default})"
         added.append(_parameter(fact.name, Annotated[kind | None, typer.Option(flag, help=help_text)]))
     last = [parameter.name for parameter in parameters].index("as_json")
-    wrapped.__signature__ = inspect.Signature([*parameters[:last], *added, *parameters[last:]])  # type: ignore[attr-defined]
+    signature = inspect.Signature([*parameters[:last], *added, *parameters[last:]])
+    wrapped.__signature__ = signature  # type: ignore[attr-defined]  # what inspect looks for first
     wrapped.__annotations__ = {entry.name: entry.annotation for entry in [*parameters, *added]}
     del wrapped.__wrapped__  # else its signature would be read
     return wrapped

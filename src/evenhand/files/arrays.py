@@ -143,7 +143,7 @@ class FileArray:
             for start, stop in ranges:
                 stream.seek(self.header.offset + start * width)
                 end = place + (stop - start) * width
-                if stream.readinto(view[place:end]) != end - place:  # type: ignore[attr-defined]
+                if stream.readinto(view[place:end]) != end - place:  # type: ignore[attr-defined]  # a file of bytes has it
                     raise _DamagedError("it became shorter while it was read")
                 place = end
         return made

@@ -339,7 +339,7 @@ class _TextFile:
         """So many bytes, or fewer at the end of the file."""
         buffer = bytearray(size)
         filled = 0
-        stream: _Stream = self.raw if self.expanding is None else self.expanding  # type: ignore[assignment]
+        stream: _Stream = self.expanding or self.raw  # type: ignore[assignment]  # both fill any buffer
         with memoryview(buffer) as view:
             while filled < size:
                 try:

@@ -102,10 +102,10 @@ def pip_registries() -> Registries:
     """The registries that pip would use here; PyPI where none is configured."""
     command = [sys.executable, "-I", "-m", "pip", "config", "list"]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+        printed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
-        told = ""
-    return registries_of(told)
+        printed = ""
+    return registries_of(printed)
 
 
 def registries_of(settings: str) -> Registries:

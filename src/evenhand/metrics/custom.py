@@ -78,8 +78,8 @@ class FunctionMetric(Metric[BothColumns]):
         if code is None:
             return uuid.uuid4().hex  # nothing tells what it does: never the same twice
         held = [getattr(cell, "cell_contents", None) for cell in self.function.__closure__ or ()]
-        told = (code.co_code, repr(code.co_consts), code.co_names, repr(held), repr(self.function.__defaults__))
-        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+        parts = (code.co_code, repr(code.co_consts), code.co_names, repr(held), repr(self.function.__defaults__))
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> BothColumns:
         codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
@@ -117,7 +117,7 @@ class Selected(Metric[Any]):
         return self.of.resampling
 
     @property
-    def collects(self) -> bool:  # type: ignore[override]
+    def collects(self) -> bool:  # type: ignore[override]  # that of the other metric
         return self.of.collects
 
     @property

@@ -81,14 +81,14 @@ def _section(section: Section, level: int, pieces: list[str], left: int) -> int:
 
 
 def _text(text: Text) -> str:
-    told = escape(text.text)
+    escaped = escape(text.text)
     if text.tone == "lead":
-        return f'#text(size: 11.5pt, weight: "medium")[{told}]\n\n'
+        return f'#text(size: 11.5pt, weight: "medium")[{escaped}]\n\n'
     if text.tone == "small":
-        return f"#text(size: 8.5pt, {_SOFT})[{told}]\n\n"
+        return f"#text(size: 8.5pt, {_SOFT})[{escaped}]\n\n"
     if text.tone == "caution":
-        return f'#block(stroke: (left: 1.5pt + rgb("#7a4a00")), inset: (left: 6pt, y: 2pt))[{told}]\n\n'
-    return f"{told}\n\n"
+        return f'#block(stroke: (left: 1.5pt + rgb("#7a4a00")), inset: (left: 6pt, y: 2pt))[{escaped}]\n\n'
+    return f"{escaped}\n\n"
 
 
 def _figure(figure: Figure) -> str:
@@ -119,9 +119,9 @@ def _table(table: Table, *, titled: bool = True) -> str:
     grid = f"#text(size: 7.6pt)[#table(columns: ({widths},), align: ({aligned}), {rules}, table.header({heads}), "
     grid += ", ".join(cells) + ")]\n"
     more = len(table.rows) - len(shown)
-    told = [f"{more:,} more rows are in the CSV and JSON."] if more else []
-    told += [table.caption] if table.caption else []
-    below = "".join(f"#text(size: 8pt, {_SOFT})[{escape(line)}]\n\n" for line in told)
+    notes = [f"{more:,} more rows are in the CSV and JSON."] if more else []
+    notes += [table.caption] if table.caption else []
+    below = "".join(f"#text(size: 8pt, {_SOFT})[{escape(line)}]\n\n" for line in notes)
     return f"{title}{grid}{below}"
 
 

@@ -19,9 +19,9 @@ def check_same_data(
     agreed = agreement(first, second, by)
     if agreed.changes:
         labels = results.class_labels()
-        told = "; ".join(_described(change, labels.get(change.name)) for change in agreed.changes)
+        shown = "; ".join(_described(change, labels.get(change.name)) for change in agreed.changes)
         raise RunError(
-            f"The runs of {names[0]} and {names[1]} do not agree on the data, so they can't be compared: {told}. "
+            f"The runs of {names[0]} and {names[1]} do not agree on the data, so they can't be compared: {shown}. "
             "Evaluate both models on the same data. Rows are matched by their item: in a table that is its row number, "
             "or the column that key=… names."
         )

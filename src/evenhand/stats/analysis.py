@@ -209,8 +209,8 @@ def _notes(contrasts: Contrasts, places: TallyLayout) -> tuple[str, ...]:
         if len(family) < family.size
     ]
     if contrasts.families:
-        told = f"{len(contrasts.families)} families of tests, {len(contrasts)} pairs"
-        notes.append(f"{told}; each family has its own correction")
+        tested = f"{len(contrasts.families)} families of tests, {len(contrasts)} pairs"
+        notes.append(f"{tested}; each family has its own correction")
     if places.unit_b is not None:
         notes.append("rows are about two units: a row is drawn as often as both")
     elif bool(np.all(places.rows_per_unit <= 1)):

@@ -155,9 +155,9 @@ def _listed(p_values: Floats) -> Integers:
 
 def _worse(direction: Direction, difference: Floats, first: Integers, second: Integers) -> Integers:
     """The position of the disadvantaged group; −1 when neither way is better, or both are equal."""
-    told = np.isfinite(difference) & (difference != 0) & (direction is not Direction.NEITHER)
+    decided = np.isfinite(difference) & (difference != 0) & (direction is not Direction.NEITHER)
     lower_is_worse = direction is Direction.HIGHER
-    return np.where(told, np.where((difference < 0) == lower_is_worse, first, second), -1)
+    return np.where(decided, np.where((difference < 0) == lower_is_worse, first, second), -1)
 
 
 def _notes(compared: GroupPairs, margin: float | None) -> list[tuple[str, ...]]:

@@ -76,9 +76,9 @@ class Run:
 
     def __repr__(self) -> str:
         first = next((e for e in self.results.of(*(self.results.headline or ("", "")))), None)
-        told = f"{first.output} {first.value}" if first else f"{len(self.results.estimates)} estimates"
+        value = f"{first.output} {first.value}" if first else f"{len(self.results.estimates)} estimates"
         where = "not stored" if self.folder is None else str(self.folder)
-        return f"<Run {self.results.task} of {self.results.model}: {told}; {self.results.rows:,} rows; {where}>"
+        return f"<Run {self.results.task} of {self.results.model}: {value}; {self.results.rows:,} rows; {where}>"
 
     def _repr_html_(self) -> str:
         return self.results._repr_html_()

@@ -97,9 +97,9 @@ def _of(keys: Mapping[str, Any], names: Sequence[str]) -> float:
         inner = keys.get(word)
         if isinstance(inner, Mapping):
             by_name = {letters_only(str(key)): value for key, value in inner.items()}
-            told = next((by_name[name] for name in names if name in by_name), None)
-            if told is not None:
-                return one_confidence(told)
+            confidence = next((by_name[name] for name in names if name in by_name), None)
+            if confidence is not None:
+                return one_confidence(confidence)
         for name in names:
             for key in (name + word, word + name):
                 if key in keys:
@@ -108,9 +108,9 @@ def _of(keys: Mapping[str, Any], names: Sequence[str]) -> float:
         value = keys.get(name)
         if isinstance(value, Mapping):
             inner_keys = {letters_only(str(key)): entry for key, entry in value.items()}
-            told = next((inner_keys[word] for word in _WORDS if word in inner_keys), None)
-            if told is not None:
-                return one_confidence(told)
+            confidence = next((inner_keys[word] for word in _WORDS if word in inner_keys), None)
+            if confidence is not None:
+                return one_confidence(confidence)
             scores = [as_number(entry) for entry in value.values()]
             if scores and None not in scores:
                 return _largest([score for score in scores if score is not None])

@@ -22,17 +22,17 @@ _NOT_DECODING: Final = ("model", "base_url", "price_in", "price_out")
 def provenance(path: Path, summary: FileSummary) -> dict[str, Any]:
     """Where the answers of a file come from, as far as it is known."""
     manifest = _manifest_of(path)
-    told = {name: dict(counts.most_common(5)) for name, counts in summary.values.items()}
+    common = {name: dict(counts.most_common(5)) for name, counts in summary.values.items()}
     files = {Path(fact.path).name: fact.sha256 for fact in summary.facts}
     if manifest is None:
-        models = told.get("model")
+        models = common.get("model")
         return {
             "written_by": UNKNOWN,
             "model": ", ".join(models) if models else UNKNOWN,
             "prompt": UNKNOWN,
             "decoding": UNKNOWN,
             "files": files,
-            **({"finish_reasons": told["finish_reason"]} if "finish_reason" in told else {}),
+            **({"finish_reasons": common["finish_reason"]} if "finish_reason" in common else {}),
         }
     facts = manifest.model_facts
     name = str(manifest.options.get("prompt") or "all-v1")
@@ -45,8 +45,8 @@ def provenance(path: Path, summary: FileSummary) -> dict[str, Any]:
         "decoding": {key: value for key, value in facts.items() if key not in _NOT_DECODING} or UNKNOWN,
         "asked": manifest.clock.started if manifest.clock else "",
         "files": files,
-        **({"finish_reasons": told["finish_reason"]} if "finish_reason" in told else {}),
-        **({"forms": told["form"]} if "form" in told else {}),
+        **({"finish_reasons": common["finish_reason"]} if "finish_reason" in common else {}),
+        **({"forms": common["form"]} if "form" in common else {}),
     }
 
 

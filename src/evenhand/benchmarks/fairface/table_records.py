@@ -121,7 +121,7 @@ def parquet_table(path: Path) -> AnswerTable:
 def excel_table(path: Path) -> AnswerTable:
     """The first sheet of an Excel file."""
     try:
-        import openpyxl  # type: ignore[import-untyped, unused-ignore]
+        import openpyxl  # type: ignore[import-untyped, unused-ignore]  # no types, and optional
     except ImportError:
         raise PredictionError(
             f"{path} is an Excel file, which needs openpyxl: pip install openpyxl. Or save it as CSV."

@@ -202,13 +202,13 @@ class NetworkBuilder:
         path = self.onnx[feature]
         about = read(path.with_suffix(".toml"), DataError)
         try:
-            told = parse_toml(about.text(), about.path)
+            content = parse_toml(about.text(), about.path)
             preparation = Preparation(
-                tuple(told["size"]),
-                blue_first=bool(told.get("blue_first", False)),
-                channels_last=bool(told.get("channels_last", False)),
-                shift=tuple(told.get("shift", (0.0, 0.0, 0.0))),
-                scale=tuple(told.get("scale", (1 / 255, 1 / 255, 1 / 255))),
+                tuple(content["size"]),
+                blue_first=bool(content.get("blue_first", False)),
+                channels_last=bool(content.get("channels_last", False)),
+                shift=tuple(content.get("shift", (0.0, 0.0, 0.0))),
+                scale=tuple(content.get("scale", (1 / 255, 1 / 255, 1 / 255))),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(

@@ -246,10 +246,10 @@ def _looks(
         given={name: tools.instruments[name] for name in tools.instruments},
         fingerprints=facts["instruments_used"],
     )
-    told_before = unavailable(options.metrics, options)
+    named_before = unavailable(options.metrics, options)
 
     def warn(message: str) -> None:
-        if message.partition(" ")[0] not in told_before:
+        if message.partition(" ")[0] not in named_before:
             tools.warn(message)
 
     looks = FrameInstruments(*sides, networks, warn, facts["not_available"])

@@ -45,7 +45,7 @@ class ClipVision(nn.Module):
         patches = self.conv1(x).flatten(2).transpose(1, 2)
         token = self.class_embedding.expand(len(x), 1, -1)
         x = self.ln_pre(torch.cat([token, patches], dim=1) + self.positional_embedding)
-        for block in self.transformer["resblocks"]:  # type: ignore[attr-defined]
+        for block in self.transformer["resblocks"]:  # type: ignore[attr-defined]  # a list of blocks
             x = block(x)
         answer: Tensor = self.ln_post(x[:, 0]) @ self.proj
         return answer

@@ -98,7 +98,7 @@
     const size = Math.max(...parts.filter(Number.isFinite).map(Math.abs));
     return size >= 0.1 || size === 0 ? 1 : Math.min(1 - Math.floor(Math.log10(size)), 6);
   };
-  const told = (column, row) => {
+  const cellText = (column, row) => {
     if (column.kind === "t") return data.texts[column.v[row]];
     const value = column.v[row];
     if (column.kind === "n") return column.whole && !Number.isNaN(value) ? value.toLocaleString("en-US") : number(value);
@@ -177,7 +177,7 @@
       for (const row of shown.slice(drawn, next)) {
         const line = make("tr", found.muted.has(row) ? { class: "muted" } : {});
         found.columns.forEach((column, at) => {
-          const text = told(column, row);
+          const text = cellText(column, row);
           const full = exact(column, row);
           if (at === 0 && column.kind === "t") line.append(make("th", { scope: "row" }, text));
           else if (VERDICTS.has(text)) line.append(make("td", {}, make("span", { class: `verdict ${text}` }, text)));

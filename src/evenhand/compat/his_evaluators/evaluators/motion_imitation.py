@@ -171,11 +171,11 @@ class _Evaluator:
         lists = pair_lists(self.outcomes, rules=self.rules, warn=self._warn)
         self.unfinished = lists.unfinished
         if lists.unfinished:
-            told = "\n".join(f"- {why.cause}\n{why.detail}".rstrip() for _, why in lists.unfinished)
+            reasons = "\n".join(f"- {why.cause}\n{why.detail}".rstrip() for _, why in lists.unfinished)
             done = len(protocol) - len(lists.unfinished)
             message = (
                 f"The model did not finish {len(lists.unfinished)} of {len(protocol)} items; the pictures of the other "
-                f"{done} are kept in {model.output_dir}.\n{told}"
+                f"{done} are kept in {model.output_dir}.\n{reasons}"
             )
             if on_missing == "error" or not done:
                 raise PartError(f"{message}\nCall evaluate again with resume=True to ask for these items only.")
