@@ -110,9 +110,16 @@ def demo_rows(results: Results, made: Demo, outcome: dict[str, object]) -> Itera
     """One demo as three rows of the table: everyone, the planted group, and the one that only looks worse."""
     yield f"{made.task}, everyone", _value(results, Group()), "", ""
     found = "worse" if outcome["found"] else "MISSED"
-    yield f"  {made.planted}", _value(results, group_named(made.planted)), "worse", found
+    planted, chance = group_named(made.planted), group_named(made.chance)
+    yield f"  {_group_words(results, planted)}", _value(results, planted), "worse", found
     read = "OVER-READ" if outcome["over_read"] else "not proven"
-    yield f"  {made.chance}", _value(results, group_named(made.chance)), "the same", read
+    yield f"  {_group_words(results, chance)}", _value(results, chance), "the same", read
+
+
+def _group_words(results: Results, group: Group) -> str:
+    """A group as people write it, such as "race: Latino/Hispanic"."""
+    names = names_of_family(results.task)
+    return " × ".join(f"{names.attribute(key)}: {names.level(key, level)}" for key, level in group.terms)
 
 
 def group_named(text: str) -> Group:
