@@ -234,7 +234,9 @@ def _positive(where: str, entry: Mapping[str, Any], key: str, default: float) ->
 
 
 def _shown(value: float | None) -> str:
-    return "nothing" if value is None else f"{value:.4g}"
+    if value is None:
+        return "nothing"
+    return f"{value:.3g}" if 0 < abs(value) < 0.01 else f"{value:.3f}"
 
 
 def _verdicts(where: str, entry: Mapping[str, Any]) -> Requirement:
