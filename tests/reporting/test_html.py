@@ -12,8 +12,9 @@ from html.parser import HTMLParser
 import numpy as np
 
 from evenhand.core.page import Interval, Section, Table, Text
+from evenhand.reporting.display import task_title
 from evenhand.reporting.html import Article, Page, page_html
-from evenhand.reporting.reported import Reported, report_page
+from evenhand.reporting.reported import Reported, names_of, report_page
 
 
 class Markup(HTMLParser):
@@ -122,3 +123,12 @@ def test_several_runs_of_one_task_stand_side_by_side_with_their_curves_together(
     assert "2 models: made: up" in text
     assert "Side by side" in text
     assert "ROC curve all systems" in text
+
+
+def test_several_runs_are_summed_up_in_a_sentence_and_named_by_what_tells_them_apart(results):
+    again = replace(results, model="b")
+    assert " over all groups: a, " in page_of(results, again)
+    other = replace(results, task="other/task")
+    names = names_of([results, again, other, results])
+    assert names == [results.model, "b", results.model, f"{results.model} (2)"]
+    assert f"b: {task_title(results.task)}" in page_of(results, again, other)

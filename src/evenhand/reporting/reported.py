@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from evenhand import registry
+from evenhand.core.contrasts import contrasts_of
 from evenhand.core.errors import EvenhandError, RunError
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
 from evenhand.core.records import Group
@@ -15,13 +17,22 @@ from evenhand.core.results import Results
 from evenhand.reporting.curves import curves_together
 from evenhand.reporting.display import ShownResults, shown, task_title
 from evenhand.reporting.html import Article, Link, Page
-from evenhand.reporting.phrases import as_cell, by_words, headline, levels, value_name
+from evenhand.reporting.phrases import (
+    as_cell,
+    by_words,
+    direction_of,
+    headline,
+    in_sentence,
+    levels,
+    value_name,
+)
 from evenhand.reporting.rounding import cell as cell_text
 from evenhand.reporting.sections import InputFile, brief, standard, with_added
-from evenhand.reporting.summary import finding, gap_of, verdict_badges, widest
+from evenhand.reporting.summary import finding, gap_of, verdict_badges, widest, worst_group
 from evenhand.store.damaged import inspect_run
 from evenhand.store.runs import RECORDS, Run, open_run
 
+_NAMED = 3  # runs that the first sentence about several names
 MANY = 12  # runs beyond which a page says of each only what can't be said of all together
 
 
@@ -143,19 +154,21 @@ def report_page(runs: Sequence[Reported], links: Sequence[Link] = ()) -> Page:
 
 
 def names_of(results: Sequence[Results]) -> list[str]:
-    """A name for each system: the model's, with a number where two have the same."""
-    seen: dict[str, int] = {}
-    found = []
+    """A name for each system: the model's, with a number where two of a task have the same."""
+    seen: Counter[tuple[str, str]] = Counter()
+    names = []
     for one in results:
-        seen[one.model] = seen.get(one.model, 0) + 1
-        found.append(one.model if seen[one.model] == 1 else f"{one.model} ({seen[one.model]})")
-    return found
+        seen[one.task, one.model] += 1
+        count = seen[one.task, one.model]
+        names.append(one.model if count == 1 else f"{one.model} ({count})")
+    return names
 
 
 def _together(runs: Sequence[ShownResults]) -> tuple[Section, ...]:
     """All runs in one chart and one table, then, for each task, its groups and curves over all models."""
     names = names_of(runs)
-    blocks: list[Block] = [*_side_by_side(runs, names), _every_run(runs, names)]
+    blocks: list[Block] = [Text(_together_sentence(runs, names), "lead")]
+    blocks += [*_side_by_side(runs, names), _every_run(runs, names)]
     sections = [Section("Overview", blocks, name="overview")]
     for task in dict.fromkeys(run.task for run in runs):
         same = [at for at, run in enumerate(runs) if run.task == task]
@@ -167,12 +180,57 @@ def _together(runs: Sequence[ShownResults]) -> tuple[Section, ...]:
     return tuple(section for section in sections if section.blocks)
 
 
+def _together_sentence(runs: Sequence[ShownResults], names: Sequence[str]) -> str:
+    """Which model is best over all groups and for its worst one, and where some group performs worse beyond chance."""
+    worse = []
+    for name, run in zip(_run_names(runs, names), runs, strict=True):
+        first = headline(run)
+        pairs = tuple(contrasts_of(run.contrasts, *first, order=1)) if first is not None else ()
+        group = worst_group(run, first, widest(run, first), pairs) if first is not None else None
+        if group is not None:
+            worse.append(f"{name} performs worse for {levels(group)}")
+    if not worse:
+        text = "In no run is a group shown to perform worse."
+    elif len(worse) <= _NAMED:
+        text = f"{'; '.join(worse)}; chance does not explain this."
+    else:
+        text = f"In {len(worse)} of {len(runs)} runs some group performs worse, and chance does not explain it."
+    return " ".join([*_best_sentences(runs, names), text])
+
+
+def _best_sentences(runs: Sequence[ShownResults], names: Sequence[str]) -> list[str]:
+    """Of models of one task: the best over all groups, and the one whose worst group fares best."""
+    first = headline(runs[0])
+    way = {"higher": "Highest", "lower": "Lowest"}.get(direction_of(runs[0], *first), "") if first is not None else ""
+    if first is None or not way or len({(run.task, headline(run)) for run in runs}) > 1:
+        return []
+    pick = max if way == "Highest" else min
+    sentences = []
+    overall = {name: run.get(*first).number for name, run in zip(names, runs, strict=True)}
+    known = {name: value for name, value in overall.items() if value is not None}
+    if len(known) > 1:
+        best = pick(known, key=lambda name: known[name])
+        value = _short(Interval(known[best], unit=runs[0].unit(*first)))
+        sentences.append(f"{way} {in_sentence(value_name(*first))} over all groups: {best}, {value}.")
+    summaries = {name: widest(run, first) for name, run in zip(names, runs, strict=True)}
+    groups = {name: summary.worst for name, summary in summaries.items() if summary is not None and summary.worst}
+    values = {
+        name: run.get(*first, groups[name]).number for name, run in zip(names, runs, strict=True) if name in groups
+    }
+    worst = {name: value for name, value in values.items() if value is not None}
+    if len(worst) > 1:
+        best = pick(worst, key=lambda name: worst[name])
+        value = _short(Interval(worst[best], unit=runs[0].unit(*first)))
+        sentences.append(f"{way} for its worst group: {best}, {value} ({levels(groups[best])}).")
+    return sentences
+
+
 def _run_names(runs: Sequence[ShownResults], names: Sequence[str]) -> list[str]:
     """What tells the runs apart: the model, the task, or both."""
     titles = [task_title(run.task, run.names) for run in runs]
     if len(set(titles)) == 1:
         return list(names)
-    return titles if len(set(titles)) == len(titles) else [f"{t}, {n}" for t, n in zip(titles, names, strict=True)]
+    return [t if titles.count(t) == 1 else f"{n}: {t}" for t, n in zip(titles, names, strict=True)]
 
 
 def _side_by_side(runs: Sequence[ShownResults], names: Sequence[str]) -> list[Figure]:
