@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.covariates import AGE_WITH_UNKNOWN, GENDER, read_codes
 from evenhand.benchmarks.ijb.files import read_matrix, read_pairs, read_table, scores_of
 from evenhand.benchmarks.ijb.layout import CLUSTERING, CLUSTERING_TRUTH, GALLERY, MATCHES, ProtocolFiles
@@ -134,3 +135,23 @@ def test_several_columns_of_numbers_are_read_together(tmp_path: Path) -> None:
     broken = read_table(written(tmp_path, "FACE_X,FACE_Y\n1,2\n3,wide\n"))
     with pytest.raises(DataError, match="line 3, column FACE_Y: 'wide' found"):
         broken.matrix(("FACE_X", "FACE_Y"))
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("id,sex,tone\n1,0,3\n", "SUBJECT_ID and at least one of GENDER, SKINTONE, but this one has ID, SEX, TONE"),
+        ("SUBJECT_ID,FILENAME\n1,img/1.jpg\n", "this one has SUBJECT_ID, FILENAME"),
+        ("GENDER,SKINTONE\n1,2\n", "this one has GENDER, SKINTONE"),
+        ("SUBJECT_ID,GENDER\n987654,1\n", "names none of the"),
+    ],
+)
+def test_a_metadata_file_that_says_nothing_about_the_subjects_is_an_error(
+    folder: Path, header: str, words: str
+) -> None:
+    (path,) = folder.rglob("*_metadata.csv")
+    path.write_text(header)
+    for test in ("ijb/test1", "ijb/test4"):
+        task = benchmark.find(test)
+        with pytest.raises(DataError, match=words):
+            task.load(folder, task.options())

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb import layout as names
-from evenhand.benchmarks.ijb.data import metadata_fact, subject_attributes
+from evenhand.benchmarks.ijb.data import SubjectMetadata
 from evenhand.benchmarks.ijb.detection import complete_boxes
 from evenhand.benchmarks.ijb.files import ProtocolTable, read_table, refuse_duplicates
 from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.options import ClusteringOptions, DetectionClusteringOptions
-from evenhand.benchmarks.ijb.templates import BOX, ProtocolFaces, TemplateSamples
+from evenhand.benchmarks.ijb.templates import BOX, TemplateSamples
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Attribute, Records
 from evenhand.core.results import Coverage
@@ -486,13 +486,11 @@ def _subject_levels(
 ) -> tuple[dict[str, tuple[str, ...]], dict[int, dict[str, int]], tuple[InputFact, ...]]:
     """The attributes of subjects from the metadata: levels by attribute, and codes by subject."""
     people = np.unique(subject)
-    none = np.zeros(0, dtype=np.int64)
-    names_ = none.astype(object)
-    empty = ProtocolFaces(none, none, names_, none, none, np.zeros((0, 4)), np.zeros((0, 6)), np.zeros(0), names_)
-    found = subject_attributes(layout, empty, people)
+    metadata = SubjectMetadata.of(layout, people)
+    found = metadata.attributes(None, people)
     codes: dict[int, dict[str, int]] = {int(one): {} for one in people}
     for name, attribute in found.items():
         for one, code in zip(people.tolist(), attribute.codes.tolist(), strict=True):
             codes[one][name] = code
     levels = {name: attribute.levels for name, attribute in found.items()}
-    return levels, codes, metadata_fact(layout)
+    return levels, codes, metadata.inputs

@@ -36,6 +36,7 @@ from evenhand.benchmarks.ijb.templates import ProtocolFaces, TemplateSamples, Te
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array, Attribute
 from evenhand.core.task import Dataset, InputFact
+from evenhand.files.delimited import shown_names
 from evenhand.search.lookup import looked_up
 
 _MOST_WITH_OCCLUSIONS = 10_000_000  # comparisons: a byte for each of the 18 cells
@@ -177,51 +178,71 @@ def load_search(kind: str, folder: Path, options: SearchOptions) -> Dataset[Sear
     )
 
 
-def subject_codes(layout: ProtocolFiles, faces: ProtocolFaces, covariate: Enumeration) -> dict[int, int]:
-    """The level of each subject: from the templates' own rows, or from the metadata file."""
-    if covariate.column in faces.codes:
-        return _first_by_subject(faces.subject, faces.codes[covariate.column])
-    path = layout.optional(names.METADATA, "metadata file")
-    if path is None:
-        return {}
-    table = read_table(path)
-    codes = read_codes(table, covariate)
-    if codes is None:
-        return {}
-    return _first_by_subject(table.whole("SUBJECT_ID", missing=-1), codes)
+@dataclass(frozen=True)
+class SubjectMetadata:
+    """Gender and skin tone of subjects as the metadata file has them; empty without one."""
 
+    levels: Mapping[str, Mapping[int, int]] = field(default_factory=dict)  # covariate column → subject → level
+    inputs: tuple[InputFact, ...] = ()
 
-def metadata_fact(layout: ProtocolFiles) -> tuple[InputFact, ...]:
-    """The metadata file, when it is there and read for attributes."""
-    path = layout.optional(names.METADATA, "metadata file")
-    return () if path is None else (read_table(path).fact,)
+    @classmethod
+    def of(cls, layout: ProtocolFiles, subjects: Array) -> SubjectMetadata:
+        """What the metadata file says; an error where it can't say anything about the subjects of the protocol."""
+        path = layout.optional(names.METADATA, "metadata file")
+        if path is None:
+            return cls()
+        table = read_table(path)
+        columns = [covariate.column for covariate in OF_SUBJECTS]
+        there = [column for column in columns if column in table]
+        if "SUBJECT_ID" not in table or not there:
+            raise DataError(
+                f"{path}, line 1: a metadata file has the column SUBJECT_ID and at least one of {', '.join(columns)}, "
+                f"but this one has {shown_names(table.columns)}. Correct its header, or take the file away to evaluate "
+                "without gender and skin tone."
+            )
+        subject = table.whole("SUBJECT_ID", missing=-1)
+        if len(subjects) and not np.isin(subjects, subject).any():
+            raise DataError(
+                f"{path} names none of the {len(np.unique(subjects)):,} subjects of the protocol (the first is "
+                f"{subjects[0]}). Are both files of one release?"
+            )
+        levels = {}
+        for covariate in OF_SUBJECTS:
+            codes = read_codes(table, covariate)
+            if codes is not None:
+                levels[covariate.column] = _first_by_subject(subject, codes)
+        return cls(levels, (table.fact,))
 
+    def codes(self, faces: ProtocolFaces | None, covariate: Enumeration) -> Mapping[int, int]:
+        """The level of each subject: from the templates' own rows, or from the metadata file."""
+        if faces is not None and covariate.column in faces.codes:
+            return _first_by_subject(faces.subject, faces.codes[covariate.column])
+        return self.levels.get(covariate.column, {})
 
-def subject_attributes(layout: ProtocolFiles, faces: ProtocolFaces, subject: Array) -> dict[str, Attribute]:
-    """Gender and skin tone of rows about one subject; "not annotated" where nothing is known."""
-    found = {}
-    for covariate in OF_SUBJECTS:
-        known = subject_codes(layout, faces, covariate)
-        codes = np.array([known.get(int(one), NOT_ANNOTATED) for one in subject], dtype=np.int64)
-        found[covariate.name] = attribute_of(codes, covariate.levels)
-    return found
+    def attributes(self, faces: ProtocolFaces | None, subject: Array) -> dict[str, Attribute]:
+        """Gender and skin tone of rows about one subject; "not annotated" where nothing is known."""
+        attributes = {}
+        for covariate in OF_SUBJECTS:
+            known = self.codes(faces, covariate)
+            codes = np.array([known.get(int(one), NOT_ANNOTATED) for one in subject], dtype=np.int64)
+            attributes[covariate.name] = attribute_of(codes, covariate.levels)
+        return attributes
 
+    def pair_attributes(
+        self, annotated: TemplateSet | None, templates: TemplateSet, first: Array, second: Array
+    ) -> dict[str, Attribute]:
+        """Gender and skin tone of both sides of comparisons; "not annotated" where nothing is known."""
+        subjects, subject = np.unique(templates.subject, return_inverse=True)
 
-def _pair_attributes(
-    layout: ProtocolFiles, annotated: TemplateSet | None, templates: TemplateSet, first: Array, second: Array
-) -> dict[str, Attribute]:
-    """Gender and skin tone of both sides of comparisons; "not annotated" where nothing is known."""
-    subjects, subject = np.unique(templates.subject, return_inverse=True)
+        def attribute(covariate: Enumeration) -> Attribute:
+            known = {} if annotated is None else self.codes(annotated.faces, covariate)
+            codes = np.array([known.get(one, NOT_ANNOTATED) for one in subjects.tolist()], dtype=np.int8)
+            return pair_attribute(codes[subject.reshape(-1)], first, second, covariate)
 
-    def attribute(covariate: Enumeration) -> Attribute:
-        known = {} if annotated is None else subject_codes(layout, annotated.faces, covariate)
-        codes = np.array([known.get(one, NOT_ANNOTATED) for one in subjects.tolist()], dtype=np.int8)
-        return pair_attribute(codes[subject.reshape(-1)], first, second, covariate)
-
-    with ThreadPoolExecutor(len(OF_SUBJECTS)) as threads:
-        return dict(
-            zip((covariate.name for covariate in OF_SUBJECTS), threads.map(attribute, OF_SUBJECTS), strict=True)
-        )
+        with ThreadPoolExecutor(len(OF_SUBJECTS)) as threads:
+            return dict(
+                zip((covariate.name for covariate in OF_SUBJECTS), threads.map(attribute, OF_SUBJECTS), strict=True)
+            )
 
 
 def _first_by_subject(subject: Array, codes: Array) -> dict[int, int]:
@@ -264,7 +285,8 @@ def _pairs_dataset(
         first, second = threads.map(lambda ids: templates.positions(ids, path), (first_ids, second_ids))
     same = templates.same_subject(first, second)
     annotated = templates if listed is None else known  # list files themselves name no people
-    attributes = _pair_attributes(layout, annotated, templates, first, second)
+    metadata = SubjectMetadata() if annotated is None else SubjectMetadata.of(layout, annotated.subject)
+    attributes = metadata.pair_attributes(annotated, templates, first, second)
     split = np.zeros(len(first), np.int8)
     truth = PairTruth(templates, first, second, same, path, split, attributes, listed, layout.folder)
     return Dataset(
@@ -272,7 +294,7 @@ def _pairs_dataset(
         samples=TemplateSamples(templates.ids),
         truth=truth,
         levels={name: attribute.levels for name, attribute in attributes.items()},
-        inputs=(*inputs, *(metadata_fact(layout) if annotated is not None else ())),
+        inputs=(*inputs, *metadata.inputs),
         facts={
             "templates": len(templates),
             "faces": len(templates.faces),
@@ -361,7 +383,7 @@ def _load_splits(layout: ProtocolFiles, options: VerificationOptions) -> Dataset
     )
     left, right = np.concatenate(first), np.concatenate(second)
     attributes = {"split": Attribute.coded(np.concatenate(split), [str(number) for number in options.splits])}
-    attributes |= _pair_attributes(layout, joined, joined, left, right)
+    attributes |= SubjectMetadata.of(layout, joined.subject).pair_attributes(joined, joined, left, right)
     same = joined.same_subject(left, right)
     return Dataset(
         version="IJBA",
@@ -408,7 +430,8 @@ def _covariate_attributes(
 def _official_galleries(layout: ProtocolFiles, kind: str) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
     path = layout.one(names.PROBES[kind], f"file of {kind} probes")
     probes, facts = _templates(layout, [path])
-    attributes = subject_attributes(layout, probes.faces, probes.subject)
+    metadata = SubjectMetadata.of(layout, probes.subject)
+    attributes = metadata.attributes(probes.faces, probes.subject)
     shared = Probes(probes.ids, probes.subject, probes, attributes)
     galleries = []
     for entry in layout.all(names.GALLERY):
@@ -416,7 +439,7 @@ def _official_galleries(layout: ProtocolFiles, kind: str) -> tuple[tuple[Gallery
         facts += more
         galleries.append(Gallery(entry["name"], templates.ids, templates.subject, templates, shared))
     _refuse_mixed(layout, galleries)
-    return tuple(galleries), (*facts, *metadata_fact(layout))
+    return tuple(galleries), (*facts, *metadata.inputs)
 
 
 def _split_galleries(
@@ -431,7 +454,7 @@ def _split_galleries(
         templates, more = _templates(layout, [there[number]])
         probes, others = _templates(layout, [probes_of[number]])
         facts += [*more, *others]
-        attributes = subject_attributes(layout, probes.faces, probes.subject)
+        attributes = SubjectMetadata.of(layout, probes.subject).attributes(probes.faces, probes.subject)
         searched = Probes(probes.ids, probes.subject, probes, attributes)
         galleries.append(Gallery(f"split {number}", templates.ids, templates.subject, templates, searched))
     return tuple(galleries), tuple(facts)
