@@ -12,10 +12,10 @@ from evenhand import registry
 from evenhand.cli.arguments import assignments
 from evenhand.cli.console import escape, out, print_json
 from evenhand.cli.draw import draw_table
-from evenhand.core.errors import DataError, InputError, PredictionError
+from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.options import facts, parse
 from evenhand.core.page import Table
-from evenhand.core.task import CheckReport, Finding, Question, Task
+from evenhand.core.task import CheckReport, Dataset, Finding, Question, Task, check_with
 from evenhand.files.inputs import damage_in_words
 from evenhand.reporting.sections import words
 
@@ -163,29 +163,17 @@ def check(
 
 
 def _checked(entry: Question[Any, Any], path: Path | None, data: Path, options: Any) -> CheckReport:
+    check = entry.check if isinstance(entry, Task) and entry.check is not None else None
+    check = check or check_with(entry.load, entry.codec, _sizes)
     try:
-        if isinstance(entry, Task) and entry.check is not None:
-            with damage_in_words(path or data, DataError, f"data or predictions of {entry.name}"):
-                return entry.check(path, data, options)
-        return _plain_check(entry, path, data, options)
+        with damage_in_words(path or data, DataError, f"data or predictions of {entry.name}"):
+            return check(path, data, options)
     except (DataError, PredictionError) as error:
         return CheckReport((Finding("error", str(path or data), str(error)),))
 
 
-def _plain_check(entry: Question[Any, Any], path: Path | None, data: Path, options: Any) -> CheckReport:
-    with damage_in_words(data, DataError, f"data of {entry.name}"):
-        dataset = entry.load(data, options)
-    findings = [Finding("warning", str(data), message) for message in dataset.warnings]
-    if path is None:
-        findings.append(Finding("note", str(data), f"{len(dataset.samples):,} samples ({dataset.version})"))
-        return CheckReport(tuple(findings))
-    try:
-        with damage_in_words(path, PredictionError, f"predictions of {entry.name}"):
-            predictions = entry.codec.read(path, dataset, options)
-    except InputError as error:
-        return CheckReport((*findings, Finding("error", str(path), str(error))))
-    findings.extend(Finding("warning", str(path), message) for message in predictions.warnings)
-    return CheckReport(tuple(findings), predictions.coverage)
+def _sizes(dataset: Dataset[Any], data: Path, options: Any) -> CheckReport:
+    return CheckReport((Finding("note", str(data), f"{len(dataset.samples):,} samples ({dataset.version})"),))
 
 
 def _print_report(name: str, report: CheckReport) -> None:

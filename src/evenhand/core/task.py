@@ -271,27 +271,35 @@ class CheckReport:
 def check_with(
     load: Callable[[Path, Any], Dataset[Any]],
     codec: ReadingCodec[Any],
-    look: Callable[[Dataset[Any], Path], Iterable[Finding]],
+    inspect_data: Callable[[Dataset[Any], Path, Any], CheckReport] = lambda dataset, data, options: CheckReport(),
+    inspect_answers: Callable[[Dataset[Any], Any, Path], Iterable[Finding]] = lambda dataset, answers, path: (),
 ) -> Callable[[Path | None, Path, Any], CheckReport]:
-    """A check that loads the data, looks at them and counts them, and reads predictions when they are given."""
+    """A check that loads and inspects the data, and the predictions where they are given, with all their warnings."""
 
     def check(predictions: Path | None, data: Path, options: Any) -> CheckReport:
         try:
             dataset = load(data, options)
         except InputError as error:
             return CheckReport((Finding("error", str(data), str(error)),))
-        findings, coverage = list(look(dataset, data)), None
+        report = inspect_data(dataset, data, options)
+        findings = [*report.findings, *(Finding("warning", str(data), text) for text in dataset.warnings)]
+        coverage = None
         if predictions is not None:
             try:
                 answers = codec.read(predictions, dataset, options)
+                findings += [Finding("warning", str(predictions), text) for text in answers.warnings]
+                findings += inspect_answers(dataset, answers, predictions)
+                coverage = answers.coverage
             except InputError as error:
-                return CheckReport((*findings, Finding("error", str(predictions), str(error))))
-            coverage = answers.coverage
-            findings += [Finding("warning", str(predictions), warning) for warning in answers.warnings]
-        counts = (("count", "here"), *((name, count_words(value)) for name, value in dataset.facts.items()))
-        return CheckReport(tuple(findings), coverage, {"data": counts})
+                findings.append(Finding("error", str(predictions), str(error)))
+        return CheckReport(tuple(findings), coverage, report.tables)
 
     return check
+
+
+def counts_of(dataset: Dataset[Any]) -> Mapping[str, tuple[tuple[Any, ...], ...]]:
+    """The facts of a dataset, as the table of a check."""
+    return {"data": (("count", "here"), *((name, count_words(value)) for name, value in dataset.facts.items()))}
 
 
 def count_words(value: Any) -> str:

@@ -16,9 +16,8 @@ import numpy as np
 from evenhand.benchmarks.fhibe.codec import BoxDetections
 from evenhand.benchmarks.fhibe.data import BoxTruth
 from evenhand.benchmarks.fhibe.scores import box_overlaps
-from evenhand.core.errors import InputError
 from evenhand.core.records import Array
-from evenhand.core.task import CheckReport, Codec, Dataset, Finding
+from evenhand.core.task import CheckReport, Dataset, Finding
 from evenhand.geometry.boxes import corners
 
 _MUCH_BETTER = 0.1  # of mean overlap
@@ -31,34 +30,21 @@ _ORDERS: Mapping[str, Callable[[Array], Array]] = {
 }
 
 
-def check_with(
-    load: Callable[[Path, Any], Dataset[Any]], codec: Codec[Any]
-) -> Callable[[Path | None, Path, Any], CheckReport]:
-    """The check of a task: its data, and a file of answers when one is given."""
+def inspect_data(dataset: Dataset[Any], data: Path, options: Any) -> CheckReport:
+    """How many rows, subjects and images there are."""
+    facts = dataset.facts
+    size = f"{facts['rows']} rows of {facts['subjects']} subjects in {facts['images']} images"
+    return CheckReport((Finding("note", str(data), size),))
 
-    def check(predictions: Path | None, data: Path, options: Any) -> CheckReport:
-        try:
-            dataset = load(data, options)
-        except InputError as error:
-            return CheckReport((Finding("error", str(data), str(error)),))
-        findings = [Finding("note", str(data), _size(dataset))]
-        findings += [Finding("warning", str(data), warning) for warning in dataset.warnings]
-        if predictions is None:
-            return CheckReport(tuple(findings))
-        try:
-            answers = codec.read(predictions, dataset, options)
-            for sample in dataset.samples:
-                answers.get(sample.id)
-        except InputError as error:
-            return CheckReport((*findings, Finding("error", str(predictions), str(error))))
-        findings.append(Finding("note", str(predictions), f"form of the answers: {answers.facts.get('form')}"))
-        if isinstance(dataset.truth, BoxTruth):
-            findings += [
-                Finding("warning", str(predictions), message) for message in misread_boxes(dataset.truth, answers)
-            ]
-        return CheckReport(tuple(findings), answers.coverage)
 
-    return check
+def inspect_answers(dataset: Dataset[Any], answers: Any, predictions: Path) -> Iterator[Finding]:
+    """The form of the answers, and boxes that seem to be written in another order."""
+    for sample in dataset.samples:
+        answers.get(sample.id)  # raises PredictionError when it can't be read
+    yield Finding("note", str(predictions), f"form of the answers: {answers.facts.get('form')}")
+    if isinstance(dataset.truth, BoxTruth):
+        for message in misread_boxes(dataset.truth, answers):
+            yield Finding("warning", str(predictions), message)
 
 
 def misread_boxes(truth: BoxTruth, answers: Any, overlaps: Array | None = None) -> Iterator[str]:
@@ -90,8 +76,3 @@ def misread_boxes(truth: BoxTruth, answers: Any, overlaps: Array | None = None) 
                 f"Boxes look like {order}: read so, the mean overlap with the annotations is {then:.2f}, as "
                 f"x0, y0, x1, y1 it is {now:.2f}. Write x0, y0, x1, y1 (left, top, right, bottom)."
             )
-
-
-def _size(dataset: Dataset[Any]) -> str:
-    facts = dataset.facts
-    return f"{facts['rows']} rows of {facts['subjects']} subjects in {facts['images']} images"

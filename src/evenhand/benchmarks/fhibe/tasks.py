@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.benchmarks.fhibe import codec, data, pictures, record, view, vocabulary
-from evenhand.benchmarks.fhibe.check import check_with
+from evenhand.benchmarks.fhibe.check import inspect_answers, inspect_data
 from evenhand.benchmarks.fhibe.embeddings import EmbeddingCodec
 from evenhand.benchmarks.fhibe.metrics import AverageRecall, PartMeans, TarAtFar, TarAtOwnFar, ValidationRate
 from evenhand.benchmarks.fhibe.options import (
@@ -23,7 +23,7 @@ from evenhand.benchmarks.fhibe.options import (
 from evenhand.benchmarks.fhibe.sections import published_disparities, published_section
 from evenhand.benchmarks.fhibe.wrapped import adapt_wrapper
 from evenhand.core.metric import POSITIVE, UNIT_SCALE, Direction, Metric, Scale
-from evenhand.core.task import About, Dataset, Sample, Task
+from evenhand.core.task import About, Dataset, Sample, Task, check_with
 from evenhand.metrics.means import Mean
 
 Metrics = tuple[Metric[Any], ...]
@@ -126,7 +126,7 @@ def _task(name: str, summary: str, load: Any, codec_: Any, **more: Any) -> Task[
         codec=codec_,
         about=about,
         attributes=vocabulary.DEFAULT_ATTRIBUTES,
-        check=check_with(load, codec_),
+        check=check_with(load, codec_, inspect_data, inspect_answers),
         extras=None if name in _UNTESTED else partial(published_disparities, published, more["metrics"]),
         sections=(published_section,),
         **more,

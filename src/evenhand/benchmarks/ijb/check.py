@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evenhand.core.task import Dataset, Finding, count_words
+from evenhand.core.task import CheckReport, Dataset, Finding, count_words, counts_of
 
 # Counts of the published releases, by prefix of the files and test.
 PUBLISHED: Mapping[tuple[str, int], Mapping[str, Any]] = {
@@ -31,16 +31,18 @@ PUBLISHED: Mapping[tuple[str, int], Mapping[str, Any]] = {
 }
 
 
-def against_published(test: int, dataset: Dataset[Any], data: Path) -> list[Finding]:
+def against_published(test: int, dataset: Dataset[Any], data: Path, options: Any) -> CheckReport:
     """How the counts of a data folder differ from those of the published release."""
     version = dataset.version
     expected = PUBLISHED.get((version, test))
+    differences = [
+        f"{name}: {count_words(dataset.facts.get(name))} here, {count_words(value)} in the published release."
+        for name, value in (expected or {}).items()
+        if dataset.facts.get(name) != value
+    ]
+    findings = [Finding("warning", str(data), message) for message in differences]
     if expected is None:
-        return [Finding("note", str(data), f"No published counts are known of {version}, test {test}.")]
-    findings = []
-    for name, value in expected.items():
-        here = dataset.facts.get(name)
-        if here != value:
-            message = f"{name}: {count_words(here)} here, {count_words(value)} in the published release."
-            findings.append(Finding("warning", str(data), message))
-    return findings or [Finding("note", str(data), f"All counts are those of the published {version}, test {test}.")]
+        findings.append(Finding("note", str(data), f"No published counts are known of {version}, test {test}."))
+    elif not differences:
+        findings.append(Finding("note", str(data), f"All counts are those of the published {version}, test {test}."))
+    return CheckReport(tuple(findings), tables=counts_of(dataset))

@@ -17,7 +17,7 @@ from evenhand.benchmarks.pairs.view import badness, view_pair
 from evenhand.core.metric import Metric
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.results import Results
-from evenhand.core.task import About, Benchmark, Dataset, Demo, Finding, Task, check_with
+from evenhand.core.task import About, Benchmark, CheckReport, Dataset, Demo, Finding, Task, check_with, counts_of
 from evenhand.metrics.counts import Counts
 from evenhand.metrics.verification import Separation, Verification
 
@@ -93,15 +93,15 @@ def folds_section(results: Results) -> Section | None:
     )
 
 
-def look_at_set(dataset: Dataset[PairSet], data: Path) -> list[Finding]:
-    """What is to be known of a set: what it does not say, and pictures that can't be decoded."""
-    findings = [Finding("note", str(data), warning) for warning in dataset.warnings]
+def inspect_set(dataset: Dataset[PairSet], data: Path, options: PairSetOptions) -> CheckReport:
+    """The counts of a set, and the pictures that can't be decoded."""
+    findings: tuple[Finding, ...] = ()
     broken = undecodable(dataset)
     if broken:
         some = ", ".join(map(str, broken[:10])) + (", …" if len(broken) > 10 else "")
         message = f"{len(broken)} pictures can't be decoded: {some}. Their pairs count as wrong (missing=wrong)."
-        findings.append(Finding("warning", str(data), message))
-    return findings
+        findings = (Finding("warning", str(data), message),)
+    return CheckReport(findings, tables=counts_of(dataset))
 
 
 def _task(
@@ -123,7 +123,7 @@ def _task(
         attributes=attributes,
         headline=("ten-fold", headline),
         sections=(folds_section,),
-        check=check_with(opened, PairSetCodec(), look_at_set),
+        check=check_with(opened, PairSetCodec(), inspect_set),
         extras=fold_facts,
         margin=0.01,
     )

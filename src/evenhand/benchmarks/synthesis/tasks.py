@@ -22,7 +22,7 @@ from evenhand.benchmarks.synthesis.catalogue import (
     unpaired_metrics,
     unpaired_names,
 )
-from evenhand.benchmarks.synthesis.check import check_folder, check_protocol
+from evenhand.benchmarks.synthesis.check import against_published, unanswered
 from evenhand.benchmarks.synthesis.codec import FrameAnswers, FrameCodec, ItemAnswers, ItemCodec
 from evenhand.benchmarks.synthesis.data import (
     VIDEO,
@@ -53,7 +53,7 @@ from evenhand.benchmarks.synthesis.view import view_frame, view_item
 from evenhand.core.errors import PredictionError
 from evenhand.core.measure import AnyMetric
 from evenhand.core.records import Attribute, Records
-from evenhand.core.task import About, Dataset, Task, Tools
+from evenhand.core.task import About, Dataset, Task, Tools, check_with
 from evenhand.instruments.films import BUFFER
 
 
@@ -359,7 +359,7 @@ pictures: Task[FrameSet, FrameAnswers] = Task(
     headline=("ssim", "mean"),
     sections=(paper_table, how_it_was_measured),
     explain=every_convention,
-    check=check_folder(load_folder, FrameCodec()),
+    check=check_with(load_folder, FrameCodec(), inspect_answers=unanswered),
 )
 paired: Task[FrameSet, FrameAnswers] = Task(
     name="synthesis/paired",
@@ -375,7 +375,7 @@ paired: Task[FrameSet, FrameAnswers] = Task(
     headline=("ssim", "mean"),
     sections=(paper_table, how_it_was_measured),
     explain=every_convention,
-    check=check_folder(load_folder, FrameCodec()),
+    check=check_with(load_folder, FrameCodec(), inspect_answers=unanswered),
 )
 unpaired: Task[FrameSet, FrameAnswers] = Task(
     name="synthesis/unpaired",
@@ -391,7 +391,7 @@ unpaired: Task[FrameSet, FrameAnswers] = Task(
     headline=("fid:pytorch-fid", "distance"),
     sections=(paper_table, how_it_was_measured),
     explain=every_convention,
-    check=check_folder(load_folder, FrameCodec()),
+    check=check_with(load_folder, FrameCodec(), inspect_answers=unanswered),
 )
 _PREDICTIONS = "predictions.json: item → list of picture paths in frame order; or the folder that the model filled."
 self_imitation: Task[ProtocolTruth, ItemAnswers] = Task(
@@ -408,7 +408,7 @@ self_imitation: Task[ProtocolTruth, ItemAnswers] = Task(
     headline=("ssim", "mean"),
     sections=(paper_table, how_it_was_measured),
     explain=every_convention,
-    check=check_protocol(load_self, ItemCodec()),
+    check=check_with(load_self, ItemCodec(), against_published, unanswered),
 )
 cross_imitation: Task[ProtocolTruth, ItemAnswers] = Task(
     name="synthesis/cross_imitation",
@@ -424,7 +424,7 @@ cross_imitation: Task[ProtocolTruth, ItemAnswers] = Task(
     headline=("fid", "distance"),
     sections=(paper_table, how_it_was_measured),
     explain=every_convention,
-    check=check_protocol(load_cross, ItemCodec()),
+    check=check_with(load_cross, ItemCodec(), against_published, unanswered),
 )
 appearance_transfer: Task[ProtocolTruth, ItemAnswers] = Task(
     name="synthesis/appearance_transfer",
@@ -440,7 +440,7 @@ appearance_transfer: Task[ProtocolTruth, ItemAnswers] = Task(
     headline=("ssim", "mean"),
     sections=(paper_table, how_it_was_measured),
     explain=every_convention,
-    check=check_protocol(load_appearance, ItemCodec()),
+    check=check_with(load_appearance, ItemCodec(), against_published, unanswered),
 )
 novel_view: Task[ProtocolTruth, ItemAnswers] = Task(
     name="synthesis/novel_view",
@@ -456,6 +456,6 @@ novel_view: Task[ProtocolTruth, ItemAnswers] = Task(
     headline=("ssim", "mean"),
     sections=(paper_table, how_it_was_measured),
     explain=every_convention,
-    check=check_protocol(load_novel_view, ItemCodec()),
+    check=check_with(load_novel_view, ItemCodec(), against_published, unanswered),
 )
 TASKS = (pictures, self_imitation, cross_imitation, appearance_transfer, novel_view, paired, unpaired)
