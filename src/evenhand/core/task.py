@@ -64,7 +64,7 @@ class Dataset(Generic[T]):
 
 
 class Predictions(Protocol[P_co]):
-    """The answers of one model, by sample id."""
+    """The answers of one model: by sample id (`Answers`), or as a whole (`Submitted`)."""
 
     @property
     def coverage(self) -> Coverage: ...
@@ -74,16 +74,11 @@ class Predictions(Protocol[P_co]):
     def warnings(self) -> tuple[str, ...]: ...
     @property
     def facts(self) -> Mapping[str, Any]: ...
-    @property
-    def ids(self) -> Sequence[str]: ...
-
-    def get(self, sample: str) -> P_co | None:
-        """The answer to a sample; None when there is none."""
 
 
 @dataclass(frozen=True)
 class Answers(Generic[P]):
-    """Predictions that are held in memory."""
+    """Predictions by sample id."""
 
     by_id: Mapping[str, P]
     coverage: Coverage = field(default_factory=Coverage)
@@ -96,7 +91,19 @@ class Answers(Generic[P]):
         return tuple(self.by_id)
 
     def get(self, sample: str) -> P | None:
+        """The answer to a sample; None when there is none."""
         return self.by_id.get(sample)
+
+
+@dataclass(frozen=True)
+class Submitted(Generic[P]):
+    """Predictions that are read as a whole, where answers by sample id make no sense: a table, a matrix of scores."""
+
+    content: P
+    coverage: Coverage = field(default_factory=Coverage)
+    inputs: tuple[InputFact, ...] = ()
+    warnings: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Codec(ABC, Generic[P]):
@@ -201,24 +208,6 @@ class Tools:
         if name not in self.instruments:
             raise UnknownNameError("instrument", name, self.instruments)
         return self.instruments[name]
-
-
-@dataclass(frozen=True)
-class Submitted(Generic[P]):
-    """A submission that is read as a whole; answers by sample id make no sense for it."""
-
-    content: P
-    coverage: Coverage = field(default_factory=Coverage)
-    inputs: tuple[InputFact, ...] = ()
-    warnings: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def ids(self) -> Sequence[str]:
-        return ()
-
-    def get(self, sample: str) -> None:
-        return None
 
 
 @dataclass(frozen=True)

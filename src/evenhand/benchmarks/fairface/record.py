@@ -28,7 +28,7 @@ from evenhand.benchmarks.fairface.taxonomy import (
     single_bin,
 )
 from evenhand.core.records import Array, Attribute, Records, blocks
-from evenhand.core.task import Dataset, Predictions, Tools
+from evenhand.core.task import Answers, Dataset, Tools
 
 _BLOCK: Final = 4096
 _LARGE_BLOCK: Final = 1 << 15  # of large data: sums are added along fewer steps
@@ -49,7 +49,7 @@ class _Block(NamedTuple):
 
 
 def record_gender(
-    dataset: Dataset[Faces], predictions: Predictions[ImageAnswer], options: FaceOptions, tools: Tools
+    dataset: Dataset[Faces], predictions: Answers[ImageAnswer], options: FaceOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per face with its true and its stated gender."""
     codes = {label: code for code, label in enumerate(GENDERS)}
@@ -66,7 +66,7 @@ def record_gender(
 
 
 def record_race(
-    dataset: Dataset[Faces], predictions: Predictions[ImageAnswer], options: RaceTaskOptions, tools: Tools
+    dataset: Dataset[Faces], predictions: Answers[ImageAnswer], options: RaceTaskOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per face with its true and its stated race, in six or seven classes."""
     fine = options.taxonomy == "fine"
@@ -88,7 +88,7 @@ def record_race(
 
 
 def record_age(
-    dataset: Dataset[Faces], predictions: Predictions[ImageAnswer], options: AgeOptions, tools: Tools
+    dataset: Dataset[Faces], predictions: Answers[ImageAnswer], options: AgeOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per face with its true bin and how the stated age meets it, in the three scoring conventions."""
 
@@ -146,7 +146,7 @@ def _stated_bins(age: AgeInterval | None) -> _StatedBins:
 
 def _rows(
     dataset: Dataset[Faces],
-    predictions: Predictions[ImageAnswer],
+    predictions: Answers[ImageAnswer],
     columns: Callable[[_Block], Mapping[str, Array]],
     attribute: str,
     options: FaceOptions,

@@ -23,7 +23,7 @@ from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.output_file import match_keys, parse, top_level, write_entries
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
-from evenhand.core.task import Codec, Dataset, InputFact
+from evenhand.core.task import Answers, Codec, Dataset
 from evenhand.files import inputs
 from evenhand.geometry.masks import MaskError, Runs, compress, encode_labels, expand_all, paint
 
@@ -86,24 +86,6 @@ class Outputs(Mapping[str, P], Generic[P]):
         return len(self.raw)
 
 
-@dataclass(frozen=True)
-class StoredOutputs(Generic[P]):
-    """The answers of a `model_outputs.json`, matched to the samples."""
-
-    by_id: Outputs[P]
-    coverage: Coverage
-    inputs: tuple[InputFact, ...]
-    warnings: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def ids(self) -> Sequence[str]:
-        return tuple(self.by_id)
-
-    def get(self, sample: str) -> P | None:
-        return self.by_id[sample] if sample in self.by_id.raw else None
-
-
 class OutputsCodec(Codec[P]):
     """The published file: image path → answer. Derive one class per task."""
 
@@ -123,7 +105,7 @@ class OutputsCodec(Codec[P]):
     def nothing(self) -> P:
         """The answer of an image on which a model found nothing."""
 
-    def read(self, path: Path, dataset: Dataset[Any], options: Any) -> StoredOutputs[P]:
+    def read(self, path: Path, dataset: Dataset[Any], options: Any) -> Answers[P]:
         path = Path(path) / OUTPUTS if Path(path).is_dir() else Path(path)
         source = inputs.read(path, PredictionError)
         raw = top_level(source.data, path)
@@ -156,7 +138,7 @@ class OutputsCodec(Codec[P]):
         if first is not None:
             outputs[first]  # the first answer tells the form, and whether this is the right file at all
         facts = {"form": ", ".join(sorted(forms)) or "published"}
-        return StoredOutputs(outputs, coverage, (source.fact,), facts=facts)
+        return Answers(outputs, coverage, (source.fact,), facts=facts)
 
     def write(self, path: Path, answers: Iterable[tuple[str, P]], dataset: Dataset[Any], options: Any) -> None:
         """Every image of the data set; one that a model could not answer is written as nothing found."""

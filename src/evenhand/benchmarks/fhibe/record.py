@@ -27,7 +27,7 @@ from evenhand.benchmarks.fhibe.options import (
 )
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array, Records
-from evenhand.core.task import Dataset, Predictions, Tools
+from evenhand.core.task import Answers, Dataset, Tools
 
 OTHER_PART = "(other part)"
 PARTS: tuple[str, ...] = (
@@ -36,7 +36,7 @@ PARTS: tuple[str, ...] = (
 
 
 def record_boxes(
-    dataset: Dataset[BoxTruth], answers: Predictions[BoxDetections], options: FhibeOptions, tools: Tools
+    dataset: Dataset[BoxTruth], answers: Answers[BoxDetections], options: FhibeOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per annotated person or face, with its best overlap; says so when boxes seem to be of another form."""
     overlaps = scores.box_overlaps(dataset.truth, answers)
@@ -46,7 +46,7 @@ def record_boxes(
 
 
 def record_masks(
-    dataset: Dataset[MaskTruth], answers: Predictions[PersonMasks], options: FhibeOptions, tools: Tools
+    dataset: Dataset[MaskTruth], answers: Answers[PersonMasks], options: FhibeOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per annotated person, with its best mask overlap."""
     masks = scores.mask_scores(dataset.truth, answers, tools.engine)
@@ -54,7 +54,7 @@ def record_masks(
 
 
 def record_poses(
-    dataset: Dataset[PoseTruth], answers: Predictions[Poses], options: KeypointOptions, tools: Tools
+    dataset: Dataset[PoseTruth], answers: Answers[Poses], options: KeypointOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per annotated person, with the share of keypoints found and the best similarity."""
     poses = scores.pose_scores(dataset.truth, answers, options.pck_thresholds, tools.engine)
@@ -70,7 +70,7 @@ def record_poses(
 
 
 def record_parts(
-    dataset: Dataset[PartTruth], answers: Predictions[PartProbabilities], options: PartOptions, tools: Tools
+    dataset: Dataset[PartTruth], answers: Answers[PartProbabilities], options: PartOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per annotated person and predicted part."""
     parts = scores.part_scores(dataset.truth, answers)
@@ -92,7 +92,7 @@ def record_parts(
 
 
 def record_faces(
-    dataset: Dataset[FaceMapTruth], answers: Predictions[FaceMap], options: ParsingOptions, tools: Tools
+    dataset: Dataset[FaceMapTruth], answers: Answers[FaceMap], options: ParsingOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per face, with its F1; not a number where its label map could not be read in time."""
     truth, start = dataset.truth, 0
@@ -107,7 +107,7 @@ def record_faces(
 
 
 def record_embeddings(
-    dataset: Dataset[FaceTruth], answers: Predictions[Any], options: FaceVerificationOptions, tools: Tools
+    dataset: Dataset[FaceTruth], answers: Answers[Any], options: FaceVerificationOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per eligible picture that the file names; its embedding is not a number where alignment failed."""
     people = dataset.truth.people
@@ -136,7 +136,7 @@ def embedding_table(answers: Sequence[Any]) -> tuple[Array, Array]:
 def record_pictures(
     metrics: tuple[str, ...],
     dataset: Dataset[FaceTruth],
-    answers: Predictions[Path],
+    answers: Answers[Path],
     options: FacePictureOptions,
     tools: Tools,
 ) -> Iterator[Records]:

@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.benchmarks.fhibe.codec import BoxDetections, PersonMasks, Poses
 from evenhand.benchmarks.fhibe.data import BoxTruth, MaskTruth, PoseTruth
 from evenhand.core.optional import cv2
-from evenhand.core.task import Dataset, Predictions
+from evenhand.core.task import Answers, Dataset
 from evenhand.core.view import Mark, SampleView, box_mark, point_mark
 from evenhand.geometry.masks import Runs, decode
 
@@ -20,7 +20,7 @@ _VISIBLE = 2
 
 
 def view_boxes(
-    dataset: Dataset[BoxTruth], answers: Predictions[BoxDetections] | None, row: Mapping[str, Any]
+    dataset: Dataset[BoxTruth], answers: Answers[BoxDetections] | None, row: Mapping[str, Any]
 ) -> SampleView:
     """The box of the row, and every box that the model found in its picture."""
     answer = answers.get(str(row["item"])) if answers is not None else None
@@ -28,9 +28,7 @@ def view_boxes(
     return _view([box_mark(dataset.truth.boxes_xyxy[int(row["row"])]), *drawn], row, "overlap", "overlap (IoU)")
 
 
-def view_masks(
-    dataset: Dataset[MaskTruth], answers: Predictions[PersonMasks] | None, row: Mapping[str, Any]
-) -> SampleView:
+def view_masks(dataset: Dataset[MaskTruth], answers: Answers[PersonMasks] | None, row: Mapping[str, Any]) -> SampleView:
     """The polygons of the row, and the outline of every mask that the model found in its picture."""
     segments = dataset.truth.segments[int(row["row"])]
     truth = [Mark(tuple((float(x), float(y)) for x, y in segment.points), label=segment.name) for segment in segments]
@@ -39,7 +37,7 @@ def view_masks(
     return _view([*truth, *drawn], row, "overlap", "overlap (IoU)")
 
 
-def view_poses(dataset: Dataset[PoseTruth], answers: Predictions[Poses] | None, row: Mapping[str, Any]) -> SampleView:
+def view_poses(dataset: Dataset[PoseTruth], answers: Answers[Poses] | None, row: Mapping[str, Any]) -> SampleView:
     """The visible keypoints of the row, and every pose that the model found in its picture."""
     pose = dataset.truth.poses[int(row["row"])]
     answer = answers.get(str(row["item"])) if answers is not None else None

@@ -7,7 +7,7 @@ joined by the key. What can't be used is counted, with a reason.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +26,7 @@ from evenhand.benchmarks.table.options import (
 from evenhand.core.errors import DataError, InputError, OptionError, PredictionError, UnknownNameError
 from evenhand.core.records import Array, Attribute, Records, unique_codes
 from evenhand.core.results import Coverage
-from evenhand.core.task import Codec, Dataset, InputFact, Sample, Tools
+from evenhand.core.task import Codec, Dataset, Sample, Submitted, Tools
 
 O = TypeVar("O", bound=TableOptions)  # noqa: E741  # the letter of the word
 MOST_EXAMPLES = 5
@@ -61,22 +61,14 @@ class Truth:
 
 
 @dataclass(frozen=True)
-class TablePredictions:
+class TablePredictions(Submitted[UserTable]):
     """The table that predictions are in, and where the row of each row of the truth stands in it; −1: nowhere."""
 
-    table: UserTable
-    place: Array | None  # None: it is the table of the truth, row by row
-    coverage: Coverage = field(default_factory=Coverage)
-    inputs: tuple[InputFact, ...] = ()
-    warnings: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    place: Array | None = None  # None: it is the table of the truth, row by row
 
     @property
-    def ids(self) -> Sequence[str]:
-        return [str(row) for row in range(self.table.rows)]
-
-    def get(self, sample: str) -> None:
-        """A table is read by columns, not by samples."""
+    def table(self) -> UserTable:
+        return self.content
 
     def aligned(self, values: Array, missing: Any) -> Array:
         """A column of predictions in the order of the truth."""
@@ -155,7 +147,7 @@ class TableCodec(Codec[None]):
 def same_table(table: UserTable) -> TablePredictions:
     """Predictions that stand beside the truth."""
     inputs = (table.fact,) if table.fact is not None else ()
-    return TablePredictions(table, None, Coverage(table.rows, table.rows), inputs)
+    return TablePredictions(table, Coverage(table.rows, table.rows), inputs)
 
 
 def joined(table: UserTable, truth: Truth, options: TableOptions) -> TablePredictions:
@@ -194,7 +186,7 @@ def joined(table: UserTable, truth: Truth, options: TableOptions) -> TablePredic
             "they count as wrong, or as missing where a number can't be wrong"
         )
     inputs = (table.fact,) if table.fact is not None else ()
-    return TablePredictions(table, place, coverage, inputs, tuple(warnings))
+    return TablePredictions(table, coverage, inputs, tuple(warnings), place=place)
 
 
 def record(

@@ -22,7 +22,7 @@ from evenhand.core.errors import DataError, InputError, OptionError, PredictionE
 from evenhand.core.metric import UNIT_SCALE, Metric
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.core.results import Coverage
-from evenhand.core.task import Answers, Codec, Dataset, InputFact, Tools
+from evenhand.core.task import Codec, Dataset, InputFact, Submitted, Tools
 from evenhand.files import inputs
 from evenhand.geometry.assignment import NOBODY, Assignment, assign_by_score
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
@@ -94,7 +94,7 @@ class CocoResults(Codec[CocoBoxes]):
     filename = "results.json"
     example = '[{"image_id": 1, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.9}]'
 
-    def read(self, path: Path, dataset: Dataset[CocoObjects], options: Any) -> Answers[CocoBoxes]:
+    def read(self, path: Path, dataset: Dataset[CocoObjects], options: Any) -> Submitted[CocoBoxes]:
         document, fact = _json(path, PredictionError)
         if not isinstance(document, list):
             raise PredictionError(f"{path}: expected a list of detections, such as {self.example}.")
@@ -110,17 +110,17 @@ class CocoResults(Codec[CocoBoxes]):
         extra = len(document) - len(known)
         coverage = Coverage(len(dataset.samples), answered, empty=len(dataset.samples) - answered, extra=extra)
         warnings = (f"{extra:,} detections are of no image or category of the ground truth",) if extra else ()
-        return Answers({"all": boxes}, coverage, (fact,), warnings)
+        return Submitted(boxes, coverage, (fact,), warnings)
 
     def write(self, path: Path, answers: Any, dataset: Any, options: Any) -> None:
         raise OptionError("Detections are evaluated from COCO's results file: no model is asked for them.")
 
 
 def record(
-    dataset: Dataset[CocoObjects], predictions: Answers[CocoBoxes], options: DetectionTableOptions, tools: Tools
+    dataset: Dataset[CocoObjects], predictions: Submitted[CocoBoxes], options: DetectionTableOptions, tools: Tools
 ) -> Iterator[Records]:
     """A row for every object that is no crowd, and for every detection that is a false alarm at some overlap."""
-    truth, detected = dataset.truth, _best_of_each_place(predictions.by_id["all"], tools)
+    truth, detected = dataset.truth, _best_of_each_place(predictions.content, tools)
     crowds, objects = truth.boxes.take(truth.boxes.crowd), truth.boxes.take(~truth.boxes.crowd)
     limits = (options.overlap, *COCO_OVERLAPS)
     many, loosest = len(truth.places), min(limits)

@@ -70,7 +70,7 @@ class TrueSubjectScores:
 class WatchlistDetections:
     """The detections of one system on annotated images, sorted by image, in file order within.
 
-    Is itself `Predictions`: answers by image name.
+    Is itself `Predictions`.
     """
 
     faces: WatchlistFaces
@@ -111,18 +111,6 @@ class WatchlistDetections:
             reasons=reasons | ({"images without a detection": silent} if silent else {}),
             examples=examples,
         )
-
-    @property
-    def ids(self) -> Sequence[str]:
-        return tuple(self.faces.images[image] for image in np.unique(self.image))
-
-    def get(self, sample: str) -> ImageDetections | None:
-        """What was found in an image; None when nothing was."""
-        if sample not in self.faces.images:
-            return None
-        image = self.faces.images.index(sample)
-        rows = np.flatnonzero(self.image == image)
-        return ImageDetections(self.scores[rows], self.boxes_xywh[rows]) if len(rows) else None
 
 
 class NameIndex:
