@@ -349,8 +349,7 @@ class _EvaluationJob:
         if whole.by_unit is not None:
             if depth > USUAL_DEPTH:
                 self.warn(stats.work_asked(whole.by_unit, self.by, depth, settings))
-            with OneThread().held():  # once more: the import has loaded libraries
-                analysis = stats.analyse(whole.by_unit, self.by, depth, settings)
+            analysis = stats.analyse(whole.by_unit, self.by, depth, settings)
         if whole.plain is not None:
             every = (*analysis.estimates, *plain_estimates(whole.plain, self.by, depth))
             analysis = replace(analysis, estimates=in_metric_order(every, self.metrics))

@@ -96,41 +96,6 @@ def checked_codes(codes: ArrayLike, size: int, length: int) -> Integers:
     return c
 
 
-def normal_quantile(confidence: float) -> float:
-    """z with the given mass between −z and z.
-
-    >>> normal_quantile(0.95)
-    1.959963984540054
-    """
-    from scipy import special  # half a second, which most commands do not need
-
-    return float(special.ndtri(0.5 + checked_confidence(confidence) / 2))
-
-
-def t_quantile(confidence: float, degrees: ArrayLike) -> Floats:
-    """t with the given mass between −t and t; NaN where there is no degree of freedom.
-
-    >>> t_quantile(0.95, [0, 14]).round(4)
-    array([   nan, 2.1448])
-    """
-    from scipy import special  # half a second, which most commands do not need
-
-    df = floats(degrees)
-    mass = 0.5 + checked_confidence(confidence) / 2
-    # A quantile is searched for, and degrees of freedom are often the same: each is looked up once.
-    distinct, place = np.unique(np.where(df > 0, df, 1.0), return_inverse=True)
-    return floats(np.where(df > 0, special.stdtrit(distinct, mass)[place.reshape(df.shape)], np.nan))
-
-
-def t_two_sided(statistic: ArrayLike, degrees: ArrayLike) -> Floats:
-    """The two-sided p-value of a t statistic; NaN where there is no degree of freedom."""
-    from scipy import special  # half a second, which most commands do not need
-
-    df = floats(degrees)
-    safe = np.where(df > 0, df, 1.0)
-    return floats(np.where(df > 0, 2 * special.stdtr(safe, -np.abs(floats(statistic))), np.nan))
-
-
 def summed(codes: Integers, values: ArrayLike, size: int) -> Floats:
     """Sums of the values by code.
 

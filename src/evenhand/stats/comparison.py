@@ -21,8 +21,9 @@ from evenhand.core.records import Array, Group, Records, groups_of
 from evenhand.core.results import Estimate, Method, Reference, Status, Verdict
 from evenhand.core.streams import stream
 from evenhand.stats import paired
-from evenhand.stats.checks import Floats, divide, normal_quantile, t_quantile, t_two_sided
+from evenhand.stats.checks import Floats, divide
 from evenhand.stats.contrasts import joint_contrast
+from evenhand.stats.distributions import normal_quantile, t_quantile, t_two_sided
 from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
 from evenhand.stats.intervals import subsampled
 from evenhand.stats.permutation import gap_reference

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from evenhand.stats.checks import (
     Booleans,
@@ -17,8 +16,14 @@ from evenhand.stats.checks import (
     checked_counts,
     divide,
     floats,
-    normal_quantile,
     summed,
+)
+from evenhand.stats.distributions import (
+    chi_square_above,
+    log_choose,
+    normal_point,
+    normal_quantile,
+    normal_two_sided,
     t_quantile,
     t_two_sided,
 )
@@ -207,7 +212,7 @@ def proportion_test(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) 
     exact = some & ~(smallest >= FEWEST_EXPECTED)
     spread = np.sqrt((pooled * (1 - pooled) * (divide(1.0, m) + divide(1.0, n))).clip(0))
     z = divide(a, m) - divide(b, n)
-    p = floats(2 * special.ndtr(-np.abs(divide(z, spread))))
+    p = normal_two_sided(divide(z, spread))
     if np.any(exact):
         p[exact] = fisher(*(np.rint(side[exact]) for side in (a, m, b, n)))
     return ProportionTest(np.where(some, p, np.nan), np.asarray(exact))
@@ -276,9 +281,6 @@ def fisher(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> Floats
     ends = np.cumsum(sizes)
     x = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes) + np.repeat(lowest, sizes)
 
-    def log_choose(n_: Floats, k_: Floats) -> Floats:
-        return floats(special.gammaln(n_ + 1) - special.gammaln(k_ + 1) - special.gammaln(n_ - k_ + 1))
-
     def log_mass(x_: Floats, which: NDArray[np.int64]) -> Floats:
         base = log_choose(total, k)
         return log_choose(m[which], x_) + log_choose(n[which], k[which] - x_) - base[which]
@@ -309,7 +311,7 @@ def chi_square(events: ArrayLike, rows: ArrayLike) -> OmnibusTest:
     statistic = float(chi_square_statistic(k, n))
     small = float(n.min()) * min(pooled, 1 - pooled) < FEWEST_EXPECTED
     method = "chi_square_small" if small else "chi_square"
-    return OmnibusTest(statistic, groups - 1, float(special.chdtrc(groups - 1, statistic)), method)
+    return OmnibusTest(statistic, groups - 1, chi_square_above(statistic, groups - 1), method)
 
 
 def chi_square_statistic(events: ArrayLike, rows: ArrayLike) -> Floats:
@@ -363,4 +365,4 @@ def detectable_difference(
 
 def detectable_by_error(standard_error: ArrayLike, *, power: float = 0.8, alpha: float = 0.05) -> Floats:
     """The smallest difference that would be found with the given power, from its standard error."""
-    return floats((normal_quantile(1 - alpha) + special.ndtri(power)) * floats(standard_error))
+    return floats((normal_quantile(1 - alpha) + normal_point(power)) * floats(standard_error))

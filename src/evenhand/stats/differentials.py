@@ -8,19 +8,23 @@ resampling subjects, never from counting pairs as independent.
 Everything follows from comparisons counted by pair of subjects (`resample.PairCounts`), however many there are.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from evenhand.core.metric import Undefined
 from evenhand.stats.checks import Booleans, Floats, Integers, StatisticsError, divide, floats
 from evenhand.stats.intervals import IntervalArrays, percentile, wilson
 from evenhand.stats.resample import PairCounts, Weights, dyadic_totals, pair_counts
 from evenhand.stats.summaries import gini, max_over_geometric_mean, max_over_min
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 FEWEST_EXPECTED_ERRORS = 30
 TARGETS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)

@@ -5,20 +5,23 @@ follow intervals, tests and permutations. Anything else is resampled. Both answe
 so the layer above asks without knowing which it has.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from evenhand.core.metric import UNBOUNDED, UNIT_SCALE, Kind, Ratio, Scale
 from evenhand.core.records import EVERYONE, blocks
 from evenhand.core.streams import stream
 from evenhand.stats import contrasts, ranks
-from evenhand.stats.checks import Booleans, Floats, Integers, divide, t_two_sided
+from evenhand.stats.checks import Booleans, Floats, Integers, divide
+from evenhand.stats.distributions import t_two_sided
 from evenhand.stats.intervals import (
     MOST_SKIPPED,
     IntervalArrays,
@@ -52,6 +55,9 @@ from evenhand.stats.permutation import (
 from evenhand.stats.ranks import OmnibusTest
 from evenhand.stats.resample import Weights
 from evenhand.stats.tables import PatternTable, TallyLayout, UnitTable, unit_table
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 FEW_DRAWN_UNITS = 200
 """Below so many units, bootstrap limits are widened by the t quantile."""

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from evenhand.core.metric import UNBOUNDED, Scale
 from evenhand.stats.checks import (
@@ -28,10 +27,9 @@ from evenhand.stats.checks import (
     checked_weights,
     divide,
     floats,
-    normal_quantile,
     summed,
-    t_quantile,
 )
+from evenhand.stats.distributions import logistic, logit, normal_quantile, t_quantile
 
 _LARGEST_EXPONENT = 700.0
 MOST_SKIPPED = 0.05
@@ -110,6 +108,8 @@ def clopper_pearson(events: ArrayLike, rows: ArrayLike, *, confidence: float = 0
     >>> float(low), round(float(high), 4)
     (0.0, 0.1684)
     """
+    from scipy import special
+
     tail = (1 - checked_confidence(confidence)) / 2
     k, n = checked_counts(events, rows)
     inside_low, inside_high = k > 0, k < n
@@ -209,11 +209,11 @@ def _around(value: Floats, quantile: Floats, error: Floats, clusters: Integers, 
     share = np.clip((value - scale.low) / scale.span, 0.0, 1.0)
     inside = (share > 0) & (share < 1)
     within = np.where(inside, share, 0.5)
-    middle, half = special.logit(within), quantile * error / scale.span / (within * (1 - within))
+    middle, half = logit(within), quantile * error / scale.span / (within * (1 - within))
     square = quantile * quantile + 0.0 * error  # not a number where there is no interval
     edge = divide(square, clusters + square)
-    low = np.where(inside, special.expit(middle - half), np.where(share > 0, 1 - edge, 0.0 * edge))
-    high = np.where(inside, special.expit(middle + half), np.where(share > 0, 1 + 0.0 * edge, edge))
+    low = np.where(inside, logistic(middle - half), np.where(share > 0, 1 - edge, 0.0 * edge))
+    high = np.where(inside, logistic(middle + half), np.where(share > 0, 1 + 0.0 * edge, edge))
     return IntervalArrays(scale.low + scale.span * low, scale.low + scale.span * high)
 
 
@@ -334,6 +334,8 @@ def bias_corrected(
     is not in a group leaves its value unchanged there, and is not counted when NaN.
     Where all draws equal the value, both limits are the value.
     """
+    from scipy import special
+
     z = normal_quantile(confidence)
     values, skipped, kept = _kept(draws)
     centre = np.atleast_1d(floats(value))

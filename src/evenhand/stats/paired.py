@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
-from evenhand.stats.checks import Floats, StatisticsError, checked_codes, divide, floats, normal_quantile
+from evenhand.stats.checks import Floats, StatisticsError, checked_codes, divide, floats
 from evenhand.stats.contrasts import ContrastInterval
+from evenhand.stats.distributions import fair_coin, normal_quantile
 from evenhand.stats.intervals import ClusteredMean, DrawInterval, cluster_means, percentile
 from evenhand.stats.permutation import gap_of
 
@@ -89,17 +89,12 @@ def mcnemar(only_a: ArrayLike, only_b: ArrayLike) -> McNemar:
     """
     a, b = np.broadcast_arrays(floats(only_a), floats(only_b))
     total, least = a + b, np.minimum(a, b)
-    upto = _fair_coin(least, total)
-    below = np.where(least > 0, _fair_coin(least - 1, total), 0.0)
+    upto = fair_coin(least, total)
+    below = np.where(least > 0, fair_coin(least - 1, total), 0.0)
     exact = np.minimum(1.0, 2 * upto)
     mid = np.where(a == b, 1.0, 2 * (below + 0.5 * (upto - below)))
     none = total == 0
     return McNemar(floats(np.where(none, 1.0, exact)), floats(np.where(none, 1.0, mid)))
-
-
-def _fair_coin(heads: Floats, tosses: Floats) -> Floats:
-    """The chance of at most so many heads, fewer than the tosses."""
-    return floats(special.betainc(np.maximum(tosses - heads, 1.0), np.maximum(heads, 0.0) + 1.0, 0.5))
 
 
 def bonett_price(

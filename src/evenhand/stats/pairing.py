@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from evenhand.core.metric import Kind, Scale
 from evenhand.stats import contrasts, ranks
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
+from evenhand.stats.distributions import f_above
 from evenhand.stats.intervals import (
     IntervalArrays,
     effective_size,
@@ -162,7 +162,7 @@ def wald(values: Floats, covariance: Floats, units: int) -> OmnibusTest:
         return OmnibusTest(float("nan"), groups - 1, float("nan"), "wald")
     statistic = float(apart @ np.linalg.pinv(spread, hermitian=True) @ apart)
     free = units - rank
-    p = float(special.fdtrc(rank, free, statistic * free / (rank * (units - 1))))
+    p = f_above(statistic * free / (rank * (units - 1)), rank, free)
     return OmnibusTest(statistic, rank, p, "wald")
 
 

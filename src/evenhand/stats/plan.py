@@ -8,10 +8,10 @@ design effect is 1 + (m − 1)ρ.
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
-from evenhand.stats.checks import StatisticsError, normal_quantile
+from evenhand.stats.checks import StatisticsError
 from evenhand.stats.contrasts import detectable_difference
+from evenhand.stats.distributions import normal_point, normal_quantile
 
 
 class SubjectPlan(NamedTuple):
@@ -66,7 +66,7 @@ def subjects_needed(
             f"balance {balance}: expected a positive number of subjects in the other group for each here."
         )
     effect = design_effect(images, correlation)
-    reach = normal_quantile(1 - alpha) + float(special.ndtri(power))
+    reach = normal_quantile(1 - alpha) + normal_point(power)
     sides = 1.0 if balance is None else 1 + 1 / balance
     effective = (reach / margin) ** 2 * rate * (1 - rate) * sides
     subjects = int(np.ceil(effective * effect / images - 1e-9))

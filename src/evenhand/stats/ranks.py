@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from evenhand.stats.checks import Floats, Integers, StatisticsError, checked_codes, divide, floats
+from evenhand.stats.distributions import chi_square_above, normal_quantile, normal_two_sided
 from evenhand.stats.intervals import IntervalArrays
 
 _BLOCK = 8192
@@ -147,7 +147,7 @@ def mann_whitney(u: ArrayLike, n1: ArrayLike, n2: ArrayLike, ties: ArrayLike = 0
     spread = np.sqrt(np.where(np.isnan(variance), 0.0, variance).clip(0))
     above = np.maximum(u1, a * b - u1) - middle - 0.5
     z = np.where(spread > 0, divide(above, spread), 0.0)
-    p = np.where(spread > 0, np.minimum(1.0, 2 * special.ndtr(-z)), 1.0)
+    p = np.where(spread > 0, normal_two_sided(np.maximum(z, 0.0)), 1.0)
     some = (a > 0) & (b > 0)
     return RankTest(u1.copy(), np.where(some, np.sign(u1 - middle) * np.abs(z), np.nan), np.where(some, p, np.nan))
 
@@ -175,7 +175,7 @@ def cliffs_delta_interval(
     (array([-0.337,  0.797]), array([0.337, 1.   ]))
     """
     d, a, b = np.broadcast_arrays(floats(delta), floats(n1), floats(n2))
-    share, z = (d + 1) / 2, float(special.ndtri((1 + confidence) / 2))
+    share, z = (d + 1) / 2, normal_quantile(confidence)
 
     def limit(end: float) -> Floats:
         far, near = np.full(share.shape, end), share.copy()
@@ -224,4 +224,4 @@ def kruskal_wallis(values: ArrayLike, codes: ArrayLike, size: int) -> OmnibusTes
     h = 12 / (n * (n + 1)) * float(np.nansum(between)) - 3 * (n + 1)
     tied = multiplicity.astype(np.float64)
     h /= 1 - float((tied**3 - tied).sum()) / (n**3 - n)
-    return OmnibusTest(h, groups - 1, float(special.chdtrc(groups - 1, h)), "kruskal_wallis")
+    return OmnibusTest(h, groups - 1, chi_square_above(h, groups - 1), "kruskal_wallis")

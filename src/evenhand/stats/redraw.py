@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from evenhand.core.measure import AnyMetric, numbers
 from evenhand.core.metric import Collected, Linear, Ratio
@@ -118,6 +117,8 @@ def redraw(
 
 def _steps(draws: int, groups: Any) -> tuple[Any, Any, Any]:
     """From the patterns of so many draws to their groups, to everyone in each, and to everyone for every group."""
+    from scipy import sparse
+
     identity = sparse.eye_array(draws, format="csr")
     return (
         sparse.kron(identity, groups, "csr"),
@@ -141,6 +142,8 @@ def redraw_dyadic(ratio: Ratio, places: TallyLayout, weights: Iterator[Weights])
 
     A row about one unit twice (a genuine comparison) counts as often as the unit, any other as often as both.
     """
+    from scipy import sparse
+
     assert places.unit_b is not None
     group, cell = places.entries
     first = np.minimum(places.unit, places.unit_b)
@@ -192,14 +195,19 @@ class Kinds(NamedTuple):
     @property
     def member(self) -> Any:
         """(cells, kinds): 1 where a cell is of a kind."""
-        cells = len(self.kind)
-        return sparse.csr_array((np.ones(cells), (np.arange(cells), self.kind)), shape=(cells, len(self.first)))
+        return _ones(np.arange(len(self.kind)), self.kind, (len(self.kind), len(self.first)))
 
     @property
     def pick(self) -> Any:
         """(kinds, cells): 1 at the first cell of each."""
-        count = len(self.first)
-        return sparse.csr_array((np.ones(count), (np.arange(count), self.first)), shape=(count, len(self.kind)))
+        return _ones(np.arange(len(self.first)), self.first, (len(self.first), len(self.kind)))
+
+
+def _ones(row: NDArray[np.int64], column: NDArray[np.int64], shape: tuple[int, int]) -> Any:
+    """A sparse matrix with a 1 at each of some places."""
+    from scipy import sparse
+
+    return sparse.csr_array((np.ones(len(row)), (row, column)), shape=shape)
 
 
 def kinds_of(state: Any, places: TallyLayout) -> Kinds | None:
@@ -255,6 +263,8 @@ def _on_cells(weights: Weights, places: TallyLayout) -> Floats:
 
 def _by_pattern(cell_weights: Floats, order: NDArray[np.int64], starts: NDArray[np.int64], cells: int) -> Any:
     """Draws × patterns as rows, cells as columns: the weights of a draw in the row of each cell's pattern."""
+    from scipy import sparse
+
     draws = len(cell_weights)
     indices = np.tile(order, draws)
     indptr = (np.arange(draws, dtype=np.int64)[:, None] * cells + starts).ravel()

@@ -16,8 +16,9 @@ from evenhand.core.measure import AnyMetric, numbers
 from evenhand.core.metric import UNBOUNDED
 from evenhand.core.results import Estimate
 from evenhand.core.streams import stream
-from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, t_quantile, t_two_sided
+from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats
 from evenhand.stats.contrasts import detectable_by_error
+from evenhand.stats.distributions import t_quantile, t_two_sided
 from evenhand.stats.evidence import Evidence, Limits, NullGaps, middle, spread
 from evenhand.stats.intervals import IntervalArrays, subsampled
 from evenhand.stats.pairing import GroupPairs, names

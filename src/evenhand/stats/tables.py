@@ -5,13 +5,15 @@ of its units, from which everything about means and proportions follows. Pattern
 groups are looked up on patterns, and only the cells that are in a group are touched.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from evenhand.core.membership import Memberships, inside
 from evenhand.core.metric import UNBOUNDED, UNIT_SCALE, Kind, Ratio, Scale
@@ -19,6 +21,9 @@ from evenhand.core.records import Group, Records, blocks, distinct, unique_codes
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
 from evenhand.stats.intervals import ClusteredMean, JackknifeMean, cluster_means, jackknife_means
 from evenhand.stats.resample import EXACT_SINGLE, Weights
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 _MOST_APART = 1_000_000  # entries of pairs that are kept, for each attribute or intersection
 DRAWS_AT_ONCE = 250  # so that the weights of all units stay in the cache
@@ -89,6 +94,8 @@ class TallyLayout:
         used, place = np.flatnonzero(there), np.cumsum(there) - 1
         if not self.overlap(used):
             return np.zeros(len(first), dtype=np.int64)
+        from scipy import sparse
+
         inside = as_sparse(self.has.take(used))
         weighted = sparse.csr_array(inside @ sparse.diags_array(self.pattern_rows))
         shared: Floats
@@ -138,11 +145,11 @@ class TallyLayout:
         return self.entries_of(self.keeps)
 
     @cached_property
-    def unit_entries(self) -> "UnitEntries":
+    def unit_entries(self) -> UnitEntries:
         """The cells of every group, by unit."""
         return entries_by_unit(self, self.keeps)
 
-    def apart(self, first: Integers, second: Integers) -> "UnitEntries":
+    def apart(self, first: Integers, second: Integers) -> UnitEntries:
         """The cells of pairs of groups of the same attributes, each without the rows that are members of both.
 
         The pairs of a large family are asked for again, by other metrics and for those that are listed; the largest
@@ -164,11 +171,11 @@ class TallyLayout:
         return found
 
     @cached_property
-    def _apart(self) -> dict[int, tuple[Integers, "UnitEntries"]]:
+    def _apart(self) -> dict[int, tuple[Integers, UnitEntries]]:
         return {}
 
     @cached_property
-    def _lock(self) -> "Lock":
+    def _lock(self) -> Lock:
         return Lock()
 
     def constant_within_units(self, chosen: Sequence[int]) -> bool:
@@ -209,6 +216,8 @@ def is_whole(values: Floats) -> bool:
 
 def as_sparse(memberships: Memberships) -> sparse.csr_array:
     """Memberships as a matrix of zeros and ones."""
+    from scipy import sparse
+
     ones = np.ones(len(memberships.rows))
     return sparse.csr_array((ones, memberships.rows, memberships.start), shape=memberships.shape)
 
@@ -282,6 +291,8 @@ class UnitTable:
 
     def _sparse(self, values: Floats) -> sparse.csr_array:
         """Values of the entries as a table (groups, units)."""
+        from scipy import sparse
+
         start = np.searchsorted(self.group, np.arange(self.groups + 1))
         return sparse.csr_array((values, self.unit, start), shape=(self.groups, self.units))
 
@@ -319,7 +330,7 @@ class UnitTable:
             both = _pairwise(self.influence, self.influence, first, second)
         return floats((own[first] + own[second] - 2 * both).clip(0))
 
-    def of(self, chosen: Integers) -> "UnitTable":
+    def of(self, chosen: Integers) -> UnitTable:
         """The table of some groups, in ascending order, which become 0, 1, 2, …"""
         place = np.full(self.groups, -1)
         place[chosen] = np.arange(len(chosen))
@@ -428,7 +439,7 @@ class UnitEntries:
     cell: Integers  # (entries,)
     groups: int
 
-    def of_pairs(self, chosen: Integers) -> "UnitEntries":
+    def of_pairs(self, chosen: Integers) -> UnitEntries:
         """The entries of some pairs, in ascending order; pair j is groups 2j and 2j + 1."""
         start = np.searchsorted(self.group, np.stack([2 * chosen, 2 * chosen + 2]))
         sizes = start[1] - start[0]
@@ -470,6 +481,8 @@ def apart_entries(places: TallyLayout, first: Integers, second: Integers) -> Uni
 
     Pair j is groups 2j and 2j + 1.
     """
+    from scipy import sparse
+
     one, other = as_sparse(places.has.take(first)), as_sparse(places.has.take(second))
     shared = one.multiply(other)
     sides = []

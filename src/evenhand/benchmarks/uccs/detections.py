@@ -39,7 +39,7 @@ BOX_COLUMNS = ("BB_X", "BB_Y", "BB_WIDTH", "BB_HEIGHT")
 LEADING_COLUMNS = ("FILE", "DETECTION_SCORE", *BOX_COLUMNS)
 KINDS: Mapping[str, CellKind] = dict.fromkeys(LEADING_COLUMNS, CellKind.NUMBER) | {"FILE": CellKind.TEXT}
 NOT_ANNOTATED = -1
-_BLOCK_BYTES = 2 << 20  # rows are short, and what is kept of a block is little
+_BLOCK_BYTES = 1 << 20  # rows are short, and what is kept of a block is little
 
 
 class ImageDetections(NamedTuple):
@@ -231,12 +231,14 @@ def assemble(
         shown = ", ".join(sorted(elsewhere)[:3])
         known = ", ".join(faces.images[:3])
         warnings += (f"No row is on an annotated image (the file names {shown}…, the annotation {known}…).",)
+    # Files are mostly written image by image: then every row stays where it is, and nothing is copied.
+    rows = slice(None) if np.array_equal(order, np.arange(len(image))) else order
     return WatchlistDetections(
         faces,
-        image[order],
-        _column(parts, "scores")[order],
-        _column(parts, "boxes_xywh").reshape(-1, 4)[order],
-        _column(parts, "lines")[order],
+        image[rows],
+        _column(parts, "scores")[rows],
+        _column(parts, "boxes_xywh").reshape(-1, 4)[rows],
+        _column(parts, "lines")[rows],
         elsewhere,
         inputs=inputs,
         warnings=warnings,
@@ -245,7 +247,7 @@ def assemble(
 
 def order_of(parts: Sequence[Gathered]) -> tuple[Array, Array]:
     """The image of every row, and the rows on annotated images sorted by image."""
-    image = _column(parts, "image").astype(np.intp)
+    image = _column(parts, "image").astype(np.intp, copy=False)
     here = np.flatnonzero(image != NOT_ANNOTATED)
     return image, here[np.argsort(image[here], kind="stable")]
 

@@ -135,6 +135,9 @@ def _evaluate(
     outcome_of: Callable[[Any], SystemOutcome],
 ) -> dict[str, SystemOutcome]:
     name = "detection" if task is detection else "recognition"
+    shown = {"froc", *(f"oroc_rank{rank}" for rank in options.get("ranks", ()))}
+    every = task.metrics
+    task = replace(task, metrics=lambda own_options: [one for one in every(own_options) if one.name in shown])
     if not own.draws:  # then nothing asks for a row by its name, and names are half of the rows' memory
         task = replace(task, record=partial(task.record, items=False))
     return {

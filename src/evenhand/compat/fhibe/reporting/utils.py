@@ -66,7 +66,7 @@ def mean_tests(groups: Mapping[str, Array]) -> Tested:
 
 def _t_test(first: Array, second: Array) -> tuple[float | None, float | None]:
     """p of the pooled t test and Cohen's d; infinite between two constants, undefined between equal ones."""
-    from scipy import special
+    from evenhand.stats.distributions import t_two_sided
 
     n1, n2 = len(first), len(second)
     freedom = n1 + n2 - 2
@@ -78,4 +78,4 @@ def _t_test(first: Array, second: Array) -> tuple[float | None, float | None]:
         return (None, None) if difference == 0 else (0.0, float(np.copysign(np.inf, difference)))
     pooled = float(np.sqrt(squares / freedom))
     t = difference / (pooled * float(np.sqrt(1 / n1 + 1 / n2)))
-    return float(2 * special.stdtr(freedom, -abs(t))), difference / pooled
+    return float(t_two_sided(t, freedom)), difference / pooled

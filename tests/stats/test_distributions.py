@@ -1,0 +1,34 @@
+"""The distributions of the standard library are those of SciPy, and no interval by them loads SciPy."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import special
+
+from evenhand.stats import distributions
+
+
+def test_normal_tails_and_quantiles_are_those_of_scipy() -> None:
+    z = np.concatenate([np.linspace(-9, 9, 2001), [0.0, np.nan, np.inf, 30.0]])
+    np.testing.assert_allclose(distributions.normal_two_sided(z), 2 * special.ndtr(-np.abs(z)), rtol=1e-12)
+    for mass in (1e-12, 0.025, 0.5, 0.8, 0.975, 1 - 1e-9):
+        assert distributions.normal_point(mass) == pytest.approx(special.ndtri(mass), rel=1e-13, abs=1e-15)
+
+
+def test_logits_are_those_of_scipy() -> None:
+    share = np.concatenate([np.geomspace(1e-300, 0.5, 500), 1 - np.geomspace(1e-15, 0.5, 500)])
+    odds = np.linspace(-750, 750, 3001)
+    np.testing.assert_allclose(distributions.logit(share), special.logit(share), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(distributions.logistic(odds), special.expit(odds), rtol=1e-13, atol=1e-300)
+
+
+def test_proportions_of_independent_rows_need_no_scipy() -> None:
+    script = (
+        "import sys; import numpy as np; from evenhand import stats; import evenhand.stats.analysis\n"
+        "from evenhand.stats import contrasts, intervals\n"
+        "intervals.wilson([3], [20]); contrasts.proportion_test([100], [200], [150], [200])\n"
+        "assert not [name for name in sys.modules if name.startswith('scipy')]"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
