@@ -36,7 +36,7 @@ PathLike = str | Path
 
 def evaluate(
     task: str | Task[Any, Any],
-    predictions: PathLike,
+    predictions: PathLike | None = None,
     *,
     data: PathLike | None = None,
     model: str = "",
@@ -61,6 +61,13 @@ def evaluate(
     """
     from evenhand import run
 
+    if not isinstance(task, str | Task):
+        raise OptionError(
+            f"evaluate() takes the name of a task and a file of predictions, and got {type(task).__name__}. A table "
+            "is evaluated by evaluate_table(table, truth=…, prediction=…, by=[…])."
+        )
+    if predictions is None:
+        raise OptionError(f"Name the file of predictions: evaluate({str(task)!r}, FILE).")
     chosen_task = registry.task(task) if isinstance(task, str) else task
     return run.evaluate(
         chosen_task,
@@ -90,6 +97,7 @@ def evaluate_table(
     score: str | None = None,
     value: str | Sequence[str] | None = None,
     by: str | Sequence[str] = (),
+    bins: Mapping[str, Sequence[float]] | None = None,
     unit: str | tuple[str, str] | None = None,
     weight: str | None = None,
     key: str | None = None,
@@ -110,7 +118,8 @@ def evaluate_table(
 
     The columns that are named decide the question, unless `kind` says it: `truth` and `prediction` are classes or
     numbers, `truth` and `score` scores, two `unit`s beside them verification pairs, `value` columns to be averaged.
-    `by` names columns to group by; `unit` the column of what was sampled independently, such as the subject: rows of
+    `by` names columns to group by, `bins` the limits at which numbers among them are cut into groups:
+    `bins={"age": [18, 30, 50]}`; `unit` is the column of what was sampled independently, such as the subject: rows of
     one subject are not independent evidence. `metrics` keeps some of the usual ones by name, or adds `Metric` objects
     and functions `f(truth, prediction)`. `options` are those of `evenhand describe table/labels`, settings can be
     given by name. Without `runs` nothing is stored.
@@ -134,7 +143,9 @@ def evaluate_table(
         "key": key,
     }  # fmt: skip
     chosen = settings_of(settings, **changes)
-    prepared = prepare(frame, columns, names, kind, metrics, dict(options or {}))
+    limits = tuple(":".join([name, *(f"{limit!r}" for limit in edges)]) for name, edges in (bins or {}).items())
+    chosen_options = {**dict(options or {}), **({"bins": limits} if limits else {})}
+    prepared = prepare(frame, columns, names, kind, metrics, chosen_options)
     say = warn or (lambda message: warnings.warn(message, stacklevel=3))
     counts = [len(levels) for levels in prepared.dataset.levels.values()]
     groups = 1 + sum(math.prod(some) for k in range(1, depth + 1) for some in combinations(counts, k))

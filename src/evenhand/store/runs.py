@@ -76,7 +76,9 @@ class Run:
 
     def __repr__(self) -> str:
         first = next((e for e in self.results.of(*(self.results.headline or ("", "")))), None)
-        value = f"{first.output} {first.value}" if first else f"{len(self.results.estimates)} estimates"
+        value = f"{len(self.results.estimates)} estimates"
+        if first is not None and first.number is not None:
+            value = f"{first.output} {first.number:.4g}"
         where = "not stored" if self.folder is None else str(self.folder)
         return f"<Run {self.results.task} of {self.results.model}: {value}; {self.results.rows:,} rows; {where}>"
 

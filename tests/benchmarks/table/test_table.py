@@ -16,6 +16,7 @@ import evenhand as eh
 from evenhand.benchmarks.table import demo
 from evenhand.benchmarks.table.sections import fairness_numbers
 from evenhand.cli.main import main
+from evenhand.core.errors import OptionError
 
 RACES, AGES = ("A", "B", "C"), ("18-29", "30+")
 
@@ -515,3 +516,32 @@ def test_a_text_too_long_to_be_a_name_is_refused_with_its_row(column: str) -> No
     table[column][1] = "z" * 70_000  # every row would take its length in memory
     with pytest.raises(eh.EvenhandError, match=f"row 2: '{column}'.*70,000 characters"):
         eh.evaluate_table(table, truth="y_true", prediction="y_pred", by=["group"], unit="subject")
+
+
+def test_numbers_are_grouped_in_steps_at_the_limits_that_are_named() -> None:
+    ages = np.array([5.0, 18.0, 29.9, 30.0, np.nan, 80.0] * 40)
+    table = {"y": np.ones(240, int), "p": np.tile([1, 0, 1, 1, 1, 0], 40), "age": ages}
+    table["y"][0] = 0
+    run = eh.evaluate_table(table, truth="y", prediction="p", by="age", bins={"age": [18, 30]}, draws=0)
+    rows = {str(e.group): e.rows for e in run.results.of("labels", "accuracy")}
+    assert rows["age=under 18"] == 40
+    assert rows["age=18 to under 30"] == rows["age=30 and over"] == 80
+    assert rows["age=(missing)"] == 40
+
+
+def test_every_age_as_a_group_is_told_with_what_to_do() -> None:
+    table = {"y": [0, 1] * 300, "p": [0, 1] * 300, "age": np.arange(600) % 60}
+    run = eh.evaluate_table(table, truth="y", prediction="p", by="age", draws=0)
+    assert any("bins=age:30:60" in warning for warning in run.results.warnings)
+
+
+@pytest.mark.parametrize("bins", [{"age": []}, {"age": [30, 18]}, {"height": [1]}, {"age": [float("nan")]}])
+def test_limits_that_can_not_be_used_are_refused(bins: dict[str, list[float]]) -> None:
+    table = {"y": [0, 1] * 30, "p": [0, 1] * 30, "age": np.arange(60)}
+    with pytest.raises(OptionError, match="bins"):
+        eh.evaluate_table(table, truth="y", prediction="p", by="age", bins=bins)
+
+
+def test_a_table_given_to_evaluate_is_sent_to_evaluate_table() -> None:
+    with pytest.raises(OptionError, match="evaluate_table"):
+        eh.evaluate({"y": [0, 1]})  # type: ignore[arg-type]  # what people try first

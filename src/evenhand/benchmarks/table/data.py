@@ -30,6 +30,7 @@ from evenhand.core.task import Codec, Dataset, Sample, Submitted, Tools
 
 O = TypeVar("O", bound=TableOptions)  # noqa: E741  # the letter of the word
 MOST_EXAMPLES = 5
+MANY_NUMBERS = 20  # groups that are numbers, beyond which steps are proposed
 _NO_TRUTH = "the truth is missing"
 
 
@@ -107,9 +108,15 @@ def dataset_of(table: UserTable, options: TableOptions) -> Dataset[Truth]:
             raise DataError(f"{table.where}: {int(missing.sum()):,} pairs have no {options.unit_b!r}.")
         if unit.dtype.kind != unit_b.dtype.kind:
             unit, unit_b = unit.astype(str), unit_b.astype(str)
+    if unused := [name for name in options.limits if name not in options.by]:
+        raise OptionError(f"bins names {unused[0]!r}, which is no column to group by (by={', '.join(options.by)}).")
     attributes: dict[str, Attribute] = {}
     for name in dict.fromkeys(options.by):
-        attributes |= (_pair_attributes if pairs else _attributes)(table, name, options.most_levels)
+        attributes |= (_pair_attributes if pairs else _attributes)(table, name, options)
+        if len(values := attributes[name].levels) > MANY_NUMBERS and _are_numbers(values):
+            warnings.append(
+                f"{name!r} has {len(values)} different numbers, and each is a group: bins={name}:30:60 would make three"
+            )
         if unit is not None and not pairs:
             warnings.extend(_crossing(name, attributes[name], unit, options.unit))
     weight = _weights(table, options.weight) if options.weight else None
@@ -393,22 +400,33 @@ def _refuse_repeated(keys: Array, where: str, name: str, problem: type[InputErro
         )
 
 
-def _attributes(table: UserTable, name: str, most: int) -> dict[str, Attribute]:
-    coded = table.labels(name, "a column to group by", most)
+def _attributes(table: UserTable, name: str, options: TableOptions) -> dict[str, Attribute]:
+    coded = _grouped(table, name, options, options.limits.get(name))
     if not coded.levels:
         raise DataError(f"{table.where}: {name!r}, a column to group by, is empty in every row.")
     return {name: _of_codes(coded.codes, coded.levels)}
 
 
-def _pair_attributes(table: UserTable, name: str, most: int) -> dict[str, Attribute]:
+def _grouped(table: UserTable, column: str, options: TableOptions, limits: Sequence[float] | None) -> Coded:
+    """A column to group by, cut at limits where there are some."""
+    if limits is not None:
+        return table.binned(column, limits)
+    return table.labels(column, "a column to group by", options.most_levels)
+
+
+def _are_numbers(levels: Sequence[str]) -> bool:
+    return all(level.lstrip("-").replace(".", "", 1).isdigit() for level in levels)
+
+
+def _pair_attributes(table: UserTable, name: str, options: TableOptions) -> dict[str, Attribute]:
     """An attribute of pairs: the column of that name, or the group that both people are in, where they are in one.
 
     A pair of people of two groups belongs to neither; it counts for everyone. The group of each person stands beside.
     """
     sides = next((both for both in _sides(name) if all(side in table.columns for side in both)), None)
     if name in table.columns or sides is None:
-        return _attributes(table, name, most)
-    first, second = (table.labels(side, "a column to group by", most) for side in sides)
+        return _attributes(table, name, options)
+    first, second = (_grouped(table, side, options, options.limits.get(name)) for side in sides)
     levels = tuple(dict.fromkeys((*first.levels, *second.levels)))
     codes = {level: code for code, level in enumerate(levels)}
     one, other = _recoded(first, codes, -1), _recoded(second, codes, -1)

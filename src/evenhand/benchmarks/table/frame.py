@@ -10,6 +10,7 @@ import hashlib
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,9 +74,18 @@ class UserTable:
                 f"The column {name!r} of {self.where} has {many:,} different values, which would be {many:,} "
                 "groups and "
                 f"{many * (many - 1) // 2:,} pairs of them ({', '.join(coded.levels[:3])}, …). "
-                f"Group by a coarser column, or allow it with most_levels={many}."
+                f"Group by a coarser column, cut numbers at limits (bins={name}:30:60), or allow it with "
+                f"most_levels={many}."
             )
         return coded
+
+    def binned(self, name: str, limits: Sequence[float]) -> Coded:
+        """A column of numbers in steps: each step begins with its limit and ends before the next."""
+        numbers = self.numbers(name, "a column to group by")
+        steps = [f"{limit:g}" for limit in limits]
+        inner = (f"{low} to under {high}" for low, high in pairwise(steps))
+        codes = np.where(np.isnan(numbers), -1, np.searchsorted(np.asarray(limits), numbers, side="right"))
+        return Coded(codes, (f"under {steps[0]}", *inner, f"{steps[-1]} and over"))
 
     def _labels(self, name: str, role: str) -> Coded:
         import polars as pl

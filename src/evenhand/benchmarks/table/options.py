@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +22,7 @@ class TableOptions(Options):
     key: str = option("", "the column that names a row; joins predictions to the truth, where they are in two files")
     weight: str = option("", "a column of sample weights")
     by: tuple[str, ...] = option((), "columns to group by; --by sets it")
+    bins: tuple[str, ...] = option((), "columns of numbers to group in steps, with their limits: age:18:30:50")
     metrics: tuple[str, ...] = option((), "metrics or outputs to keep; none: all")
     most_levels: int = option(MOST_LEVELS, "most different values that a column to group by may have")
 
@@ -27,6 +30,22 @@ class TableOptions(Options):
         for name in ("fpr", "tpr", "far"):
             if any(not 0 <= rate <= 1 for rate in getattr(self, name, ())):
                 raise OptionError(f"{name}={getattr(self, name)}: a rate lies between 0 and 1.")
+        self.limits  # noqa: B018  # refuses limits that are none
+
+    @property
+    def limits(self) -> dict[str, tuple[float, ...]]:
+        """The limits at which columns of numbers are cut into groups."""
+        limits: dict[str, tuple[float, ...]] = {}
+        for text in self.bins:
+            name, *numbers = text.split(":")
+            try:
+                limits[name] = tuple(map(float, numbers))
+            except ValueError:
+                limits[name] = ()
+            edges = limits[name]
+            if not edges or any(not low < high for low, high in pairwise((-inf, *edges, inf))):
+                raise OptionError(f"bins={text}: expected a column and its rising limits, such as age:18:30:50.")
+        return limits
 
 
 @dataclass(frozen=True)
