@@ -10,9 +10,7 @@ from scipy import special
 from evenhand.stats import distributions
 
 
-def test_normal_tails_and_quantiles_are_those_of_scipy() -> None:
-    z = np.concatenate([np.linspace(-9, 9, 2001), [0.0, np.nan, np.inf, 30.0]])
-    np.testing.assert_allclose(distributions.normal_two_sided(z), 2 * special.ndtr(-np.abs(z)), rtol=1e-12)
+def test_normal_quantiles_are_those_of_scipy() -> None:
     for mass in (1e-12, 0.025, 0.5, 0.8, 0.975, 1 - 1e-9):
         assert distributions.normal_point(mass) == pytest.approx(special.ndtri(mass), rel=1e-13, abs=1e-15)
 
@@ -24,11 +22,11 @@ def test_logits_are_those_of_scipy() -> None:
     np.testing.assert_allclose(distributions.logistic(odds), special.expit(odds), rtol=1e-13, atol=1e-300)
 
 
-def test_proportions_of_independent_rows_need_no_scipy() -> None:
+def test_intervals_of_independent_proportions_need_no_scipy() -> None:
     script = (
         "import sys; import numpy as np; from evenhand import stats; import evenhand.stats.analysis\n"
-        "from evenhand.stats import contrasts, intervals\n"
-        "intervals.wilson([3], [20]); contrasts.proportion_test([100], [200], [150], [200])\n"
+        "from evenhand.stats import intervals\n"
+        "intervals.wilson([3], [20])\n"
         "assert not [name for name in sys.modules if name.startswith('scipy')]"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -20,11 +20,11 @@ def test_the_disparity_is_one_when_only_the_lower_median_is_zero_and_zero_when_b
 
 def test_p_values_are_scipys_and_significance_is_corrected_for_the_pairs_of_the_attribute() -> None:
     rng = np.random.default_rng(0)
-    groups = {name: rng.random(25) + shift for name, shift in (("a", 0.0), ("b", 0.25), ("c", 0.05))}
+    groups = {name: rng.random(25).round(2) + shift for name, shift in (("a", 0.0), ("b", 0.25), ("c", 0.05))}
     found = published_pairs(groups)
     for pair in found.pairs:
         oracle = stats.mannwhitneyu(groups[pair.first], groups[pair.second])
-        assert pair.p_value == pytest.approx(oracle.pvalue)
+        assert pair.p_value == oracle.pvalue  # to the last bit: scripts compare lists of disparities
         assert pair.significant == (oracle.pvalue < 0.05 / 3)
         assert pair.effect_size == abs(pair.z)
 
