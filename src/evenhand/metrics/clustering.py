@@ -14,26 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.metric import (
-    UNIT_SCALE,
-    Column,
-    Direction,
-    Kind,
-    Linear,
-    Metric,
-    Numbers,
-    Ratio,
-    Scale,
-    count_rows,
-    ratio,
-    tally,
-)
+from evenhand.core.metric import UNIT_SCALE, Column, Direction, Numbers, Scale, ratio
 from evenhand.core.records import Array, Records
+from evenhand.metrics.means import RatioMetric, Sums
 
 FAILED_TO_ENROL = -1
 
@@ -73,17 +61,8 @@ def bcubed(subjects: Array, clusters: Array, background: Array | None = None) ->
     return FaceScores(precision, recall)
 
 
-@dataclass(frozen=True, eq=False)
-class FaceSums(Linear):
-    """Sums of precision and recall, and the number of faces."""
-
-    precision: Array  # (cells,)
-    recall: Array  # (cells,)
-    faces: Array  # (cells,)
-
-
 @dataclass(frozen=True)
-class BCubed(Metric[FaceSums]):
+class BCubed(RatioMetric):
     """Mean precision and recall of faces in their clusters, and F = 2PR/(P+R) of the two means.
 
     `among` names a column that is true of the faces that are events in this reading; failures
@@ -95,6 +74,7 @@ class BCubed(Metric[FaceSums]):
     precision: str = "precision"
     recall: str = "recall"
     among: str | None = None
+    nothing: ClassVar[str] = "no faces to be clustered"  # type: ignore[misc]  # not a parameter
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -108,31 +88,25 @@ class BCubed(Metric[FaceSums]):
     def columns(self) -> tuple[str, ...]:
         return (self.precision, self.recall) if self.among is None else (self.precision, self.recall, self.among)
 
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> FaceSums:
-        if self.among is not None:
-            counted = np.asarray(rows[self.among], dtype=np.bool_)
-            rows = rows.take(counted)
-            cells = None if cells is None else np.asarray(cells)[counted]
-        return FaceSums(
-            tally(np.asarray(rows[self.precision], dtype=np.float64), cells, size),
-            tally(np.asarray(rows[self.recall], dtype=np.float64), cells, size),
-            count_rows(rows, cells, size),
-        )
+    def values(self, rows: Records) -> Array:
+        return np.stack([np.asarray(rows[name], dtype=np.float64) for name in (self.precision, self.recall)], axis=1)
 
-    def result(self, part: FaceSums, whole: FaceSums) -> Mapping[str, Column]:
-        precision = ratio(part.precision, part.faces, "no faces to be clustered")
-        recall = ratio(part.recall, part.faces, "no faces to be clustered")
-        both = precision.values + recall.values
-        f = np.divide(2 * precision.values * recall.values, both, out=np.zeros_like(both), where=both != 0)
+    def counts(self, rows: Records) -> Array | None:
+        return None if self.among is None else np.asarray(rows[self.among], dtype=np.bool_)
+
+    def numerators(self, state: Sums) -> Mapping[str, Array]:
+        return {"precision": state.top[:, 0], "recall": state.top[:, 1]}
+
+    def result(self, part: Sums, whole: Sums) -> Mapping[str, Column]:
+        means = {name: ratio(top, part.count, self.nothing) for name, top in self.numerators(part).items()}
+        precision, recall = means["precision"].values, means["recall"].values
+        both = precision + recall
+        f = np.divide(2 * precision * recall, both, out=np.zeros_like(both), where=both != 0)
         f[np.isnan(both)] = np.nan
-        return {"precision": precision, "recall": recall, "F": Numbers(f, "no faces to be clustered")}
+        return {**means, "F": Numbers(f, self.nothing)}
 
-    def ratios(self, state: FaceSums) -> Mapping[str, Ratio]:
-        faces = state.faces.astype(np.float64)
-        return {
-            "precision": Ratio(state.precision.astype(np.float64), faces, Kind.MEAN),
-            "recall": Ratio(state.recall.astype(np.float64), faces, Kind.MEAN),
-        }
+    def row_scores(self, rows: Records) -> None:
+        return None
 
 
 def _background_per_cluster(background: Array, names: Array) -> Array:

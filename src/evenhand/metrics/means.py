@@ -44,15 +44,16 @@ class Missing(Enum):
 class Sums(Linear):
     """Sum and number (or weight) of the values that there are; number of those that are missing."""
 
-    top: Array  # (cells,)
+    top: Array  # (cells,) or (cells, values of a row)
     count: Array  # (cells,)
     absent: Array  # (cells,)
 
 
 class RatioMetric(Metric[Sums]):
-    """A metric with one output that is a sum over rows divided by a sum over rows.
+    """A metric whose outputs are sums over rows divided by one sum over rows.
 
-    A subclass says what a row's value is (`values`, NaN where it has none) and how much it counts (`counts`).
+    A subclass says what a row's value is (`values`, NaN where it has none) and how much it counts (`counts`); one
+    whose rows have several values also says which output is made of which sums (`numerators`).
     """
 
     kind: ClassVar[Kind] = Kind.MEAN
@@ -63,11 +64,15 @@ class RatioMetric(Metric[Sums]):
 
     @abstractmethod
     def values(self, rows: Records) -> Array:
-        """(rows,): the value of each row; true or false for rates."""
+        """(rows,) or (rows, values of a row): the value of each row; true or false for rates."""
 
     def counts(self, rows: Records) -> Array | None:
         """(rows,): how much each row counts, true or false or a weight; None: once."""
         return None
+
+    def numerators(self, state: Sums) -> Mapping[str, Array]:
+        """(cells,): the sum of each output that is a ratio."""
+        return {self.output: state.top}
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -80,32 +85,44 @@ class RatioMetric(Metric[Sums]):
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Sums:
         values, counts = self.values(rows), self.counts(rows)
         if counts is not None:
-            absent = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(rows), dtype=np.bool_)
+            absent = _has_none(values) if values.dtype.kind == "f" else np.zeros(len(rows), dtype=np.bool_)
             counted = np.where(absent, 0, counts) if absent.any() else counts
-            plain = np.where(absent, 0.0, values) if absent.any() else values
-            both = plain & counted if plain.dtype == counted.dtype == np.bool_ else plain * counted
+            plain = np.where(_beside(absent, values), 0.0, values) if absent.any() else values
+            factor = _beside(counted, values)
+            both = plain & factor if plain.dtype == counted.dtype == np.bool_ else plain * factor
             return Sums(tally(both, cells, size), tally(counted, cells, size), tally(absent, cells, size))
         top = tally(values, cells, size)
         if not np.isnan(top).any():  # then no value is NaN, and that took no pass of its own
             counted = count_rows(rows, cells, size)
             return Sums(top, counted, np.zeros_like(counted))
-        absent = np.isnan(values)
-        return Sums(
-            tally(np.where(absent, 0.0, values), cells, size), tally(~absent, cells, size), tally(absent, cells, size)
-        )
+        absent = _has_none(values)
+        top = tally(np.where(_beside(absent, values), 0.0, values), cells, size)
+        return Sums(top, tally(~absent, cells, size), tally(absent, cells, size))
 
     def result(self, part: Sums, whole: Sums) -> Mapping[str, Column]:
-        return {self.output: ratio(part.top, part.count, self.nothing)}
+        return {name: ratio(top, part.count, self.nothing) for name, top in self.numerators(part).items()}
 
     def ratios(self, state: Sums) -> Mapping[str, Ratio]:
-        return {self.output: Ratio(state.top.astype(np.float64), state.count.astype(np.float64), self.kind)}
+        count = state.count.astype(np.float64)
+        return {name: Ratio(top.astype(np.float64), count, self.kind) for name, top in self.numerators(state).items()}
 
     def missing(self, state: Sums) -> Array | None:
         return state.absent
 
-    def row_scores(self, rows: Records) -> Array:
+    def row_scores(self, rows: Records) -> Array | None:
         values, counts = self.values(rows).astype(np.float64), self.counts(rows)
         return values if counts is None else np.where(counts > 0, values, np.nan)
+
+
+def _has_none(values: Array) -> Array:
+    """(rows,): whether a value of the row is missing."""
+    absent = np.isnan(values)
+    return absent if values.ndim == 1 else np.asarray(absent.any(axis=1))
+
+
+def _beside(of_rows: Array, values: Array) -> Array:
+    """What is known of each row, in a shape that fits its values."""
+    return of_rows if values.ndim == 1 else of_rows[:, np.newaxis]
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,9 @@ from evenhand.core.metric import (
     Resampling,
     Sampled,
     Scale,
-    count_rows,
-    ratio,
-    tally,
 )
 from evenhand.core.records import Array, Records
+from evenhand.metrics.means import RatioMetric, Sums
 
 
 def accepted(scores: Array, thresholds: Sequence[float], *, strict: bool = False) -> Array:
@@ -55,17 +53,8 @@ def accepted(scores: Array, thresholds: Sequence[float], *, strict: bool = False
     return np.asarray(column > levels if strict else column >= levels)
 
 
-@dataclass(frozen=True, eq=False)
-class Accepted(Linear):
-    """How many rows reached each threshold, how many rows there are, how many had no score."""
-
-    reached: Array  # (cells, keys)
-    rows: Array  # (cells,)
-    absent: Array  # (cells,)
-
-
 @dataclass(frozen=True)
-class AverageRecall(Metric[Accepted]):
+class AverageRecall(RatioMetric):
     """Share of rows whose score reaches a threshold, averaged over the thresholds.
 
     Thresholds that are equal at two decimals count once, and the last of them is used. A row without
@@ -77,6 +66,7 @@ class AverageRecall(Metric[Accepted]):
     thresholds: tuple[float, ...]
     strict: bool = False  # above, as documented, instead of at least
     skip_missing: bool = False
+    nothing: ClassVar[str] = "no row was annotated"  # type: ignore[misc]  # not a parameter
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -90,37 +80,27 @@ class AverageRecall(Metric[Accepted]):
     def columns(self) -> tuple[str, ...]:
         return (self.column,)
 
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Accepted:
+    def values(self, rows: Records) -> Array:
         scores = np.asarray(rows[self.column], dtype=np.float64)
-        absent = np.isnan(scores)
-        counted = tally(~absent, cells, size) if self.skip_missing else count_rows(rows, cells, size)
-        left_out = tally(absent & self.skip_missing, cells, size)
         reached = accepted(scores, self.thresholds, strict=self.strict)
-        return Accepted(tally(reached, cells, size), counted, left_out)
+        return np.where(np.isnan(scores)[:, np.newaxis], np.nan, reached) if self.skip_missing else reached
 
-    def result(self, part: Accepted, whole: Accepted) -> Mapping[str, Column]:
+    def numerators(self, state: Sums) -> Mapping[str, Array]:
+        return {"recall": np.asarray(state.top.sum(axis=1) / max(state.top.shape[1], 1), dtype=np.float64)}
+
+    def result(self, part: Sums, whole: Sums) -> Mapping[str, Column]:
         levels = np.array(list(threshold_keys(self.thresholds).values()))
         order = np.argsort(levels, kind="stable")
         with np.errstate(invalid="ignore", divide="ignore"):
-            shares = (part.reached / part.rows[:, np.newaxis])[:, order]
-        ascending = levels[order]
-        curves = [Curve(ascending, row, "threshold", "recall") for row in shares]
-        return {"recall": ratio(self._sums(part), part.rows, "no row was annotated"), "curve": curves}
+            shares = (part.top / part.count[:, np.newaxis])[:, order]
+        curves = [Curve(levels[order], row, "threshold", "recall") for row in shares]
+        return {**super().result(part, whole), "curve": curves}
 
-    def ratios(self, state: Accepted) -> Mapping[str, Ratio]:
-        return {"recall": Ratio(self._sums(state), state.rows.astype(np.float64), Kind.MEAN)}
-
-    def missing(self, state: Accepted) -> Array | None:
+    def missing(self, state: Sums) -> Array | None:
         return state.absent if self.skip_missing else None
 
     def row_scores(self, rows: Records) -> Array:
-        scores = np.asarray(rows[self.column], dtype=np.float64)
-        values = accepted(scores, self.thresholds, strict=self.strict).mean(axis=1)
-        return np.where(np.isnan(scores), np.nan, values) if self.skip_missing else values
-
-    @staticmethod
-    def _sums(state: Accepted) -> Array:
-        return np.asarray(state.reached.sum(axis=1) / max(state.reached.shape[1], 1), dtype=np.float64)
+        return np.asarray(self.values(rows).mean(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
