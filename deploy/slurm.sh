@@ -22,7 +22,7 @@ fi
 RAY_AUTH_TOKEN=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n') # one for this job, kept nowhere
 export RAY_AUTH_MODE=token RAY_AUTH_TOKEN RAY_USAGE_STATS_ENABLED=0
 
-nodes=($(scontrol show hostnames "$SLURM_JOB_NODELIST"))
+mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 head=${nodes[0]}
 address=$(srun --nodes=1 --ntasks=1 --overlap -w "$head" hostname --ip-address | awk '{print $1}')
 port=$((20000 + SLURM_JOB_ID % 20000)) # outside of 10002–19999, where Ray's workers listen

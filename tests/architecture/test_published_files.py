@@ -23,7 +23,8 @@ def test_the_action_passes_inputs_through_the_environment_only():
     assert all("${{" not in step.get("run", "") for step in steps)  # an input in a script could be a command
     text = "\n".join(step.get("run", "") for step in steps)
     assert set(re.findall(r"evenhand (\w+)", text)) == {"evaluate", "report", "gate"}
-    assert [step["uses"] for step in steps if "uses" in step] == ["actions/upload-artifact@v4"]
+    (other,) = (step["uses"] for step in steps if "uses" in step)
+    assert re.fullmatch(r"actions/upload-artifact@[0-9a-f]{40}", other)  # a commit, which a moved tag does not change
 
 
 def test_the_image_installs_the_wheel_with_extras_that_exist_and_runs_as_no_root():

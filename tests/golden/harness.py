@@ -124,7 +124,7 @@ def required() -> frozenset[str]:
 
 
 def family_module(family: str) -> ModuleType | None:
-    """The module that knows a family's cases; None when we have none."""
+    """The module that knows a family's cases; None when there is none, or when it needs torch and that is missing."""
     path = HERE / "families" / f"{family}.py"
     if not path.exists():
         return None
@@ -135,7 +135,12 @@ def family_module(family: str) -> ModuleType | None:
     import sys
 
     sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as missing:
+        if missing.name != "torch":
+            raise
+        return None
     return module
 
 

@@ -39,7 +39,7 @@ def test_there_is_something_to_check(record_property: Any) -> None:
     there = harness.families(folder)
     unknown = [family for family in there if harness.family_module(family) is None]
     for family in unknown:
-        record_property("golden_note", f"{family}: not registered, its cases were not run")
+        record_property("golden_note", f"{family}: not registered or without torch, its cases were not run")
     lacking = [name for name in harness.required() if name in unknown or name not in there]
     assert not lacking, f"EVENHAND_GOLDEN_REQUIRE names {lacking}, which are not registered or have no cases"
     assert len(there) > len(unknown), f"no family below {folder} is known"

@@ -6,14 +6,21 @@ from collections.abc import Iterator
 
 import cv2
 import pytest
-import torch
+
+try:
+    import torch
+except ImportError:  # some Pythons have no CPU build
+    torch = None  # type: ignore[assignment]
 
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread() -> Iterator[None]:
-    before, before_opencv = torch.get_num_threads(), cv2.getNumThreads()
-    torch.set_num_threads(1)
-    cv2.setNumThreads(1)
+    libraries = [(cv2.getNumThreads, cv2.setNumThreads)]
+    if torch is not None:
+        libraries.append((torch.get_num_threads, torch.set_num_threads))
+    before = [(set_count, count()) for count, set_count in libraries]
+    for set_count, _ in before:
+        set_count(1)
     yield
-    torch.set_num_threads(before)
-    cv2.setNumThreads(before_opencv)
+    for set_count, count in before:
+        set_count(count)

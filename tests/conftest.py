@@ -1,0 +1,25 @@
+"""Without torch, the test files that import it at their top are left out, and the end of the run names them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+_left_out: set[str] = set()
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    if HAS_TORCH or not collection_path.match("test_*.py"):
+        return None
+    if not re.search(r"^(import|from) torch\b", collection_path.read_text(encoding="utf-8"), flags=re.M):
+        return None
+    _left_out.add(collection_path.name)
+    return True
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if _left_out:
+        terminalreporter.write_line(f"torch is not installed; not run: {', '.join(sorted(_left_out))}")
