@@ -45,7 +45,6 @@ from evenhand.stats.pairing import table_limits, table_pairs
 from evenhand.stats.resample import (
     dyadic_totals,
     pair_counts,
-    redrawn_medians,
     subsample_weights,
     unit_weights,
 )
@@ -244,8 +243,7 @@ def intervals_of_draws(scale: float) -> Iterator[Line]:
         for _ in range(sets):
             x = rng.gamma(2.0, size=units)
             weights = unit_weights(units, draws, rng)
-            zero = np.zeros(units, dtype=np.int64)
-            drawn = redrawn_medians(x, zero, np.arange(units), 1, weights)
+            drawn = np.array([[np.median(np.repeat(x, times.astype(np.int64)))] for times in weights])
             value = np.array([np.median(x)])
             left = np.array([[np.median(np.delete(x, i))] for i in range(units)])
             plain.append(percentile(drawn).interval)
@@ -350,7 +348,8 @@ def intervals_of_differences(scale: float) -> Iterator[Line]:
     for n in (50, 200):
         hits = []
         for p, q in combinations(RATES[::3], 2):
-            found = contrasts.newcombe(rng.binomial(n, p, sets), n, rng.binomial(n, q, sets), n)
+            k, m = rng.binomial(n, p, sets), rng.binomial(n, q, sets)
+            found = contrasts.difference_of_limits(k / n, wilson(k, n), m / n, wilson(m, n))
             hits.append(covered(IntervalArrays(found.low, found.high), p - q))
         yield Line(
             "difference", "newcombe", f"{n} rows each", 0.95, float(np.mean(hits)), sets * len(hits), (LOWEST, HIGHEST)

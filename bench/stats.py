@@ -15,7 +15,6 @@ from bench.plain import statistics as plain
 ROWS, SUBJECTS = 10_954, 1_981
 GENDERS, RACES, AGES = 2, 6, 9  # 108 cells
 PEOPLE, COMPARISONS = 1_845, 8_000_000
-TARGETS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
 
 def faces() -> dict[str, Any]:
@@ -200,27 +199,6 @@ def dyadic(data: dict[str, Any]) -> Any:
     ]
 
 
-def sorted_once() -> dict[str, Any]:
-    """The comparisons sorted, as they are kept for all draws."""
-    from evenhand.core.streams import stream
-    from evenhand.stats.resample import sorted_comparisons, unit_weights
-
-    data = comparisons()
-    other = data["a"] != data["b"]
-    return {
-        **data,
-        "sorted": sorted_comparisons(data["a"][other], data["b"][other], data["score"][other], PEOPLE),
-        "weights": unit_weights(PEOPLE, 10, stream("bench", "thresholds")),
-    }
-
-
-def thresholds_anew(data: dict[str, Any]) -> Any:
-    """Ten draws, each with its own thresholds at six targets."""
-    from evenhand.stats.resample import redrawn_thresholds
-
-    return redrawn_thresholds(data["sorted"], data["weights"], TARGETS)
-
-
 def whole_analysis(data: dict[str, Any]) -> Any:
     """Everything that a report shows: three attributes and their pairs, confusion outputs, 2,000 draws."""
     from evenhand.core.measure import tally
@@ -325,19 +303,6 @@ HOT = [
         bound=two_counts,
         bound_name="one count of the comparisons",
         goal="under 3 s",
-    ),
-    Hot(
-        "stats/thresholds_anew",
-        "the same, ten draws with thresholds found anew",
-        sorted_once,
-        thresholds_anew,
-        plain.thresholds_anew,
-        "a sort for every draw",
-        peer_here=True,
-        peer_share=1 / 10,
-        bound=lambda data: [data["sorted"].scores.sum() for _ in range(10)],
-        bound_name="ten passes over the scores",
-        goal="under 0.3 s a draw",
     ),
     Hot(
         "stats/whole_analysis",

@@ -88,15 +88,6 @@ def dyadic(data: dict[str, Any]) -> Any:
     ]
 
 
-def thresholds_anew(data: dict[str, Any]) -> Any:
-    """One draw: the drawn comparisons are put together and sorted."""
-    people = int(max(data["a"].max(), data["b"].max())) + 1
-    times = np.bincount(np.random.default_rng(5).integers(0, people, people), minlength=people)
-    other = data["a"] != data["b"]
-    drawn = np.sort(np.repeat(data["score"][other], times[data["a"][other]] * times[data["b"][other]]))
-    return [drawn[-max(int(rate * len(drawn)), 1)] for rate in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)]
-
-
 def whole_analysis(data: dict[str, Any]) -> Any:
     """Accuracy and macro-F1 of every group and pair of attributes, the rows drawn again for every draw."""
     from sklearn.metrics import accuracy_score, f1_score

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evenhand.core.errors import PredictionError
-from evenhand.search.enrol import Membership, Pooling, average, enrol
+from evenhand.search.enrol import Membership, Pooling, enrol
 
 RNG = np.random.default_rng(5)
 FACES = RNG.normal(size=(9, 6)).astype(np.float32)
@@ -77,8 +77,9 @@ def test_a_pooled_vector_without_length_is_a_failure_to_enrol() -> None:
 
 
 def test_half_and_double_precision_are_accepted() -> None:
+    members = Membership(np.arange(9), np.arange(9), np.zeros(9, np.int64), 9)
     for dtype in (np.float16, np.float64):
-        made = average(FACES.astype(dtype), np.arange(9), 9)
+        made = enrol(FACES.astype(dtype), members, Pooling("none", "unit", "off", "flat"))
         np.testing.assert_allclose(np.linalg.norm(made.vectors, axis=1), 1.0, atol=1e-6)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from reference_statistics import newcombe
 
 from evenhand.core.errors import OptionError
 from evenhand.core.measure import tally
@@ -15,7 +16,7 @@ from evenhand.metrics.labels import Confusion
 from evenhand.metrics.means import Mean, Rate
 from evenhand.stats import Analysis, Correction, Settings, analyse
 from evenhand.stats.analysis import work_asked
-from evenhand.stats.contrasts import newcombe, proportion_test
+from evenhand.stats.contrasts import proportion_test
 from evenhand.stats.intervals import clopper_pearson, cluster_means, mean_interval, proportion_interval, wilson
 from evenhand.stats.tables import layout, unit_table
 

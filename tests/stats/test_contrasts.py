@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference_statistics import newcombe
 from scipy import stats
 
 from evenhand.core.results import Verdict
@@ -16,7 +17,6 @@ from evenhand.stats.contrasts import (
     hedges_g,
     joint_contrast,
     log_ratio,
-    newcombe,
     proportion_test,
     welch,
 )

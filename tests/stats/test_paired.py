@@ -8,16 +8,13 @@ from scipy import stats
 
 from evenhand.core.streams import stream
 from evenhand.stats.checks import StatisticsError
-from evenhand.stats.intervals import mean_interval
 from evenhand.stats.paired import (
     bonett_price,
-    cluster_difference,
     gap_difference,
     joint_difference,
     mcnemar,
     paired_table,
     sign_flip,
-    unanswered_as_wrong,
 )
 
 
@@ -34,12 +31,6 @@ def test_mcnemar_is_a_fair_coin_on_discordant_rows(only_a: int, only_b: int) -> 
         assert float(found.mid) == 1.0
 
 
-def test_an_unanswered_row_is_a_wrong_answer_and_stays() -> None:
-    table = paired_table(unanswered_as_wrong([1, np.nan, 1]), [1, 1, 0])
-    assert table.rows == 3
-    assert table.only_b == 1
-
-
 def test_answers_other_than_right_or_wrong_are_refused() -> None:
     with pytest.raises(StatisticsError, match="not all 0 or 1"):
         paired_table([0.5, 1], [1, 1])
@@ -52,16 +43,6 @@ def test_bonett_price_holds_without_discordant_rows() -> None:
     assert float(found.value) == 0.0
     assert found.low < 0 < found.high
     assert np.isnan(bonett_price(0, 0, 0).low)
-
-
-def test_the_cluster_interval_of_a_difference_is_the_t_interval_of_subject_sums() -> None:
-    rng = np.random.default_rng(0)
-    a, b, subject = rng.random(60), rng.random(60), np.repeat(np.arange(30), 2)
-    found = cluster_difference(a, b, subject)
-    per_subject = (a - b).reshape(30, 2).mean(axis=1)
-    low, high = stats.t.interval(0.95, 29, per_subject.mean(), stats.sem(per_subject))
-    interval = mean_interval(found)
-    assert (interval.low[0], interval.high[0]) == pytest.approx((low, high))
 
 
 def test_sign_flips_over_few_subjects_try_every_pattern() -> None:

@@ -11,10 +11,6 @@ from evenhand.stats.checks import StatisticsError
 from evenhand.stats.resample import (
     dyadic_totals,
     pair_counts,
-    redrawn_means,
-    redrawn_medians,
-    redrawn_thresholds,
-    sorted_comparisons,
     subsample_weights,
     table_draws,
     unit_weights,
@@ -101,36 +97,3 @@ def test_dense_and_sparse_tables_give_the_same_totals() -> None:
     weights = unit_weights(40, 7, rng)
     expected = np.einsum("di,ij,dj->d", weights, dense, weights)
     assert dyadic_totals(weights, sparse.csr_array(dense)) == pytest.approx(expected)
-
-
-@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.05, 0.2, 0.6]))
-def test_a_threshold_found_again_is_the_smallest_drawn_score_that_keeps_the_rate(seed: int, target: float) -> None:
-    rng = np.random.default_rng(seed)
-    a, b = rng.integers(0, 8, 60), rng.integers(0, 8, 60)
-    keep = a != b
-    a, b = a[keep], b[keep]
-    score = rng.integers(0, 12, len(a)) / 10  # with ties
-    weights = unit_weights(8, 6, rng)
-    found = redrawn_thresholds(sorted_comparisons(a, b, score, 8), weights, [target])
-    for draw, w in enumerate(weights):
-        pair = w[a] * w[b]
-        fine = [s for s in np.unique(score[pair > 0]) if pair[score >= s].sum() <= target * pair.sum() + 1e-9]
-        assert found[draw, 0] == (min(fine) if fine else np.inf)
-
-
-def test_redrawn_means_skip_groups_that_were_not_drawn() -> None:
-    weights = np.array([[0, 2], [1, 1]], dtype=np.float32)
-    found = redrawn_means(weights, [[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]])
-    assert np.isnan(found[0, 0])
-    assert found[1].tolist() == [1.0, 1.0]
-
-
-@given(st.integers(0, 10_000))
-def test_a_redrawn_median_is_the_median_of_repeated_rows(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    values, units = rng.random(15), rng.integers(0, 5, 15)
-    weights = unit_weights(5, 4, rng)
-    found = redrawn_medians(values, np.zeros(15, dtype=int), units, 1, weights)
-    for draw, w in enumerate(weights):
-        repeated = np.repeat(values, w[units].astype(int))
-        assert (np.isnan(found[draw, 0]) and not len(repeated)) or found[draw, 0] == pytest.approx(np.median(repeated))

@@ -44,16 +44,6 @@ def all_pairs(
     return total(state for state in finished(outcomes, "tile") if state is not None)
 
 
-def count_tiles(size: int) -> int:
-    """How many products `all_pairs` forms.
-
-    >>> count_tiles(4096), count_tiles(1)
-    (3, 1)
-    """
-    across = -(-size // _TILE)
-    return across * (across + 1) // 2
-
-
 def _tiles(size: int) -> Iterator[tuple[int, int]]:
     for first in range(0, size, _TILE):
         for second in range(first, size, _TILE):

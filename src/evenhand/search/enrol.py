@@ -191,12 +191,6 @@ def _summed(out: Array, row: Array, weights: Array, size: int, source: Array) ->
     return total
 
 
-def average(embeddings: Array, template: Array, templates: int) -> Templates:
-    """Templates that are plain means of unit embeddings, scaled to one."""
-    members = Membership(np.asarray(template), np.arange(len(template)), np.zeros(len(template), np.int64), templates)
-    return enrol(embeddings, members, Pooling("none", "unit", "off", "flat"))
-
-
 def _check(embeddings: Array, flipped: Array | None, detector_scores: Array | None, pooling: Pooling) -> None:
     if embeddings.ndim != 2:
         raise PredictionError(f"Embeddings have the shape {embeddings.shape}, but (faces, dimensions) was expected.")

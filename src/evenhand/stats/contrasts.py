@@ -27,7 +27,7 @@ from evenhand.stats.distributions import (
     t_quantile,
     t_two_sided,
 )
-from evenhand.stats.intervals import IntervalArrays, wilson
+from evenhand.stats.intervals import IntervalArrays
 from evenhand.stats.ranks import OmnibusTest
 
 FEWEST_EXPECTED = 5.0
@@ -75,21 +75,6 @@ class ProportionTest(NamedTuple):
     def method(self) -> NDArray[np.str_]:
         """The name of the test of each pair."""
         return np.where(self.exact, "fisher", "score_z")
-
-
-def newcombe(
-    k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, confidence: float = 0.95
-) -> ContrastInterval:
-    """Differences of two independent proportions with Newcombe's hybrid score limits.
-
-    >>> d = newcombe(10, 20, 15, 20)
-    >>> float(d.value), round(float(d.low), 4), round(float(d.high), 4)
-    (-0.25, -0.4936, 0.0468)
-    """
-    (a, m), (b, n) = checked_counts(k1, n1), checked_counts(k2, n2)
-    return difference_of_limits(
-        divide(a, m), wilson(a, m, confidence=confidence), divide(b, n), wilson(b, n, confidence=confidence)
-    )
 
 
 def difference_of_limits(
@@ -295,8 +280,8 @@ def fisher(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> Floats
 def chi_square(events: ArrayLike, rows: ArrayLike) -> OmnibusTest:
     """The χ² test that all groups have the same proportion; NaN when no row or every row is an event.
 
-    `method` is `chi_square`, or `chi_square_small` when a cell expects fewer than five: then use
-    the permutation of `permutation.permuted_chi_square`.
+    `method` is `chi_square`, or `chi_square_small` when a cell expects fewer than five: then
+    judge the statistic by `permutation.permuted_test`.
 
     >>> test = chi_square([90, 80, 35], [100, 100, 50])
     >>> round(test.statistic, 4), test.degrees, round(test.p_value, 4)

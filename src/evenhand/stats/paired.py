@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.stats.checks import Floats, StatisticsError, checked_codes, divide, floats
+from evenhand.stats.checks import Floats, StatisticsError, divide, floats
 from evenhand.stats.contrasts import ContrastInterval
 from evenhand.stats.distributions import fair_coin, normal_quantile
-from evenhand.stats.intervals import ClusteredMean, DrawInterval, cluster_means, percentile
+from evenhand.stats.intervals import DrawInterval, percentile
 from evenhand.stats.permutation import gap_of
 
 
@@ -51,15 +51,6 @@ class SignFlip(NamedTuple):
     p_value: float
     flips: int
     method: str  # "exact" when all sign patterns were tried
-
-
-def unanswered_as_wrong(values: ArrayLike) -> Floats:
-    """Right or wrong answers, with an unanswered row (NaN) as a wrong answer: it never leaves the comparison.
-
-    >>> unanswered_as_wrong([1.0, float("nan")])
-    array([1., 0.])
-    """
-    return np.where(np.isnan(floats(values)), 0.0, floats(values))
 
 
 def paired_table(right_a: ArrayLike, right_b: ArrayLike) -> PairedTable:
@@ -113,26 +104,6 @@ def bonett_price(
     some = n > 0
     limits = (np.where(some, np.clip(limit, -1, 1), np.nan) for limit in (centre - half, centre + half))
     return ContrastInterval(divide(a - b, n), *limits)
-
-
-def cluster_difference(
-    first: ArrayLike, second: ArrayLike, clusters: ArrayLike, groups: ArrayLike | None = None, size: int = 1
-) -> ClusteredMean:
-    """The mean difference of two models by row, with the variance between subjects.
-
-    For `intervals.mean_interval`. `clusters` and `groups` are codes of each row.
-    """
-    a, b = floats(first), floats(second)
-    if a.shape != b.shape:
-        raise StatisticsError(f"{a.shape} and {b.shape} values: two models are compared on the same rows.")
-    c = np.unique(np.asarray(clusters), return_inverse=True)[1].reshape(-1).astype(np.int64)
-    g = np.zeros(len(a), dtype=np.int64) if groups is None else checked_codes(groups, size, len(a))
-    span = int(c.max(initial=-1)) + 1
-    entries, place = np.unique(g * max(span, 1) + c, return_inverse=True)
-    place = place.reshape(-1)
-    sums = np.bincount(place, a - b, minlength=len(entries))
-    counts = np.bincount(place, minlength=len(entries))
-    return cluster_means(sums, counts, entries // max(span, 1), size)
 
 
 def sign_flip(

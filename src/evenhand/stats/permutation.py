@@ -6,8 +6,6 @@ chance alone shows; a gap is reported together with it, never alone.
 """
 
 from collections.abc import Iterator
-from itertools import permutations as arrangements
-from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenhand.core.records import blocks
 from evenhand.stats.checks import Booleans, Floats, Integers, StatisticsError, checked_codes, divide, floats, summed
-from evenhand.stats.contrasts import chi_square, chi_square_statistic
 from evenhand.stats.ranks import OmnibusTest
 
 DEFAULT_PERMUTATIONS = 2000
@@ -164,44 +161,6 @@ def gap_reference(gap: float, null_gaps: ArrayLike, method: str = "permutation")
     )
 
 
-def exact_gap_reference(values: ArrayLike, labels: ArrayLike, size: int, *, most: int = 50_000) -> GapReference:
-    """The gap beside *all* distinct ways to deal out the labels, for very small data.
-
-    Here p is the share of arrangements whose gap is at least as wide.
-
-    >>> test = exact_gap_reference([1, 1, 1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 1, 1, 1, 2, 2, 2], 3)
-    >>> test.permutations, round(test.p_value, 6), test.mean
-    (1680, 0.142857, 0.5)
-    """
-    x = floats(values)
-    g = checked_codes(labels, size, len(x))
-    ways = _distinct_arrangements(np.bincount(g, minlength=size))
-    if ways > most:
-        raise StatisticsError(f"{ways} arrangements of {len(x)} labels: more than {most}; use random permutations.")
-    dealt = np.array(_multiset(np.bincount(g, minlength=size).tolist()), dtype=np.int64)
-    means = np.stack(
-        [divide(((dealt == code) * x).sum(axis=1), (dealt == code).sum(axis=1)) for code in range(size)], 1
-    )
-    observed = float(gap_of(divide(np.bincount(g, x, minlength=size), np.bincount(g, minlength=size))))
-    null = gap_of(means)
-    share = float(np.mean(null >= observed - 1e-12))
-    return GapReference(observed, float(null.mean()), float(np.quantile(null, 0.95)), share, len(null), "exact")
-
-
-def permuted_chi_square(
-    sums: ArrayLike, counts: ArrayLike, labels: ArrayLike, size: int, permutations: int, rng: np.random.Generator
-) -> OmnibusTest:
-    """The χ² test of equal proportions against permuted labels, for small expected counts or for clusters."""
-    s, n = floats(sums), floats(counts)
-    g = checked_codes(labels, size, len(s))
-    k, m = np.bincount(g, s, minlength=size), np.bincount(g, n, minlength=size)
-    plain = chi_square(k, m)
-    if np.isnan(plain.statistic):
-        return plain
-    dealt = permute_labels(s, n, g, size, permutations, rng)
-    return permuted_test(plain, chi_square_statistic(dealt.sums, dealt.counts))
-
-
 def permuted_test(plain: OmnibusTest, null: ArrayLike) -> OmnibusTest:
     """The same χ² statistic, judged by its permuted values."""
     drawn = floats(null)
@@ -220,24 +179,3 @@ def _dealt(
     for start in range(0, permutations, size):
         count = min(size, permutations - start)
         yield start, rng.permuted(np.broadcast_to(labels, (count, len(labels))), axis=1)
-
-
-def _distinct_arrangements(counts: Integers) -> int:
-
-    ways, left = 1, int(counts.sum())
-    for count in counts.tolist():
-        ways *= comb(left, count)
-        left -= count
-    return ways
-
-
-def _multiset(counts: list[int]) -> list[tuple[int, ...]]:
-    """All distinct arrangements of labels that occur the given numbers of times."""
-    if sum(counts) <= 1:
-        return list(arrangements([code for code, count in enumerate(counts) if count]))
-    found: list[tuple[int, ...]] = []
-    for code, count in enumerate(counts):
-        if count:
-            rest = [*counts[:code], count - 1, *counts[code + 1 :]]
-            found.extend((code, *tail) for tail in _multiset(rest))
-    return found

@@ -10,25 +10,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from evenhand.stats.checks import Floats, StatisticsError, floats
+from evenhand.stats.checks import Floats
 from evenhand.stats.ranks import mann_whitney, rank_sums
 
 MIN_SCORES = 20
 MOST_LISTED = 50
 ALPHA = 0.05
-
-CAUTIONS = (
-    "images of one subject count as independent",
-    "equal medians give disparity 0 even for a highly significant pair; then the label 'worst' follows list order, "
-    "not performance",
-    "for metrics where lower is better 'worst' is inverted",
-    "z grows with the root of the number of scores and is not an effect size",
-    "each attribute has its own correction, so the whole report has no family-wise guarantee",
-    "negative or missing scores are not supported",
-    "verification results are not tested at all",
-)
 
 
 @dataclass(frozen=True)
@@ -46,42 +34,6 @@ class PublishedPair:
     z: float  # signed, of the first group; the report prints its size as "effect size"
     u_first: float
     significant: bool
-
-    @property
-    def effect_size(self) -> float:
-        """|z|, which the published report calls effect size."""
-        return abs(self.z)
-
-
-@dataclass(frozen=True)
-class PublishedAttribute:
-    """All pairs of one attribute, and those that the published report lists."""
-
-    eligible: tuple[str, ...]
-    excluded: tuple[str, ...]
-    pairs: tuple[PublishedPair, ...]
-
-    @property
-    def listed(self) -> tuple[PublishedPair, ...]:
-        """Significant pairs, widest disparity first, at most fifty."""
-        found = [pair for pair in self.pairs if pair.significant]
-        return tuple(sorted(found, key=lambda pair: 1.0 if pair.disparity is None else -pair.disparity)[:MOST_LISTED])
-
-
-def published_pairs(scores: Mapping[str, ArrayLike], *, least: int = MIN_SCORES) -> PublishedAttribute:
-    """Every pair of groups of one attribute by the published procedure; groups in declared order.
-
-    Two-sided Mann–Whitney, exact when a group has at most eight values without ties; the group with the lower median is
-    "worst", on equal medians the second; significant when p < 0.05 / number of pairs.
-
-    >>> found = published_pairs({"a": [0.1 * (i % 3) for i in range(30)], "b": [0.5] * 30, "c": [1.0]})
-    >>> found.excluded, found.pairs[0].worst, found.pairs[0].disparity
-    (('c',), 'a', 0.8)
-    """
-    values = {name: _checked(name, group) for name, group in scores.items()}
-    eligible = tuple(name for name, group in values.items() if len(group) >= least)
-    excluded = tuple(name for name in values if name not in eligible)
-    return PublishedAttribute(eligible, excluded, tested_pairs({name: values[name] for name in eligible}))
 
 
 def tested_pairs(values: Mapping[str, Floats]) -> tuple[PublishedPair, ...]:
@@ -145,13 +97,3 @@ def median_disparity(first: float, second: float) -> float | None:
     if low == 0:
         return 0.0 if high == 0 else 1.0
     return 1.0 - low / high
-
-
-def _checked(name: str, group: ArrayLike) -> Floats:
-    scores = floats(group)
-    if np.any(np.isnan(scores)) or np.any(scores < 0):
-        raise StatisticsError(
-            f"group {name!r} has missing or negative scores, which the published procedure does not support. "
-            "Use the default comparison instead."
-        )
-    return scores

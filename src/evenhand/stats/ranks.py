@@ -190,18 +190,6 @@ def cliffs_delta_interval(
     return IntervalArrays(limit(0.0), limit(1.0))
 
 
-def brunner_munzel(first: ArrayLike, second: ArrayLike) -> float:
-    """The two-sided p-value of Brunner and Munzel's test, which allows unequal spreads; NaN when nothing overlaps.
-
-    >>> round(brunner_munzel([1, 2, 3, 4, 6], [3, 5, 6, 7, 8]), 4)
-    0.032
-    """
-    from scipy import stats  # a second of import, for a test that is seldom asked for
-
-    with np.errstate(all="ignore"):
-        return float(stats.brunnermunzel(floats(first), floats(second)).pvalue)
-
-
 def kruskal_wallis(values: ArrayLike, codes: ArrayLike, size: int) -> OmnibusTest:
     """Kruskal and Wallis' test over the groups that have values, corrected for ties.
 

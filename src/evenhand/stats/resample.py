@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand.stats.checks import Floats, Integers, StatisticsError, checked_codes, divide, floats
+from evenhand.stats.checks import Floats, Integers, StatisticsError, checked_codes, floats
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -172,69 +172,6 @@ def dyadic_totals(
     return total
 
 
-class SortedComparisons(NamedTuple):
-    """Impostor comparisons from the highest score down, to find a threshold again in every draw."""
-
-    scores: Floats
-    first: NDArray[np.int32]
-    second: NDArray[np.int32]
-    pairs: sparse.csr_array  # all of them, by pair of units
-
-
-def sorted_comparisons(unit_a: ArrayLike, unit_b: ArrayLike, scores: ArrayLike, units: int) -> SortedComparisons:
-    """Impostor comparisons sorted once by falling score."""
-    a, b = _units(unit_a, units), _units(unit_b, units)
-    s = np.asarray(scores)
-    order = np.argsort(-s, kind="stable")
-    place = np.minimum(a, b) * np.int64(units) + np.maximum(a, b)
-    return SortedComparisons(
-        floats(s[order]), a[order].astype(np.int32), b[order].astype(np.int32), _counted(place, units)
-    )
-
-
-def redrawn_thresholds(comparisons: SortedComparisons, weights: Weights, targets: ArrayLike) -> Floats:
-    """The smallest observed score at which each draw's false match rate is at most each target (draws × targets).
-
-    +∞ where even the highest score alone would exceed the target. Only as much of the sorted
-    list is weighted as the largest target needs.
-    """
-    wanted = floats(targets).ravel()
-    totals = dyadic_totals(weights, comparisons.pairs)
-    scores = comparisons.scores
-    found = np.full((len(weights), len(wanted)), np.inf)
-    for draw, total in enumerate(totals):
-        if total == 0:
-            continue
-        weight = weights[draw]
-        cumulative, ends = _weighted_top(comparisons, weight, float(wanted.max()) * total)
-        # The rate at a score counts all comparisons that reach it, so only ends of ties are candidates.
-        allowed = np.searchsorted(cumulative, wanted * total * (1 + 1e-12), side="right")
-        found[draw, allowed > 0] = scores[ends[allowed[allowed > 0] - 1]]
-    return found
-
-
-def _weighted_top(comparisons: SortedComparisons, weight: Weights, needed: float) -> tuple[Floats, Integers]:
-    """Cumulative weights at the end of each run of equal scores, from the top until more than `needed`."""
-    scores, length = comparisons.scores, len(comparisons.scores)
-    share = min(1.0, needed / max(float(len(scores)), 1.0))
-    stop = min(length, int(length * min(1.0, 1.25 * share)) + 4096)
-    while True:
-        product = weight[comparisons.first[:stop]] * weight[comparisons.second[:stop]]
-        cumulative = np.cumsum(product, dtype=np.float64)
-        if stop == length or cumulative[-1] > needed:
-            break
-        stop = min(length, 2 * stop)
-    last_of_run = np.ones(stop, dtype=np.bool_)
-    last_of_run[:-1] = scores[1:stop] != scores[: stop - 1]
-    if stop < length and scores[stop] == scores[stop - 1]:
-        last_of_run[-1] = False
-    # A unit that was not drawn has no comparison: its scores are not observed in this draw.
-    ends = np.flatnonzero(last_of_run)
-    cumulative = cumulative[ends]
-    grown = np.diff(cumulative, prepend=0.0) > 0
-    return cumulative[grown], ends[grown].astype(np.int64)
-
-
 def _bilinear(left: Weights, right: Weights, counts: sparse.csr_array) -> Floats:
     """Σ leftᵢ·counts[i, j]·rightⱼ per draw."""
     size = counts.shape[0] * counts.shape[1]
@@ -278,43 +215,3 @@ def _members(strata: ArrayLike | None, units: int) -> list[Integers] | None:
         return None
     codes = checked_codes(strata, int(np.max(np.asarray(strata), initial=0)) + 1, units)
     return [np.flatnonzero(codes == code) for code in np.unique(codes)]
-
-
-def redrawn_medians(values: ArrayLike, groups: ArrayLike, units: ArrayLike, size: int, weights: Weights) -> Floats:
-    """The median of every group in every draw (draws × groups); NaN where a group was not drawn.
-
-    Each row comes as often as its unit was drawn; of an even number the middle two are averaged.
-
-    >>> redrawn_medians([1.0, 2.0, 9.0], [0, 0, 0], [0, 1, 2], 1, np.array([[1, 1, 1], [0, 1, 1]], dtype=np.float32))
-    array([[2. ],
-           [5.5]])
-    """
-    x = floats(values)
-    g = checked_codes(groups, size, len(x))
-    u = checked_codes(units, weights.shape[1], len(x))
-    out = np.full((len(weights), size), np.nan)
-    for group in range(size):
-        here = np.flatnonzero(g == group)
-        here = here[np.argsort(x[here], kind="stable")]
-        if not len(here):
-            continue
-        reached = np.cumsum(weights[:, u[here]].astype(np.int64), axis=1)
-        total = reached[:, -1:]
-        lower = (reached >= (total + 1) // 2).argmax(axis=1)
-        upper = (reached >= total // 2 + 1).argmax(axis=1)
-        middle = (x[here][lower] + x[here][upper]) / 2
-        out[:, group] = np.where(total[:, 0] > 0, middle, np.nan)
-    return out
-
-
-def redrawn_means(weights: Weights, sums: ArrayLike, counts: ArrayLike) -> Floats:
-    """Ratios of sums in every draw (draws × groups), from the sums and counts of units (units × groups).
-
-    NaN where nothing of a group was drawn. Works for proportions, means and ratios of sums alike.
-
-    >>> redrawn_means(np.array([[1, 1], [2, 0]], dtype=np.float32), [[1.0], [0.0]], [[1.0], [1.0]])
-    array([[0.5],
-           [1. ]])
-    """
-    wide = weights.astype(np.float64)
-    return divide(wide @ floats(sums), wide @ floats(counts))

@@ -345,11 +345,12 @@ def _drawn_pairs_of_groups(people: Any, rows: Any, asked: Sequence[str]) -> Iter
                 continue
             same, different = verification.drawn_pairs(identity[kept])
             numbers = people.numbers[kept]
+            labels = [1] * len(same.first) + [0] * len(different.first)
             yield _DrawnPairs(
                 len(kept),
                 tuple(zip(numbers[same.first].tolist(), numbers[same.second].tolist(), strict=True)),
                 tuple(zip(numbers[different.first].tolist(), numbers[different.second].tolist(), strict=True)),
-                tuple(verification.shuffled_labels(len(same.first), len(different.first))),
+                tuple(labels[place] for place in verification.shuffled(len(labels))),
             )
 
 

@@ -46,9 +46,6 @@ class _Collected:
     extra: list[str] = field(default_factory=list)
     faces: dict[int, int] = field(default_factory=dict)  # label row → faces in the picture, where there are several
 
-    def all_of(self, row: int) -> list[ImageAnswer]:
-        return self.repeated.get(row) or [self.answers[row]]
-
 
 class FaceCodec(Codec[Any]):
     """Free text and JSON of vision-language models, DeepFace's dictionaries, and two kinds of CSV.

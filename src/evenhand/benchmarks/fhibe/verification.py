@@ -109,12 +109,6 @@ def paired(identities: Array) -> NDArray[np.bool_]:
     return np.asarray(counts[codes.reshape(-1)] >= 2)
 
 
-def shuffled_labels(same: int, different: int) -> list[int]:
-    """1 for pairs of one identity, 0 for others, in the order of the folds."""
-    labels = [1] * same + [0] * different
-    return [labels[place] for place in _shuffled(len(labels))]
-
-
 def drawn_pairs(identities: Array) -> tuple[ImagePairs, ImagePairs]:
     """The pairs that the published tool draws: of one identity, and of different ones.
 
@@ -142,7 +136,7 @@ def shuffled_distances(embeddings: Array, same: ImagePairs, different: ImagePair
         a = np.asarray(embeddings[first[part]], dtype=np.float64)
         distance[part] = -np.einsum("ij,ij->i", a, np.asarray(embeddings[second[part]], dtype=np.float64))
     is_same = np.repeat([True, False], [len(same.first), len(different.first)])
-    order = _shuffled(len(first))
+    order = shuffled(len(first))
     return distance[order], is_same[order]
 
 
@@ -259,7 +253,8 @@ class _Impostors(NamedTuple):
     accepted: int
 
 
-def _shuffled(count: int) -> list[int]:
+def shuffled(count: int) -> list[int]:
+    """The order of the pairs in the folds."""
     order = list(range(count))
     random.Random(SHUFFLE_SEED).shuffle(order)
     return order

@@ -319,9 +319,3 @@ def _parsed(data: bytes, name: str, path: Path, problem: Problem) -> pl.DataFram
         return frame
     except Exception as error:  # Polars has many kinds, and panics are none of them
         raise problem(f"{path} can't be read as {name.rpartition('.')[2]}: {error}".splitlines()[0]) from None
-
-
-def names_in(*columns: str | Sequence[str] | None) -> list[str]:
-    """All names that were given, without those left out."""
-    listed = [(column,) if isinstance(column, str) else column or () for column in columns]
-    return [name for names in listed for name in names if name]

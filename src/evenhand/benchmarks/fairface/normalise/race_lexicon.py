@@ -5,7 +5,7 @@ Each phrase is listed in the singular; `Indians`, `East Asians` and the like are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -49,12 +49,6 @@ def _by_first_word(labels: Mapping[tuple[str, ...], str]) -> Mapping[str, tuple[
     return MappingProxyType(
         {word: tuple(sorted(entries, key=lambda entry: -len(entry.words))) for word, entries in grouped.items()}
     )
-
-
-def listed_phrases() -> Iterator[Phrase]:
-    """All phrases, plurals and adjectives of countries included."""
-    for entries in LEXICON.values():
-        yield from entries
 
 
 _LABELS: Final = _labels()
