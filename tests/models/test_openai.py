@@ -184,6 +184,37 @@ def test_a_wrong_key_model_or_address_stops_at_once(serve, samples, status):
     assert len(server.log.requests) <= 16
 
 
+@pytest.mark.parametrize("code", [401, 402, "403", 404])
+@pytest.mark.parametrize("where", ["body", "choice"])
+def test_an_error_inside_an_answer_that_can_not_get_better_is_not_tried_again(serve, samples, code, where):
+    error = {"error": {"code": code, "message": "it won't work"}}
+
+    def refuse(handler, picture, times):
+        body = error if where == "body" else {"choices": [{**error, "message": {"content": "Fem"}}]}
+        handler.send(200, body)
+        return True
+
+    server = serve(refuse)
+    with pytest.raises(ModelError, match=r"it won't work.*--resume"):
+        ask(server, samples(3), concurrency=1)
+    assert len(server.log.requests) == 1
+
+
+def test_an_error_inside_an_answer_about_one_question_is_not_tried_again(serve, samples, fingerprint):
+    given = samples(3)
+    bad = fingerprint(given[1].media[0])
+
+    def behave(handler, picture, times):
+        if picture == bad:
+            handler.send(200, {"error": {"code": 400, "message": "image too small"}})
+        return picture == bad
+
+    server = serve(behave)
+    _, answers = ask(server, given, concurrency=1)
+    assert "image too small" in answers[given[1].id].reason
+    assert server.log.requests.count(bad) == 1
+
+
 def test_a_server_that_is_down_stops_the_work_and_leaves_the_questions_open(serve, samples):
     given = samples(60)
     done = []

@@ -8,6 +8,7 @@ content, or fatal (the address, the key or the model is wrong: stop).
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -104,8 +105,8 @@ class Transport:
             raise RequestError(FailureKind.TRANSIENT, message[:_SHOWN]) from None
         seconds = time.monotonic() - started
         if status != 200:
-            raise self._refused(status, headers, data)
-        return JsonResponse(self._object(headers.get("content-type", ""), data), seconds)
+            raise self._refusal(f"HTTP {status}", status, headers, data)
+        return JsonResponse(self._object(headers, data), seconds)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -125,30 +126,33 @@ class Transport:
                 )
         return b"".join(parts)
 
-    def _refused(self, status: int, headers: Mapping[str, str], data: bytes) -> RequestError:
+    def _refusal(self, what: str, status: int, headers: Mapping[str, str], data: bytes) -> RequestError:
+        """The error that a server names, by its status or the code in its body; 0 where it gives none."""
         # Secrets are masked before anything is cut: a half of a key is a secret too.
         text = self.settings.masked(data[:_LARGEST_MESSAGE].decode("utf-8", "replace").strip())
         shown = _message(text)
-        message = f"HTTP {status}: {shown}" if shown else f"HTTP {status}"
+        message = f"{what}: {shown}" if shown else what
         lowered = text.lower()
-        if status in (400, 403, 422) and any(mark in lowered for mark in _FILTERED):
-            return RequestError(FailureKind.REFUSED, message, status=status, text=text)
-        if any(mark in lowered for mark in (*_NO_VISION, *_NO_CREDIT)) or (
-            status in (400, 422) and any(mark in lowered for mark in _NO_MODEL)
+        wait = None
+        if status in (0, 400, 403, 422) and any(mark in lowered for mark in _FILTERED):
+            kind = FailureKind.REFUSED
+        elif any(mark in lowered for mark in (*_NO_VISION, *_NO_CREDIT)) or (
+            status in (0, 400, 422) and any(mark in lowered for mark in _NO_MODEL)
         ):
-            return RequestError(FailureKind.FATAL, message, status=status, text=text)
-        if status in _TRANSIENT_STATUS or status >= 500:
-            wait = retry_after(headers.get("retry-after"))
-            return RequestError(FailureKind.TRANSIENT, message, status=status, wait=wait, text=text)
-        if status in _FATAL_STATUS or 300 <= status < 400:
-            return RequestError(FailureKind.FATAL, message, status=status, text=text)
-        return RequestError(FailureKind.REQUEST, message, status=status, text=text)
+            kind = FailureKind.FATAL
+        elif status in _TRANSIENT_STATUS or status >= 500 or not status:
+            kind, wait = FailureKind.TRANSIENT, retry_after(headers.get("retry-after"))
+        elif status in _FATAL_STATUS or 300 <= status < 400:
+            kind = FailureKind.FATAL
+        else:
+            kind = FailureKind.REQUEST
+        return RequestError(kind, message, status=status, wait=wait, text=text)
 
-    def _object(self, content_type: str, data: bytes) -> Mapping[str, Any]:
+    def _object(self, headers: Mapping[str, str], data: bytes) -> Mapping[str, Any]:
         try:
             value = json.loads(data)
         except (ValueError, RecursionError):
-            kind = content_type.partition(";")[0] or "no content type"
+            kind = headers.get("content-type", "").partition(";")[0] or "no content type"
             raise RequestError(
                 FailureKind.TRANSIENT, f"the answer is no whole JSON ({kind[:80]}, {len(data)} bytes)", status=200
             ) from None
@@ -156,9 +160,9 @@ class Transport:
             raise RequestError(
                 FailureKind.TRANSIENT, f"the answer is a {type(value).__name__}, not an object", status=200
             )
-        if value.get("error"):
-            message = self.settings.masked(_error_text(value["error"]))[:_SHOWN]
-            raise RequestError(FailureKind.TRANSIENT, f"error in the answer: {message}", status=200)
+        if error := _error_in(value):
+            description = json.dumps({"error": error}).encode()
+            raise self._refusal("error in the answer", _status_in(error), headers, description)
         return value
 
 
@@ -195,3 +199,20 @@ def _error_text(error: Any) -> str:
     if isinstance(error, Mapping):
         error = error.get("message") or error.get("type") or json.dumps(error)
     return " ".join(str(error).split())
+
+
+def _error_in(body: Mapping[str, Any]) -> Any:
+    """The error that a server answers with instead of a completion, or beside one that broke off; None without one."""
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    return body.get("error") or (choice.get("error") if isinstance(choice, Mapping) else None)
+
+
+def _status_in(error: Any) -> int:
+    """The HTTP status that an error inside an answer names as its code, as routers do; 0 when it names none.
+
+    >>> _status_in({"code": 402, "message": "no credit"}), _status_in({"code": "429"}), _status_in("try later")
+    (402, 429, 0)
+    """
+    named = [str(error.get(key)) for key in ("code", "status")] if isinstance(error, Mapping) else []
+    return next((int(code) for code in named if re.fullmatch("[345][0-9][0-9]", code)), 0)
