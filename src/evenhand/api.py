@@ -20,6 +20,7 @@ from evenhand import registry
 from evenhand.core.engine import Engine
 from evenhand.core.errors import OptionError
 from evenhand.core.options import as_plain
+from evenhand.core.printing import printable_lines
 from evenhand.core.results import Results
 from evenhand.core.task import Demo, Model, Question, Task, ignore, no_progress
 from evenhand.store.runs import Run, check_output
@@ -146,7 +147,7 @@ def evaluate_table(
     limits = tuple(":".join([name, *(f"{limit!r}" for limit in edges)]) for name, edges in (bins or {}).items())
     chosen_options = {**dict(options or {}), **({"bins": limits} if limits else {})}
     prepared = prepare(frame, columns, names, kind, metrics, chosen_options)
-    say = warn or (lambda message: warnings.warn(message, stacklevel=3))
+    say = warn or (lambda message: warnings.warn(printable_lines(message), stacklevel=3))
     counts = [len(levels) for levels in prepared.dataset.levels.values()]
     groups = 1 + sum(math.prod(some) for k in range(1, depth + 1) for some in combinations(counts, k))
     if cost := cost_of_functions(prepared, groups, min(chosen.draws, chosen.costly_draws)):

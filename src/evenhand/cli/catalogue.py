@@ -10,7 +10,7 @@ import typer
 
 from evenhand import registry
 from evenhand.cli.arguments import assignments
-from evenhand.cli.console import escape, out, print_json
+from evenhand.cli.console import LINES, escape, out, print_json
 from evenhand.cli.draw import draw_table
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.options import facts, parse
@@ -77,7 +77,7 @@ def describe(task: TaskName, as_json: Json = False) -> None:
         ("Licence duties", entry.about.licence),
     ):
         if text:
-            console.print(f"\n[bold]{title}[/]\n{escape(text.strip())}")
+            console.print(f"\n[bold]{title}[/]\n{escape(text.strip(), LINES)}")
     for title, texts in (("Conventions", entry.about.conventions), ("Mind", entry.about.cautions)):
         if texts:
             console.print(f"\n[bold]{title}[/]")
@@ -94,7 +94,7 @@ def describe(task: TaskName, as_json: Json = False) -> None:
     if options:
         draw_table(console, Table("Options (--set key=value)", ("option", "default", "takes", "meaning"), options))
     if entry.about.rules:
-        console.print(f"\n[bold]Rules[/]\n{escape(entry.about.rules.strip())}")
+        console.print(f"\n[bold]Rules[/]\n{escape(entry.about.rules.strip(), LINES)}")
     if isinstance(entry, Task) and entry.attributes:
         console.print(f"\nGrouped by {', '.join(entry.attributes)}, unless --by says otherwise.")
     console.print(f"\nNext: evenhand evaluate {entry.name} FILE --data DIR", style="dim")

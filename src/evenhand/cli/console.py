@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,9 +12,9 @@ from typing import Any
 from rich.console import Console
 from rich.segment import Segment
 
-from evenhand.core.names import printable
+from evenhand.core.printing import json_escaped, printable
 
-_UNPRINTABLE = re.compile(r"[^\n -~]")
+LINES = "\n"  # what of a text of several lines is kept
 ProgressHook = Callable[[int, int | None, str], None]
 
 
@@ -39,10 +38,9 @@ def err() -> Console:
 
 def print_json(document: Any) -> None:
     """One JSON document on standard output, and nothing else there."""
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    if not text.replace("\n", "").isprintable():  # only in texts: they mean the same as escapes
-        text = _UNPRINTABLE.sub(lambda char: json.dumps(char[0])[1:-1] if not char[0].isprintable() else char[0], text)
-    sys.stdout.write(text + "\n")
+    is_unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    text = json.dumps(document, indent=2, ensure_ascii=not is_unicode, allow_nan=False)
+    sys.stdout.write(json_escaped(text) + "\n")
 
 
 def warn(message: str) -> None:
@@ -50,7 +48,7 @@ def warn(message: str) -> None:
     err().print(f"[yellow]warning:[/] {escape(message)}", soft_wrap=True)
 
 
-def escape(text: str, keep: str = "\n\t") -> str:
+def escape(text: str, keep: str = "") -> str:
     """Text that rich prints as it is, without control characters but those to keep."""
     from rich.markup import escape as escape_markup
 

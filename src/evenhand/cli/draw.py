@@ -57,12 +57,12 @@ def draw_table(console: Console, table: Table, most_rows: int = 60) -> None:
     numeric = [any(isinstance(row[at], int | float | Interval) for row in table.rows[:20]) for at in places]
     whole = _unbroken([columns, *texts], numeric, console.width - (1 if close else WIDE) * len(columns) - 2)
     for name, right, no_wrap in zip(columns, numeric, whole, strict=True):
-        drawn.add_column(escape(name, ""), justify="right" if right else "left", overflow="fold", no_wrap=no_wrap)
+        drawn.add_column(escape(name), justify="right" if right else "left", overflow="fold", no_wrap=no_wrap)
     for index, row in enumerate(texts[:most_rows]):
-        drawn.add_row(*(escape(text, "") for text in row), style="dim" if index in table.muted else None)
+        drawn.add_row(*(escape(text) for text in row), style="dim" if index in table.muted else None)
     console.print(drawn)
     for note in notes:
-        console.print(escape(note, ""), style="dim")
+        console.print(escape(note), style="dim")
     if len(texts) > most_rows:
         console.print(f"… {len(texts) - most_rows} more rows", style="dim")
 

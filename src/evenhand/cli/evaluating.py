@@ -268,7 +268,7 @@ def _dry_run(
     console.print(
         f"reads   {cost.bytes_read / 1e6:,.1f} MB: {escape(', '.join(document['reads'][:6]))}", soft_wrap=True
     )
-    console.print(f"groups  {groups:,} (by {', '.join(chosen) or 'nothing'}, depth {depth}), {draws:,} draws")
+    console.print(f"groups  {groups:,} (by {escape(', '.join(chosen)) or 'nothing'}, depth {depth}), {draws:,} draws")
     console.print(f"writes  below {escape(', '.join(document['writes']))}", soft_wrap=True)
     console.print(
         f"forms   {counted(cost.multiply_adds)} of similarities, at most {counted(cost.drawn)} of draws", soft_wrap=True
@@ -318,6 +318,10 @@ def rows(
     from evenhand.store.frames import rows_frame, worst_rows, write_frame
 
     check_output(output, "the table", [run])
+    if output is not None and as_json:
+        raise OptionError("--json prints a document; to write rows, name --format csv, jsonl or parquet with -o.")
+    if output is not None and form == "table":
+        form = output.suffix.lstrip(".")  # a table of the terminal is not for files
     found = api.load(run)
     records = found.records()
     if groups:
@@ -372,7 +376,7 @@ def draw_cards(console: Console, title: str, columns: Sequence[str], rows: Seque
         console.print()
         for name, value in zip(columns, row, strict=True):
             if value not in ("", "–"):
-                console.print(f"[dim]{escape(name, ''):>{width}}[/]  {escape(value, '')}", soft_wrap=True)
+                console.print(f"[dim]{escape(name):>{width}}[/]  {escape(value)}", soft_wrap=True)
 
 
 def explain(

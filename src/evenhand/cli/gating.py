@@ -54,7 +54,7 @@ def judge_run(
         console = out()
         for outcome in outcomes:
             mark = "[green]met    [/]" if outcome.met else "[red]not met[/]"
-            console.print(f"{mark} {escape(outcome.name, '')}: {escape(outcome.message, '')}", soft_wrap=True)
+            console.print(f"{mark} {escape(outcome.name)}: {escape(outcome.message)}", soft_wrap=True)
         total = f"{len(outcomes)} requirement{'s' if len(outcomes) != 1 else ''}"
         console.print(f"[red]FAILED: {failed} of {total} not met[/]" if failed else f"PASSED: {total} met")
     return not failed

@@ -10,14 +10,16 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from evenhand import __version__
-from evenhand.cli.console import err, escape
+from evenhand.cli.console import LINES, err, escape
 from evenhand.core.errors import EvenhandError, InputError
+from evenhand.core.printing import printable_lines
 from evenhand.files.safe_path import leave_current_folder
 
 STOPPED = 130
@@ -155,6 +157,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if argv is None:  # a process of our own: few of its many small values are ever in a cycle
         leave_current_folder()
+        for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter shows another
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="replace")
         gc.freeze()
         gc.set_threshold(100_000, 20, 20)
     try:
@@ -182,6 +187,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # bad usage, in the words of typer
+            if hasattr(error, "message"):
+                error.message = printable_lines(str(error.message))
             error.show()
             return 2
         if os.environ.get("EVENHAND_TRACEBACK"):
@@ -200,7 +207,7 @@ def _stopped() -> int:
 
 
 def _say(error: EvenhandError, code: int) -> int:
-    err().print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
+    err().print(f"[red]error:[/] {escape(str(error), LINES)}", soft_wrap=True)
     return code
 
 

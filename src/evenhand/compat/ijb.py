@@ -24,9 +24,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from evenhand.core.command_line import CommandParser
 from evenhand.core.errors import EvenhandError, OptionError
 from evenhand.core.metric import Undefined
-from evenhand.core.names import printable
+from evenhand.core.printing import printable_lines
 from evenhand.files.writing import PathPolicy
 
 
@@ -43,9 +44,9 @@ class IjbCommand:
         try:
             lines: list[str] = given.run(given)
         except EvenhandError as error:
-            sys.stderr.write(printable(f"{error}\n"))
+            sys.stderr.write(f"{error}\n")
             return 2
-        sys.stdout.write(printable("".join(f"{line}\n" for line in lines)))
+        sys.stdout.write("".join(f"{printable_lines(line)}\n" for line in lines))
         return 0
 
 
@@ -53,7 +54,7 @@ command = IjbCommand()
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="evenhand ijb", description=IjbCommand.summary)
+    parser = CommandParser(prog="evenhand ijb", description=IjbCommand.summary)
     parts = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     seven = parts.add_parser("modified_bcubed", help="BCubed of test 7: clusters of given faces")
     seven.add_argument("cluster_file", type=Path, help="TEMPLATE_ID,FILENAME,CLUSTER_INDEX,CONFIDENCE")

@@ -23,9 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from evenhand.core.printing import printable_lines
+
 
 class EvenhandError(Exception):
-    """Everything that evenhand raises on purpose."""
+    """Everything that evenhand raises on purpose; its text may be printed anywhere."""
+
+    def __str__(self) -> str:
+        return printable_lines(Exception.__str__(self))  # KeyError, a base of some, would show it quoted
 
 
 class InputError(EvenhandError):

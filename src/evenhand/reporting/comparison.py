@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 
 from evenhand.core.metric import Curve, Grid, Undefined
-from evenhand.core.names import printable
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
+from evenhand.core.printing import printable
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results, Status, Verdict
 from evenhand.reporting.curves import curves_together

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.core.names import printable
 from evenhand.core.page import Table
+from evenhand.core.printing import printable
 from evenhand.core.results import Results
 from evenhand.files.writing import write_file
 from evenhand.reporting.display import shown, task_title

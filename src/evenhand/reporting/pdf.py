@@ -10,6 +10,7 @@ from pathlib import Path
 
 from evenhand.core.errors import MissingExtraError
 from evenhand.core.page import Cell, Figure, Interval, Section, Table, Text
+from evenhand.core.printing import printable
 from evenhand.files.writing import write_file
 from evenhand.reporting import drawing
 from evenhand.reporting.html import Page
@@ -136,9 +137,7 @@ def escape(text: str) -> str:
 
 def quoted(text: str, *, keep_lines: bool = False) -> str:
     """A typst string literal; what can't be printed is left out."""
-    safe = "".join(
-        char for char in text if char.isprintable() or char == "\N{NO-BREAK SPACE}" or (keep_lines and char == "\n")
-    )
+    safe = printable(text, keep="\n" if keep_lines else "", instead="")
     return '"' + safe.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.metric import Grid
 from evenhand.core.names import DisplayNames
+from evenhand.core.printing import printable
 from evenhand.core.records import EVERYONE, MISSING, Records
 from evenhand.core.results import Results
 from evenhand.reporting.display import shown
@@ -75,7 +76,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return "–" if not math.isfinite(value) else f"{float(value):.6g}"
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-    text = "".join(char if char.isprintable() or char == "\n" else "�" for char in text)
+    text = printable(text, keep="\n")
     return text if len(text) <= _LONG else text[: _LONG - 1] + "…"
 
 

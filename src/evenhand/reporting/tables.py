@@ -18,6 +18,7 @@ import numpy as np
 
 from evenhand.core.metric import Curve, Grid, Undefined
 from evenhand.core.page import Cell, Figure, Interval, Section, Table, Text
+from evenhand.core.printing import printable
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
 from evenhand.files.writing import write_file
@@ -331,7 +332,7 @@ def markdown_text(text: str) -> str:
     >>> markdown_text("![x](http://a) <b> ~y~ a_b")
     '\\\\!\\\\[x\\\\](http\\\\://a) &lt;b&gt; \\\\~y\\\\~ a\\\\_b'
     """
-    text = "".join(char if char.isprintable() else " " for char in text)
+    text = printable(text, keep="", instead=" ")
     for char in "\\`*_[]|#~!":
         text = text.replace(char, "\\" + char)
     text = text.replace("://", "\\://").replace("&", "&amp;") if "&" in text else text.replace("://", "\\://")

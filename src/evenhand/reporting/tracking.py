@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from urllib.parse import unquote
 from evenhand.core.errors import MissingExtraError, StorageError
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
+from evenhand.files.writing import temporary_folder
 from evenhand.reporting.html import write_page
 from evenhand.reporting.phrases import headline
 from evenhand.reporting.reported import Reported, report_page
@@ -54,11 +54,11 @@ def _logged(client: Any, run: Reported, experiment: str) -> str:
         client.log_param(key, name, value)
     for name, number_logged in _metrics(results).items():
         client.log_metric(key, name, number_logged)
-    with tempfile.TemporaryDirectory() as folder:
-        write_page(report_page([run]), Path(folder) / "report.html")
-        write_json([run], Path(folder) / "results.json")
+    with temporary_folder() as folder:
+        write_page(report_page([run]), folder / "report.html")
+        write_json([run], folder / "results.json")
         for name in ("report.html", "results.json"):
-            client.log_artifact(key, str(Path(folder) / name))
+            client.log_artifact(key, str(folder / name))
     client.set_terminated(key)
     return key
 

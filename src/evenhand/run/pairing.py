@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenhand.core.errors import RunError
-from evenhand.core.names import printable
+from evenhand.core.printing import printable
 from evenhand.core.records import Records
 from evenhand.core.results import Results
 from evenhand.store.differences import Agreement, DataChange, agreement

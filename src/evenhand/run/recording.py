@@ -7,14 +7,13 @@ unfinished run's folder, and the next start of the same run computes only the ot
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from evenhand.core.engine import Done, Engine, Failed, In, Out, ReportingEngine, Workplace
-from evenhand.core.errors import PartError, RunError
+from evenhand.core.errors import PartError, RunError, StorageError
 from evenhand.core.records import Array, Records
 from evenhand.core.task import no_progress
 from evenhand.files import inputs
@@ -162,8 +161,8 @@ class Recorder:
         latest = self.keeping.latest if self.keeping is not None else None
         if latest is not None and latest[0] is rows:
             _, kept, digest = latest
-            with suppress(OSError):
-                os.link(kept, path)
+            with suppress(StorageError):
+                link_file(kept, path)
                 return Part(path.name, len(rows), digest)
         data = to_parquet(rows)
         write_file(path, data, flush=False)

@@ -18,6 +18,7 @@ from typing import Any
 
 from evenhand.core.errors import InputError, RunError
 from evenhand.core.page import Interval
+from evenhand.core.printing import printable
 from evenhand.core.results import Results
 from evenhand.files import inputs
 from evenhand.reporting.phrases import as_cell, headline, levels
@@ -121,15 +122,15 @@ class RunIndex:
 
     def _line(self, folder: Path) -> RunEntry:
         place = folder.relative_to(self.root).as_posix() if folder != self.root else folder.name
-        line = RunEntry(key_of(folder, self.root), folder, shown(place), RunState.EVALUATION)
+        line = RunEntry(key_of(folder, self.root), folder, printable(place, keep=""), RunState.EVALUATION)
         try:
             self.allowed.check_tree(folder)
             manifest = read_manifest(folder)
             line = replace(
                 line,
-                task=shown(manifest.task),
-                model=shown(manifest.model),
-                dataset=shown(manifest.dataset),
+                task=printable(manifest.task, keep=""),
+                model=printable(manifest.model, keep=""),
+                dataset=printable(manifest.dataset, keep=""),
                 finished=manifest.clock.finished,
             )
             if manifest.kind == "predictions":
@@ -142,7 +143,7 @@ class RunIndex:
                 task=line.task or "/".join(filter(None, task)),
                 model=line.model or model or line.name,
                 state=RunState.DAMAGED,
-                problem=shown(str(error)),
+                problem=printable(str(error), keep=""),
             )
 
 
@@ -172,15 +173,6 @@ def key_of(folder: Path, root: Path) -> str:
     return hashlib.sha256(os.fsencode(folder.relative_to(root).as_posix())).hexdigest()[:16]
 
 
-def shown(text: str) -> str:
-    """A text that can be shown: without control characters, and without bytes that are no text.
-
-    >>> shown("a\\udcff\\x1b[2Jb")
-    'a��[2Jb'
-    """
-    return "".join(char if char.isprintable() else "�" for char in text)
-
-
 def _everyone(folder: Path) -> Results:
     """The results without the groups, which a list does not need."""
     path = folder / RESULTS
@@ -199,7 +191,7 @@ def _values(results: Results) -> Mapping[str, Any]:
     if first is None:
         return values
     metric, output = first
-    values["output"] = shown(output)
+    values["output"] = printable(output, keep="")
     values["value"] = as_cell(results.get(metric, output))
     facts = next((fact for fact in results.metrics if fact.name == metric), None)
     values["better"] = facts.outputs.get(output, "") if facts is not None else ""
@@ -210,7 +202,11 @@ def _values(results: Results) -> Mapping[str, Any]:
             continue
         if widest is None or gap > widest:
             widest = gap
-            values |= {"gap": gap, "gap_by": shown(summary.by[0]), "worst": shown(levels(summary.worst))}
+            values |= {
+                "gap": gap,
+                "gap_by": printable(summary.by[0], keep=""),
+                "worst": printable(levels(summary.worst), keep=""),
+            }
     return values
 
 

@@ -15,8 +15,9 @@ from typing import Any
 
 import msgspec
 
+from evenhand.core.printing import printable
 from evenhand.serve.folders import OutsideError, ServedFolders
-from evenhand.serve.listing import RunEntry, RunList, RunState, key_of, shown
+from evenhand.serve.listing import RunEntry, RunList, RunState, key_of
 from evenhand.store.manifest import read_manifest
 from evenhand.store.plain import loads
 from evenhand.store.runs import RECORDED, RECORDS, RESULTS
@@ -118,8 +119,8 @@ class ProgressMonitor:
         place = folder.parent.relative_to(self.root).parts
         common: dict[str, Any] = {
             "key": key,
-            "task": shown(str(about.get("task") or "/".join(place[:-1]))),
-            "model": shown(str(about.get("model") or "".join(place[-1:]))),
+            "task": printable(str(about.get("task") or "/".join(place[:-1])), keep=""),
+            "model": printable(str(about.get("model") or "".join(place[-1:])), keep=""),
             "alive": _is_locked(fact.st_ino),
             "changed": max(time() - latest, 0.0),
             "age": max((latest if not _is_locked(fact.st_ino) else time()) - begun, 0.0),

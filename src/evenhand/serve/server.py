@@ -34,11 +34,12 @@ def listen(host: str, port: int, *, names: tuple[str, ...] = (), token: bool = F
         family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
         bound = str(family[4][0])
         opened = socket.create_server((bound, port), family=family[0], backlog=512)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
+    except (OSError, UnicodeError) as error:  # a name of a host that can't be one is a UnicodeError
+        if getattr(error, "errno", 0) == errno.EADDRINUSE:
             advice = f"Port {port} is in use. Stop what uses it, or choose another with --port (0 takes a free one)."
         else:
-            advice = f"It can't listen on {host}:{port}: {error.strerror or error}. Choose another --host or --port."
+            why = getattr(error, "strerror", "") or error
+            advice = f"It can't listen on {host}:{port}: {why}. Choose another --host or --port."
         raise OptionError(advice) from None
     port = int(opened.getsockname()[1])
     if ipaddress.ip_address(bound).is_loopback:

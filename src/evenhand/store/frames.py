@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.core.errors import OptionError, RunError
 from evenhand.core.metric import Direction, Metric
+from evenhand.core.printing import json_escaped
 from evenhand.core.records import MISSING, Array, Attribute, Records
 from evenhand.core.results import Results
 from evenhand.files.writing import open_file
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 FORMATS = ("csv", "jsonl", "parquet")
+_FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
+_NUMBER = r"^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$"
+_UNPRINTABLE = r"[[\p{C}\p{Zl}\p{Zp}]--[\n\t\u200C\u200D]]"  # as core.names.printable
 
 
 def rows_frame(rows: Records) -> pl.DataFrame:
@@ -84,36 +89,58 @@ def estimates_pandas(results: Results) -> Any:
 def write_frame(frame: pl.DataFrame, form: str, output: Path | None) -> None:
     """Write a table as CSV, JSON lines or Parquet; to standard output without a path."""
     if form not in FORMATS:
-        raise OptionError(f"--format {form!r} is not known: it takes table, {', '.join(FORMATS)}.")
+        known = f"table, {', '.join(FORMATS)}" if output is None else f"{', '.join(FORMATS)}, or a file that ends so"
+        raise OptionError(f"--format {form!r} is not known: it takes {known}.")
     if form == "csv":
         frame = inert(flat(frame))
     writers: dict[str, Callable[[Any], Any]] = {
         "csv": frame.write_csv,
-        "jsonl": frame.write_ndjson,
+        "jsonl": partial(_write_json_lines, frame),
         "parquet": frame.write_parquet,
     }
-    if output is None:
-        writers[form](sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-    else:
+    if output is not None:
         with open_file(output, "wb") as file:
             writers[form](file)
+    elif form == "parquet" and sys.stdout.isatty():
+        raise OptionError("Parquet is no text: name a file with -o, or redirect the output.")
+    else:
+        writers[form](sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+def _write_json_lines(frame: pl.DataFrame, file: IO[bytes]) -> None:
+    for part in frame.iter_slices(50_000):
+        file.write(json_escaped(part.write_ndjson()).encode())
 
 
 def inert(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with a quote before every text that a spreadsheet would run as a formula."""
+    """The frame as CSV holds it: a quote before what a spreadsheet would run, no control characters but tabs and lines.
+
+    Names of columns too. JSON lines and Parquet hold the exact texts.
+
+    >>> import polars as pl
+    >>> print(inert(pl.DataFrame({"=1": ["=2", "-3", "red\\x1b[31m"]})).write_csv(), end="")
+    '=1
+    '=2
+    -3
+    red�[31m
+    """
     import polars as pl
 
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
-    runs = r"^[=+\-@\t\r]"
-    number = r"^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$"
-    return frame.with_columns(
-        pl.when(pl.col(name).str.contains(runs) & ~pl.col(name).str.contains(number))
-        .then(pl.lit("'") + pl.col(name))
-        .otherwise(pl.col(name))
-        .alias(name)
-        for name in texts
-    )
+    frame = frame.with_columns(_inert(pl.col(name)).alias(name) for name in texts)
+    names: dict[str, str] = {}
+    for name in pl.select(_inert(pl.lit(pl.Series(frame.columns, dtype=pl.String)))).to_series():
+        names[f"{name} {len(names)}" if name in names else name] = ""
+    return frame.rename(dict(zip(frame.columns, names, strict=True)))
+
+
+def _inert(text: pl.Expr) -> pl.Expr:
+    import polars as pl
+
+    text = text.str.replace_all("\r\n", "\n", literal=True).str.replace_all(_UNPRINTABLE, "�")
+    is_run = text.str.contains(_FORMULA) & ~text.str.contains(_NUMBER)
+    return pl.when(is_run).then(pl.lit("'") + text).otherwise(text)
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:

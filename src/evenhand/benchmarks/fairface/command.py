@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.benchmarks.fairface.normalise import NORMALISER_VERSION, FaceAnswer, Normaliser
+from evenhand.core.command_line import CommandParser
 from evenhand.core.errors import EvenhandError, OptionError
-from evenhand.core.names import printable
+from evenhand.core.printing import printable_lines
 
 ATTRIBUTES = ("gender", "race", "age")
 
@@ -75,9 +76,9 @@ class FaceCommand:
         given = _parser().parse_args(list(argv))
         try:
             for line in given.run(given):
-                sys.stdout.write(printable(f"{line}\n"))
+                sys.stdout.write(f"{printable_lines(line)}\n")
         except EvenhandError as error:
-            sys.stderr.write(printable(f"{error}\n"))
+            sys.stderr.write(f"{error}\n")
             return 2
         return 0
 
@@ -86,7 +87,7 @@ command = FaceCommand()
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="evenhand fairface", description=FaceCommand.summary)
+    parser = CommandParser(prog="evenhand fairface", description=FaceCommand.summary)
     parts = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     reading = parts.add_parser("read", help="what an answer gives, with the rules that fired and their words")
     reading.add_argument("text", nargs="*", help="the answer; without it and --file, standard input")

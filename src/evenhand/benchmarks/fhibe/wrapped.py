@@ -8,7 +8,6 @@ which gives one element per image of the batch; some tasks need `save_encoding`,
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from evenhand.benchmarks.fhibe.embeddings import aligned_path
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample
 from evenhand.files.inputs import opened_picture
-from evenhand.files.writing import remove
+from evenhand.files.writing import remove, temporary_folder
 from evenhand.geometry.boxes import extents
 from evenhand.geometry.masks import Runs, encode
 
@@ -62,8 +61,8 @@ class WrappedModel:
         asked = list(samples)
         if not asked:
             return
-        with tempfile.TemporaryDirectory() as folder:
-            adapter = _TaskAdapter(self, Path(folder))
+        with temporary_folder() as folder:
+            adapter = _TaskAdapter(self, folder)
             paths, arguments, failed = adapter.prepare(asked)
             for sample in failed:
                 yield sample.id, np.zeros(0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.core.errors import OptionError, StorageError
 from evenhand.core.optional import cv2
-from evenhand.files.writing import make_folder
+from evenhand.files.writing import replace_file
 from evenhand.scenes.figures import Pixels
 
 FRAMES_PER_SECOND = 25.0
@@ -31,19 +31,23 @@ def write_film(
         raise OptionError(f"{path}: a film of {height} pixels shows nothing; expected at least 16.")
     height += height % 2  # encoders want even sides
     left = _grid([_picture(source) for source in sources], height)
-    writer: cv2.VideoWriter | None = None
     frames = 0
-    try:
-        for target, result in zip(motion, made, strict=False):
-            parts = [left, *(_square(_picture(one), height) for one in (target, result))]
-            whole = _beside(parts, height)
-            if writer is None:
-                writer = _open(path, whole)
-            writer.write(np.ascontiguousarray(whole[:, :, ::-1]))
-            frames += 1
-    finally:
-        if writer is not None:
-            writer.release()
+    with replace_file(path) as temporary:
+        writer: cv2.VideoWriter | None = None
+        try:
+            for target, result in zip(motion, made, strict=False):
+                parts = [left, *(_square(_picture(one), height) for one in (target, result))]
+                frame = _beside(parts, height)
+                if writer is None:
+                    size = (frame.shape[1], frame.shape[0])
+                    writer = cv2.VideoWriter(str(temporary), cv2.VideoWriter.fourcc(*"mp4v"), FRAMES_PER_SECOND, size)
+                    if not writer.isOpened():
+                        raise StorageError(f"{path}: OpenCV can't write a film there. Does its name end in .mp4?")
+                writer.write(np.ascontiguousarray(frame[:, :, ::-1]))
+                frames += 1
+        finally:
+            if writer is not None:
+                writer.release()
     return frames
 
 
@@ -73,12 +77,3 @@ def _beside(parts: Sequence[Pixels], height: int) -> Pixels:
     gap = np.zeros((height, GAP, 3), np.uint8)
     whole = np.concatenate([parts[0], gap, parts[1], gap, parts[2]], axis=1)
     return np.asarray(np.pad(whole, ((0, 0), (0, whole.shape[1] % 2), (0, 0))), dtype=np.uint8)
-
-
-def _open(path: Path, whole: Pixels) -> cv2.VideoWriter:
-    make_folder(path.parent)
-    code = cv2.VideoWriter.fourcc(*"mp4v")
-    writer = cv2.VideoWriter(str(path), code, FRAMES_PER_SECOND, (whole.shape[1], whole.shape[0]))
-    if not writer.isOpened():
-        raise StorageError(f"{path}: OpenCV can't write a film there. Is the folder writable, and the ending .mp4?")
-    return writer

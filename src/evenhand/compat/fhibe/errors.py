@@ -1,8 +1,23 @@
-"""Errors of the drop-in: ours, and at the same time of the class that the published tool raises."""
+"""Errors of the drop-in (ours, and at the same time of the class that the published tool raises), and its warnings."""
 
 from __future__ import annotations
 
+import logging
+
 from evenhand.core.errors import DataError, OptionError, PredictionError
+from evenhand.core.printing import printable_lines
+
+
+def logger(name: str) -> logging.Logger:
+    """The logger of a module, in whose messages names of others have no control characters."""
+    named = logging.getLogger(name)
+    named.addFilter(_made_printable)
+    return named
+
+
+def _made_printable(record: logging.LogRecord) -> bool:
+    record.msg, record.args = printable_lines(record.getMessage()), ()
+    return True
 
 
 class ArgumentValueError(OptionError, ValueError):
@@ -12,8 +27,6 @@ class ArgumentValueError(OptionError, ValueError):
 class ArgumentKeyError(OptionError, KeyError):
     """An argument names something that does not exist."""
 
-    __str__ = Exception.__str__  # KeyError would show the message quoted
-
 
 class TableMissingError(DataError, RuntimeError):
     """The data root has no table for the data set."""
@@ -22,19 +35,13 @@ class TableMissingError(DataError, RuntimeError):
 class ColumnMissingError(DataError, KeyError):
     """The table lacks a column that was asked for."""
 
-    __str__ = Exception.__str__
-
 
 class OutputsMissingError(PredictionError, FileNotFoundError):
     """Stored outputs were to be reused, and there are none."""
 
-    __str__ = Exception.__str__
-
 
 class ImageMissingError(PredictionError, KeyError):
     """Images are missing from the stored outputs; all of them are counted, some named."""
-
-    __str__ = Exception.__str__
 
 
 class PlotError(OptionError, RuntimeError):

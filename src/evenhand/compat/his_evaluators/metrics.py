@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from evenhand.benchmarks.synthesis.catalogue import UNPAIRED_ORDER, canonical, e
 from evenhand.benchmarks.synthesis.drawn import save
 from evenhand.benchmarks.synthesis.published_text import quality as quality_of
 from evenhand.core.errors import DataError
+from evenhand.files.writing import temporary_folder
 
 TYPES_QUALITIES = {name: quality_of(name, saved=True) for name in ("ssim", "psnr", "lps", *UNPAIRED_ORDER)}
 """The remark that the published result file has beside each metric."""
@@ -33,10 +32,10 @@ class PublishedMetric:
         predictions, references = _pictures(pred_imgs), _pictures(ref_imgs)
         size = predictions.shape[1]
         runner = PairedMetricRunner if entry_of(self.name).paired else UnpairedMetricRunner
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary_folder() as folder:
             paths = []
             for number, pair in enumerate(zip(predictions, references, strict=True)):
-                names = [str(Path(folder) / f"{side}_{number:06d}.png") for side in ("prediction", "reference")]
+                names = [str(folder / f"{side}_{number:06d}.png") for side in ("prediction", "reference")]
                 for name, picture in zip(names, pair, strict=True):
                     save(name, picture)
                 paths.append((names[0], names[1]))

@@ -27,7 +27,7 @@ from evenhand.compat.uccs.config import (
 )
 from evenhand.compat.uccs.preflight import check_call
 from evenhand.core.errors import EvenhandError, InputError
-from evenhand.core.names import printable
+from evenhand.core.printing import printable_lines
 from evenhand.metrics.free_response import COMPETITION_TARGETS
 
 TASKS = ("detection", "recognition")
@@ -174,7 +174,7 @@ class WatchlistCommand:
     def main(self, argv: Sequence[str]) -> int:
         """Run a command line; returns the exit code."""
         if not argv or argv[0] in ("-h", "--help"):
-            _say(_overview())
+            sys.stdout.write(_overview() + "\n")
             return 0 if argv else 2
         name, rest = argv[0], list(argv[1:])
         if name == "config":
@@ -191,11 +191,11 @@ class WatchlistCommand:
             check_call(name, run.config, run.own, run.files)
             SUBCOMMANDS[name].work(run)
             for key in run.config.fallbacks:
-                sys.stderr.write(printable(f"note: the configuration lacks {key}; the default was used.\n"))
+                sys.stderr.write(printable_lines(f"note: the configuration lacks {key}; the default was used.") + "\n")
         except SystemExit as leave:  # --help
             return int(leave.code or 0)
         except EvenhandError as error:
-            sys.stderr.write(printable(f"error: {error}\n"))
+            sys.stderr.write(f"error: {error}\n")
             return 2 if isinstance(error, InputError) else 3
         return 0
 
@@ -204,7 +204,7 @@ command = WatchlistCommand()
 
 
 def _say(line: str) -> None:
-    sys.stdout.write(printable(line + "\n"))
+    sys.stdout.write(printable_lines(line) + "\n")
     sys.stdout.flush()
 
 

@@ -130,7 +130,7 @@ def _reach(address: str) -> None:
     host, _, port = address.removeprefix(CLIENT).rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
-    except ValueError:
+    except (ValueError, OverflowError):  # a port of many digits
         raise EngineError(f"{address!r} is no address of a cluster. Write ray://HOST:PORT.") from None
     except OSError as error:
         raise EngineError(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.compat.fhibe.errors import logger
 from evenhand.files.writing import make_folder, write_file
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 
 def get_project_root() -> str:

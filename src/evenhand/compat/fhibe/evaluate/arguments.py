@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Any
 from evenhand.benchmarks.fhibe import attributes, vocabulary
 from evenhand.benchmarks.fhibe.options import ACCURACY_GRID, PCK_GRID, RECALL_GRID
 from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, MINI_ROWS, table_path
-from evenhand.compat.fhibe.errors import ArgumentKeyError, ArgumentValueError, TableMissingError
+from evenhand.compat.fhibe.errors import ArgumentKeyError, ArgumentValueError, TableMissingError, logger
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 DATASETS: Mapping[str, tuple[str, ...]] = {
     "fhibe": vocabulary.BODY_TASKS,
     "fhibe_face_crop_align": vocabulary.FACE_TASKS,

@@ -7,7 +7,6 @@ alignment is not asked for when outputs are reused, and nothing is written into 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from evenhand.compat.fhibe.errors import (
     ColumnMissingError,
     ImageMissingError,
     OutputsMissingError,
+    logger,
 )
 from evenhand.compat.fhibe.evaluate import files
 from evenhand.compat.fhibe.evaluate.arguments import EvaluationArguments, check_arguments
@@ -37,7 +37,7 @@ from evenhand.core.records import Records, concatenate
 from evenhand.core.task import Dataset, Predictions, Task, Tools
 from evenhand.files.writing import make_folder
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _MANY = 1_000_000  # entries of a results file that are worth a word before
 THRESHOLD_OPTIONS: Mapping[str, str] = {  # metric → the option that holds its thresholds
     "AR_IOU": "thresholds",

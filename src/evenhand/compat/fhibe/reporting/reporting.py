@@ -7,7 +7,6 @@ earlier model outputs beside those of the present ones. No picture of a subject 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +16,7 @@ from evenhand import __version__
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.disparity import MIN_GROUP, Bars, bars, disparities, disparity_table
-from evenhand.compat.fhibe.errors import ArgumentKeyError, ArgumentValueError, PlotError
+from evenhand.compat.fhibe.errors import ArgumentKeyError, ArgumentValueError, PlotError, logger
 from evenhand.compat.fhibe.evaluate.arguments import check_attributes, dataset_folder
 from evenhand.compat.fhibe.reporting import figures
 from evenhand.compat.fhibe.reporting.axes import FigureAxes, Limits, curve_axes, group_axes, part_axes
@@ -44,7 +43,7 @@ from evenhand.files.writing import make_folder
 from evenhand.reporting.html import Article, Page
 from evenhand.reporting.pdf import write_pdf
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _MANY = 8  # attributes beyond which a report takes long
 _CURVES = {"AR_IOU": "iou", "AR_MASK": "iou", "AR_OKS": "oks", "PCK": "pck"}
 _OVERLAP_TASKS = ("person_localization", "person_parsing", "face_localization")
@@ -463,7 +462,7 @@ class BiasReport:
 
 def _saved(figure: figures.PublishedFigure, savefig: bool, name: str | Path | None) -> figures.PublishedFigure:
     if savefig and name:
-        figure.savefig(name)
+        figures.PublishedFigure.savefig(figure, name)
     return figure
 
 

@@ -24,7 +24,7 @@ from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.benchmarks.synthesis.published_text import quality
 from evenhand.benchmarks.synthesis.record import Asked
 from evenhand.benchmarks.synthesis.runners import NotAvailable, RunnerResults, run_paired, run_unpaired
-from evenhand.core.names import printable
+from evenhand.core.printing import printable_lines
 from evenhand.instruments.device import choose_device
 
 Paths = Sequence[tuple[str | Path, str | Path]]  # (prediction, reference)
@@ -32,7 +32,7 @@ Paths = Sequence[tuple[str | Path, str | Path]]  # (prediction, reference)
 
 def print_line(line: str) -> None:
     """A line on standard output, as the published package prints."""
-    sys.stdout.write(printable(f"{line}\n"))
+    sys.stdout.write(printable_lines(line) + "\n")
 
 
 class _MetricRunner:
