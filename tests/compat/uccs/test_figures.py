@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -90,9 +92,16 @@ def test_a_figure_for_a_paper_has_a_frame_points_bands_dashes_and_a_legend_below
     assert ">system 8</text>" in drawn
 
 
-def test_an_eps_closes_every_text_and_state() -> None:
-    figure = page_figure(oroc_figure({"a (b) \\ −": system(1)}, rank=1, known=40))
+@pytest.mark.parametrize("outlines", [True, False])
+def test_an_eps_closes_every_text_and_state(outlines: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not outlines:
+        monkeypatch.setitem(sys.modules, "typst", None)
+    figure = page_figure(oroc_figure({"a (b) \\ −": system(1), 'ü "γ"': system(2)}, rank=1, known=40))
     text = drawing.picture(drawing.svg(figure, alone=True), "eps").decode("latin-1")
     assert text.count("gsave") == text.count("grestore")
-    assert r"(a \(b\) \\ -)" in text
+    assert ("findfont" in text) is not outlines  # letters as outlines need no font
+    assert (r"(a \(b\) \\ -)" in text) is not outlines
+    used, drawn = set(re.findall(r"moveto (g[0-9A-F]{32})", text)), set(re.findall(r"^/(g[0-9A-F]{32}) ", text, re.M))
+    assert used == drawn
+    assert len(used) > 20 * outlines - 1
     assert text.endswith("showpage\n%%EOF\n")
