@@ -56,7 +56,7 @@ def test_a_target_that_cannot_be_written_is_told_in_words(stored: Path, command:
 
 WRITING = (
     *("report", "report csv", "rows", "diff", "compare", "gate", "evaluate", "predict"),
-    *("ijb to_lists", "ijb to_official", "ijb cluster"),
+    *("ijb to_lists", "ijb to_official", "ijb cluster", "weights"),
 )
 
 
@@ -93,6 +93,7 @@ def lines(folder: Path) -> dict[str, list[object]]:
         "ijb to_lists": ["ijb", "to_lists", ijb],
         "ijb to_official": ["ijb", "to_official", ijb],
         "ijb cluster": ["ijb", "cluster", ijb, "--data", ijb, "--output"],
+        "weights": ["weights", "get", "yunet", "--to"],
     }
 
 
@@ -100,7 +101,7 @@ def read_by(line: list[object], folder: Path, *, every_folder: bool) -> list[Pat
     """What a command reads: of all that its arguments name, one file of each ending, or one such in each folder."""
     named = [Path(str(part).removesuffix(":Model")) for part in line if str(part).startswith(str(folder))]
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    read = [path for path in files if any(path == given or given in path.parents for given in named)]
+    read = [path for path in files if not named or any(path == given or given in path.parents for given in named)]
     return list({(path.parent if every_folder else None, path.suffix): path for path in read}.values())
 
 

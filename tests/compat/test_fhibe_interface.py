@@ -19,6 +19,7 @@ from evenhand.benchmarks.fhibe.outputs import encode_mask
 from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_bodies, write_faces
 from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.compat.fhibe import BaseModelWrapper, BiasReport, evaluate_task
+from evenhand.core.errors import OptionError, RunError
 from evenhand.run import evaluate
 
 BODY = ("data/processed/fhibe_downsampled/fhibe_downsampled.csv", "fhibe_downsampled")
@@ -299,6 +300,39 @@ def test_the_report_writes_the_published_pictures(root: Path, results: Path) -> 
         "oks_thresh.png", "pck_thresh.png",
         *(f"intersectional_results_{metric}_{name}.png" for metric in ("PCK", "AR_OKS") for name in PAIR),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("write", ["plot_iou_vs_threshold", "plot_metric", "generate_pdf_report", "savefig"])
+def test_a_report_overwrites_nothing_that_it_reads(write: str, tmp_path: Path) -> None:
+    write_bodies(tmp_path, make_subjects(6, "overwritten"), images=1, size=(160, 120), pixels=True)
+    run(tmp_path, tmp_path / "r", "person_localization", model=EXAMPLES["person_localization"]())
+    report = made(tmp_path, tmp_path / "r", "person_localization")
+    writers = {
+        "plot_iou_vs_threshold": lambda name: report.plot_iou_vs_threshold(True, name),
+        "plot_metric": lambda name: report.plot_metric_by_intersectional_group(
+            "AR_IOU", "age", savefig=True, fig_savename=name
+        ),
+        "generate_pdf_report": lambda name: report.generate_pdf_report(PAIR, report_savename=name),
+        "savefig": lambda name: report.plot_iou_vs_threshold().savefig(name),
+    }
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for given in {path.suffix: path for path in before}.values():
+        link = tmp_path / f"link{given.suffix}"
+        link.symlink_to(given)
+        for output in (given, link):
+            with pytest.raises(OptionError, match="would overwrite it"):
+                writers[write](str(output))
+    assert {path: path.read_bytes() for path in before} == before
+    if write != "generate_pdf_report":
+        for _ in range(2):  # a figure of its own may be written again
+            writers[write](str(Path(report.results_dir) / "own.svg"))
+
+
+def test_results_that_are_no_json_are_named(root: Path, tmp_path: Path) -> None:
+    folder = run(root, tmp_path, "person_localization", model=EXAMPLES["person_localization"]())
+    (folder / "detailed_results_iou_threshold.json").write_bytes(b"%PDF\x80")
+    with pytest.raises(RunError, match=r"detailed_results_iou_threshold\.json is not JSON"):
+        made(root, tmp_path, "person_localization").plot_iou_vs_threshold()
 
 
 # What scripts read off figures

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from evenhand.core.errors import PredictionError
+from evenhand.core.errors import PredictionError, RunError
 from evenhand.files import inputs
 from evenhand.files.writing import open_file
 
@@ -46,6 +46,14 @@ def parse(data: bytes) -> Any:
         if isinstance(error, RecursionError):
             raise ValueError("nested too deep") from None
         return json.loads(data)
+
+
+def read_stored(path: Path) -> Any:
+    """The JSON of a file that an evaluation wrote."""
+    try:
+        return parse(inputs.read(path, RunError).data)
+    except ValueError as error:
+        raise RunError(f"{path} is not JSON: {error}. Was it changed or cut? Evaluate again.") from None
 
 
 def match_keys(raw: Mapping[str, Any], ids: Sequence[str]) -> tuple[dict[str, Any], list[str]]:

@@ -21,12 +21,10 @@ from evenhand.benchmarks.fhibe.data import FaceMapTruth, People
 from evenhand.benchmarks.fhibe.disparity import ScoredRows
 from evenhand.benchmarks.fhibe.metrics import accepted
 from evenhand.benchmarks.fhibe.options import threshold_keys
-from evenhand.benchmarks.fhibe.output_file import parse
+from evenhand.benchmarks.fhibe.output_file import read_stored
 from evenhand.benchmarks.fhibe.verification import GroupValidation, group_validation
 from evenhand.compat.fhibe.evaluate.intersections import nested_parts, write_intersections
-from evenhand.core.errors import RunError
 from evenhand.core.records import Array, Records
-from evenhand.files import inputs
 from evenhand.files.writing import open_file, write_file
 
 F1_FILE = "F1_scores.json"
@@ -154,7 +152,7 @@ def stored_face_scores(folder: Path, truth: FaceMapTruth) -> Array | None:
     path, people = folder / F1_FILE, truth.people
     if not path.is_file() or all(one.is_file() for one in truth.maps):
         return None
-    content = parse(inputs.read(path, RunError).data)
+    content = read_stored(path)
     stored = {str(key): float(np.mean(list(entry.values()))) for key, entry in content.items() if entry}
     by_name = {Path(key).name: score for key, score in stored.items()}
     lengths = {len(name) for name in people.image_ids if name}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,9 +31,12 @@ class PublishedFigure:
 
     figure: Figure
     axes: list[FigureAxes] = field(default_factory=list)
+    check: Callable[[Path], None] | None = None  # raises when a file would be overwritten that the report reads
 
     def savefig(self, fname: str | Path, **kwargs: Any) -> None:
         """Write it as PNG, SVG or PDF, by the name of the file; further arguments of Matplotlib's have no effect."""
+        if self.check is not None:
+            self.check(Path(fname))
         drawing.write_figure(self.figure, Path(fname), _WIDTH)
 
     def _repr_svg_(self) -> str:

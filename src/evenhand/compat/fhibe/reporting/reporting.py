@@ -39,7 +39,7 @@ from evenhand.compat.fhibe.reporting.results_folder import (
 )
 from evenhand.compat.fhibe.reporting.statistics import ReportSource, ReportStatistics, disagreement
 from evenhand.core.results import Status
-from evenhand.files.writing import make_folder
+from evenhand.files.writing import PathPolicy, make_folder
 from evenhand.reporting.html import Article, Page
 from evenhand.reporting.pdf import write_pdf
 
@@ -229,7 +229,7 @@ class BiasReport:
             stored, attr_name, group_largest_regions, ReportStatistics(), marks=show_significance, medians=show_medians
         )
         axes = self._published_axes(stored, attr_name, group_largest_regions, marks=show_significance)
-        return _saved(figures.PublishedFigure(figure, [axes]), savefig, fig_savename)
+        return _saved(figures.PublishedFigure(figure, [axes], self._check_output), savefig, fig_savename)
 
     def generate_pdf_report(
         self,
@@ -240,6 +240,8 @@ class BiasReport:
     ) -> Path:
         """Write `<results>/bias_report/<name>` and its figures as PNG; the path of the PDF comes back."""
         asked = self._checked(attributes)
+        path = Path(self.results_dir) / "bias_report" / report_savename
+        self._check_output(path)
         if len(asked) > _MANY:
             _LOG.warning("A report with more than %d attributes can take long.", _MANY)
         content = self.content(asked, regions=group_largest_regions, marks=show_significance_on_plots)
@@ -252,7 +254,6 @@ class BiasReport:
                 figures.PublishedFigure(figure).savefig(folder / name)
         title = f"FHIBE bias report: {self.task_name.replace('_', ' ')}"
         article = Article(title, sections(content))
-        path = folder / report_savename
         write_pdf(Page(title, [article], kicker=f"evenhand {__version__}"), path, paper="us-letter")
         _LOG.info("Saved %s", path)
         return path
@@ -450,8 +451,18 @@ class BiasReport:
         curve = threshold_curve(Path(self.results_dir), metric)
         if not curve[0]:
             raise ArgumentKeyError(f"{metric} was not evaluated: {self.results_dir} has no file with its thresholds.")
-        figure = figures.PublishedFigure(figures.curve_figure(_CURVES[metric], curve), [curve_axes(curve)])
-        return _saved(figure, savefig, name)
+        drawn = figures.curve_figure(_CURVES[metric], curve)
+        return _saved(figures.PublishedFigure(drawn, [curve_axes(curve)], self._check_output), savefig, name)
+
+    def _check_output(self, path: Path) -> None:
+        """Raise when a file of the data, or one that the report is made from, would be overwritten."""
+        policy = PathPolicy()
+        for part in ("raw", "processed", "data/raw", "data/processed"):
+            policy.reads(Path(self.data_rootdir) / part, "the data")
+        for stored in Path(self.results_dir).glob("*.json"):
+            policy.reads(stored, "a file of the results")
+        policy.writes(path, "the report")
+        policy.check()
 
     def _checked(self, asked: Any) -> tuple[str, ...]:
         chosen = check_attributes(asked, self.task_name)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.benchmarks.fhibe import attributes
-from evenhand.benchmarks.fhibe.output_file import parse, top_level
+from evenhand.benchmarks.fhibe.output_file import parse, read_stored, top_level
 from evenhand.compat.fhibe.errors import ArgumentKeyError
 from evenhand.compat.fhibe.evaluate.utils import format_threshold_results
 from evenhand.core.errors import RunError
@@ -92,7 +92,7 @@ def stored_thresholds(folder: Path, metric: str) -> list[str]:
     name, kind = _threshold_file(metric)
     if not name or not (folder / name).is_file():
         return []
-    content = parse(inputs.read(folder / name, RunError).data)
+    content = read_stored(folder / name)
     return [f"{level:.2f}" for level in content["thresholds"]] if kind == "pck" else [str(key) for key in content]
 
 
@@ -101,7 +101,7 @@ def threshold_curve(folder: Path, metric: str) -> tuple[list[float], list[float]
     name, kind = _threshold_file(metric)
     if kind not in ("iou", "oks", "pck") or not (folder / name).is_file():
         return [], []
-    curve = format_threshold_results(parse(inputs.read(folder / name, RunError).data), kind)
+    curve = format_threshold_results(read_stored(folder / name), kind)
     levels = sorted(curve)
     return levels, [curve[level] for level in levels]
 
@@ -110,11 +110,11 @@ def scored_rows(folder: Path) -> int | None:
     """How many rows a results folder is about, by its score files; None when it has none (verification)."""
     for name in ("gt_*_iou_scores.json", "oks_scores.json", "body_part_detections.json", "*_scores.json"):
         for path in sorted(folder.glob(name)):
-            content = parse(inputs.read(path, RunError).data)
+            content = read_stored(path)
             if isinstance(content, list | dict):
                 return len(content)
     path = folder / "pck_scores_threshold.json"
-    return len(parse(inputs.read(path, RunError).data)["results"]) if path.is_file() else None
+    return len(read_stored(path)["results"]) if path.is_file() else None
 
 
 def custom_keypoints(folder: Path) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.options import ACCURACY_GRID, PCK_GRID, RECALL_GRID, threshold_keys
-from evenhand.benchmarks.fhibe.output_file import match_keys, parse
+from evenhand.benchmarks.fhibe.output_file import match_keys, read_stored
 from evenhand.benchmarks.fhibe.record import person_rows
 from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, MINI_ROWS, table_path
 from evenhand.benchmarks.fhibe.tasks import task_named
@@ -152,7 +152,7 @@ class ReportSource:
         people = task.load(self.data, chosen).truth.people
         columns = {}
         for metric in metrics:
-            stored = parse(inputs.read(self.folder / f"{metric.lower()}_scores.json", RunError).data)
+            stored = read_stored(self.folder / f"{metric.lower()}_scores.json")
             scores, _ = match_keys(stored, people.images)
             values = [scores.get(image) for image in people.images]
             columns[metric.lower()] = np.array(
