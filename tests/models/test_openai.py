@@ -116,17 +116,21 @@ def test_what_passes_is_tried_again(serve, samples, action):
 
 
 def test_a_server_that_drips_is_left_after_the_timeout(serve, samples):
-    server = serve(once(lambda handler: handler.drip(30)))
-    started = time.monotonic()
-    _, answers = ask(server, samples(3), timeout=0.4)
-    assert time.monotonic() - started < 10
+    dripped = []
+
+    def drip(handler):
+        handler.drip(60)  # raises as soon as nobody listens
+        dripped.append(handler)
+
+    _, answers = ask(serve(once(drip)), samples(3), timeout=1.0)
+    assert not dripped
     assert all(isinstance(answer, ChatReply) for answer in answers.values())
 
 
 def test_a_server_that_never_answers_is_left_after_the_timeout(serve, samples):
     release = threading.Event()
-    server = serve(once(lambda handler: release.wait(20)))
-    _, answers = ask(server, samples(2), timeout=0.3)
+    server = serve(once(lambda handler: release.wait(60)))
+    _, answers = ask(server, samples(2), timeout=1.0)
     release.set()
     assert all(isinstance(answer, ChatReply) for answer in answers.values())
 
@@ -333,20 +337,19 @@ def test_the_rate_limit_is_kept(serve, samples):
 
 def test_stopping_in_the_middle_cuts_what_is_in_flight(serve, samples):
     release = threading.Event()
-    seen = []
+    seen, waited = [], []
 
     def behave(handler, picture, times):
         seen.append(picture)
         if len(seen) > 3:
-            release.wait(20)
+            waited.append(release.wait(60))
         return False
 
     model = provider("m", base_url=serve(behave).url, **QUICK, concurrency=4)
     answers = model.predict(iter(samples(20)))
     next(answers)
-    started = time.monotonic()
     answers.close()
-    assert time.monotonic() - started < 4
+    assert not waited  # nothing in flight was waited for
     release.set()
     for thread in threading.enumerate():
         if thread.name.startswith("chat "):

@@ -74,7 +74,10 @@ def killed_twice(serve, pictures, fingerprint, tmp_path, count):
             time.sleep(0.02)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-        time.sleep(0.3)  # what was in flight arrives
+        time.sleep(0.3)  # what was in flight arrives …
+        while server.log.in_flight:  # … and is answered
+            assert time.monotonic() < limit
+            time.sleep(0.02)
         marks.append(len(server.log.requests))
         kept.append(on_disk(runs))
     done = subprocess.run([*command, "resume"], capture_output=True, text=True, timeout=300, check=False)

@@ -37,17 +37,18 @@ def numpy_extensions() -> list[str]:
     return list(np.show_config("dicts")["SIMD Extensions"].get("found", []))  # type: ignore[index,call-overload]
 
 
-def processor_flags() -> set[str]:
+def of_processor(entry: str) -> str:
+    """What Linux says about the processor, "" elsewhere; entries are "model name", "flags" and others."""
     try:
-        text = Path("/proc/cpuinfo").read_text()
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        return set()
-    return set(next((line for line in text.splitlines() if line.startswith("flags")), "").split())
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(entry)), "")
 
 
 def variants() -> list[Variant]:
     """Every variant that can be run here; `all` is this machine as it is."""
-    found, flags = numpy_extensions(), processor_flags()
+    found, flags = numpy_extensions(), set(of_processor("flags").split())
     listed = [Variant("all")]
     if found:
         listed.append(Variant("v2", {"NPY_DISABLE_CPU_FEATURES": " ".join(found)}))
@@ -90,7 +91,8 @@ def main(arguments: Sequence[str]) -> int:
         print(f"variant {name}: not possible on this processor, left out")
     chosen = [known[name] for name in names.split() if name in known] or ([] if names else list(known.values()))
     failed = []
-    print(f"processor: {platform.processor() or platform.machine()}; NumPy uses {' '.join(numpy_extensions())}")
+    processor = of_processor("model name") or platform.processor() or platform.machine()
+    print(f"processor: {processor}; NumPy uses {' '.join(numpy_extensions())}")
     for variant in chosen:
         settings = " ".join(f"{key}={value!r}" for key, value in variant.environment.items()) or "as it is"
         print(f"variant {variant.name}: {settings}, umask {variant.umask:03o}", flush=True)

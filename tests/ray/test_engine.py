@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -164,10 +163,8 @@ def test_a_cluster_that_does_not_know_our_token_says_which_setting_it_wants(clus
 
 
 def test_a_cluster_that_cannot_be_reached_is_told_in_a_line():
-    started = time.monotonic()
-    said = _joined_elsewhere({**os.environ, "RAY_ADDRESS": f"127.0.0.2:{free_port()}"})
-    assert "can't be reached (Connection refused)" in said
-    assert time.monotonic() - started < 30
+    output = _joined_elsewhere({**os.environ, "RAY_ADDRESS": f"127.0.0.2:{free_port()}"})
+    assert "can't be reached (Connection refused)" in output
 
 
 def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch):

@@ -58,3 +58,9 @@ def test_a_class_that_is_not_plain_or_not_loaded_is_refused():
     for name in ("subprocess:Popen", "never_loaded:Thing", "os:system"):
         with pytest.raises(ValueError, match="not a plain class"):
             from_bytes(msgspec.msgpack.encode([name, ["true"]]))
+
+
+@pytest.mark.parametrize("data", [b"", b"\xc1", to_bytes((1, "two"))[:-1]])
+def test_bytes_that_hold_no_outcome_are_a_value_error(data: bytes):
+    with pytest.raises(ValueError):
+        from_bytes(data)

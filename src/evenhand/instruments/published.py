@@ -21,7 +21,10 @@ def read_table(text: str) -> Mapping[str, WeightFile]:
         unknown = entry.keys() - {field.name for field in fields(WeightFile)}
         if unknown:
             raise ValueError(f"{entry.get('name')}: weights files have no {', '.join(sorted(unknown))}")
-    entries = msgspec.convert(content["weights"], tuple[WeightFile, ...])
+    try:
+        entries = msgspec.convert(content["weights"], tuple[WeightFile, ...])
+    except msgspec.ValidationError as error:  # a ValueError from msgspec 0.21 on
+        raise ValueError(str(error)) from None
     table = {entry.name: entry for entry in entries}
     if len(table) != len(entries):
         raise ValueError("a name is given to two weights files")

@@ -42,7 +42,10 @@ def to_bytes(value: Any) -> bytes | None:
 
 def from_bytes(data: bytes) -> Any:
     """The outcome; raises ValueError when the bytes hold none."""
-    return _put_together(msgspec.msgpack.decode(data, ext_hook=unpacked))
+    try:
+        return _put_together(msgspec.msgpack.decode(data, ext_hook=unpacked))
+    except msgspec.DecodeError as error:  # a ValueError from msgspec 0.21 on
+        raise ValueError(str(error)) from None
 
 
 def _size(value: Any) -> int:
