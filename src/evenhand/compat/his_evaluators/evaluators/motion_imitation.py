@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 from evenhand.benchmarks.synthesis.availability import unavailable
 from evenhand.benchmarks.synthesis.catalogue import PAIRED_DEFAULT, UNPAIRED_DEFAULT
 from evenhand.benchmarks.synthesis.data import find_protocol
 from evenhand.benchmarks.synthesis.imitation import Outcome, StartMethod, Unfinished, run_model
-from evenhand.benchmarks.synthesis.measuring import FrameInstruments
 from evenhand.benchmarks.synthesis.models import MotionImitationModel as MotionImitationModel  # published here too
 from evenhand.benchmarks.synthesis.models import SynthesisModel
 from evenhand.benchmarks.synthesis.options import SynthesisOptions
@@ -41,6 +40,16 @@ _DATASETS = {
 Runner = TypeVar("Runner", PairedMetricRunner, UnpairedMetricRunner)
 OnMissing = Literal["error", "skip", "worst"]
 """What becomes of items that the model did not finish: an error, left out and counted, or counted as the worst."""
+
+
+class RunOptions(TypedDict, total=False):
+    """What `evaluate` takes beyond the published arguments."""
+
+    batch: int  # frames that a network gets at once; 16
+    start: StartMethod | None  # how the model's process is started; as it can be, by default
+    resume: bool  # ask only for the videos that an earlier call did not finish; no
+    on_missing: OnMissing  # what becomes of videos without pictures; "error"
+    time_limit: float | None  # seconds for a video; none
 
 
 class _Evaluator:
@@ -142,14 +151,7 @@ class _Evaluator:
         return written
 
     def _synthesise(
-        self,
-        model: SynthesisModel,
-        num_sources: int,
-        *,
-        start: StartMethod | None,
-        resume: bool,
-        on_missing: OnMissing,
-        time_limit: float | None,
+        self, model: SynthesisModel, num_sources: int, on_missing: OnMissing = "error", **how: Any
     ) -> PairLists:
         if self.rules is Rules.COMPAT and on_missing != "error":
             raise OptionError(
@@ -167,7 +169,7 @@ class _Evaluator:
         if self.rules is Rules.COMPAT:
             for message in protocol.warnings():
                 self._warn(message)
-        self.outcomes = list(run_model(model, protocol, start=start, resume=resume, time_limit=time_limit))
+        self.outcomes = list(run_model(model, protocol, **how))
         lists = pair_lists(self.outcomes, rules=self.rules, warn=self._warn)
         self.unfinished = lists.unfinished
         if lists.unfinished:
@@ -189,12 +191,34 @@ class _Evaluator:
             if feature not in self.networks:
                 self._warn(f"{feature} is not available: {reason}")
 
-    def _instruments(self, image_size: int, device: object) -> FrameInstruments:
+    def _evaluate(
+        self,
+        model: SynthesisModel,
+        num_sources: int,
+        image_size: int,
+        pair_types: Sequence[str],
+        unpair_types: Sequence[str],
+        device: object,
+        *,
+        batch: int = 16,
+        on_missing: OnMissing = "error",
+        **how: Any,  # start, resume, time_limit: for `run_model`
+    ) -> list[dict[str, float]]:
+        """The results of each title, by metric name; what can't be measured is refused before the model is started."""
+        all_metrics(pair_types, unpair_types, self.rules)
+        choose_device(str(device))
+        self._announce([*pair_types, *unpair_types])
+        lists = self._synthesise(model, num_sources, on_missing, **how)
         instruments = self._runner(PairedMetricRunner, (), device).instruments(image_size)
-        return replace(instruments, warn=self._warn)
-
-    def _asked(self, image_size: int, batch: int, on_missing: str) -> Asked:
-        return Asked((), rules=self.rules, image_size=image_size, batch=batch, on_missing=on_missing)
+        looks = replace(instruments, warn=self._warn)
+        asked = Asked((), rules=self.rules, image_size=image_size, batch=batch, on_missing=on_missing)
+        own = run_paired(lists.own, pair_types, looks, asked) if pair_types else None
+        cross = run_unpaired(lists.cross, unpair_types, looks, asked, self._say) if unpair_types else None
+        self.blocks = {}
+        return [
+            self._keep(title, results) if results is not None else {}
+            for title, results in zip(self.titles, (own, cross), strict=False)
+        ]
 
     def _keep(self, title: str, results: RunnerResults) -> dict[str, float]:
         self.blocks[title] = results
@@ -288,38 +312,19 @@ class MotionImitationEvaluator(_Evaluator):
         pair_types: Sequence[str] = PAIRED_DEFAULT,
         unpair_types: Sequence[str] = UNPAIRED_DEFAULT,
         device: object = "cpu",
-        *,
-        batch: int = 16,
-        start: StartMethod | None = None,
-        resume: bool = False,
-        on_missing: OnMissing = "error",
-        time_limit: float | None = None,
+        **options: Unpack[RunOptions],
     ) -> tuple[dict[str, float], dict[str, float]]:
         """The results of self-imitation and of cross-imitation, by metric name.
 
         A metric that has no place in its runner, and a device that is not here, are refused before the model is
         started.
         """
-        all_metrics(pair_types, unpair_types, self.rules)
-        choose_device(str(device))
-        self._announce([*pair_types, *unpair_types])
-        lists = self._synthesise(
-            model, num_sources, start=start, resume=resume, on_missing=on_missing, time_limit=time_limit
-        )
-        looks, asked = self._instruments(image_size, device), self._asked(image_size, batch, on_missing)
-        self.blocks = {}
-        own = run_paired(lists.own, pair_types, looks, asked) if pair_types else None
-        cross = run_unpaired(lists.cross, unpair_types, looks, asked, self._say) if unpair_types else None
-        return (
-            self._keep(SELF, own) if own is not None else {},
-            self._keep(CROSS, cross) if cross is not None else {},
-        )
+        own, cross = self._evaluate(model, num_sources, image_size, pair_types, unpair_types, device, **options)
+        return own, cross
 
 
 class _PairedEvaluator(_Evaluator):
     """One list of pairs and the paired runner."""
-
-    title = SELF
 
     def build_metrics(self, pair_types: Sequence[str] = PAIRED_DEFAULT, device: object = "cpu") -> None:
         """Make the runner that `run_metrics` uses."""
@@ -338,23 +343,10 @@ class _PairedEvaluator(_Evaluator):
         image_size: int = 512,
         pair_types: Sequence[str] = PAIRED_DEFAULT,
         device: object = "cpu",
-        *,
-        batch: int = 16,
-        start: StartMethod | None = None,
-        resume: bool = False,
-        on_missing: OnMissing = "error",
-        time_limit: float | None = None,
+        **options: Unpack[RunOptions],
     ) -> dict[str, float]:
         """The results by metric name."""
-        all_metrics(pair_types, (), self.rules)
-        choose_device(str(device))
-        self._announce(pair_types)
-        lists = self._synthesise(
-            model, num_sources, start=start, resume=resume, on_missing=on_missing, time_limit=time_limit
-        )
-        looks, asked = self._instruments(image_size, device), self._asked(image_size, batch, on_missing)
-        self.blocks = {}
-        return self._keep(self.title, run_paired(lists.own, pair_types, looks, asked))
+        return self._evaluate(model, num_sources, image_size, pair_types, (), device, **options)[0]
 
 
 class AppearanceTransferEvaluator(_PairedEvaluator):
@@ -364,14 +356,14 @@ class AppearanceTransferEvaluator(_PairedEvaluator):
     """
 
     question = ProtocolQuestion.APPEARANCE
-    title = "Appearance-transfer"
+    titles = ("Appearance-transfer",)
 
 
 class NovelViewEvaluator(_PairedEvaluator):
     """A source seen from other sides, measured against the frames that the protocol lists."""
 
     question = ProtocolQuestion.NOVEL_VIEW
-    title = "Novel-view"
+    titles = ("Novel-view",)
 
 
 class IPERMotionImitationEvaluator(MotionImitationEvaluator):
