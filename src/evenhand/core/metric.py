@@ -230,6 +230,7 @@ class Metric(ABC, Generic[S]):
 
     name: str
     resampling: ClassVar[Resampling] = Resampling.BOOTSTRAP
+    output_scale: ClassVar[Scale | None] = None  # that none of its outputs can leave
     collects: ClassVar[bool] = False  # its state keeps rows, so many rows are better measured in one piece
 
     @property
@@ -239,8 +240,8 @@ class Metric(ABC, Generic[S]):
 
     @property
     def scales(self) -> Mapping[str, Scale]:
-        """The outputs that can't leave a range; none by default."""
-        return {}
+        """The outputs that can't leave a range."""
+        return {} if self.output_scale is None else dict.fromkeys(self.outputs, self.output_scale)
 
     @property
     @abstractmethod

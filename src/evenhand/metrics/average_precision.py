@@ -49,15 +49,12 @@ class AveragePrecision(Metric[DetectedRows]):
     is_object: str = "is_object"
     category: str = "category"
     collects: ClassVar[bool] = True
+    output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
         single = [f"AP{round(100 * overlap)}" for overlap in (0.5, 0.75) if overlap in self.overlaps]
         return dict.fromkeys(("AP", *single, "AR"), Direction.HIGHER)
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:

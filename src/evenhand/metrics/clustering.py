@@ -75,14 +75,11 @@ class BCubed(RatioMetric):
     recall: str = "recall"
     among: str | None = None
     nothing: ClassVar[str] = "no faces to be clustered"  # type: ignore[misc]  # not a parameter
+    output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {"precision": Direction.HIGHER, "recall": Direction.HIGHER, "F": Direction.HIGHER}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -120,6 +120,7 @@ class Confusion(Metric[ConfusionCounts]):
     truth: str = "truth"
     answer: str = "answer"
     weight: str | None = None
+    output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -133,10 +134,6 @@ class Confusion(Metric[ConfusionCounts]):
             **{f"{what}:{label}": Direction.HIGHER for what in ("precision", "recall", "f1") for label in self.labels},
             "confusion": Direction.NEITHER,
         }
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:

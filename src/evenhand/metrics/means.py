@@ -80,7 +80,7 @@ class RatioMetric(Metric[Sums]):
 
     @property
     def scales(self) -> Mapping[str, Scale]:
-        return {self.output: self.scale}
+        return {self.output: self.scale} if self.output_scale is None else super().scales
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Sums:
         values, counts = self.values(rows), self.counts(rows)
@@ -186,7 +186,7 @@ class Rate(RatioMetric):
     output: str = "rate"
     nothing: str = "no row counts"
     weight: str | None = None
-    scale: ClassVar[Scale] = UNIT_SCALE  # type: ignore[misc]  # not a parameter: a share has no other
+    output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
     def columns(self) -> tuple[str, ...]:

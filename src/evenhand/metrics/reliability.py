@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import ClassVar, overload
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class Reliability(Metric[Stated]):
     right: str = "right"
     bins: int = 10
     weight: str | None = None
+    output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -58,10 +59,6 @@ class Reliability(Metric[Stated]):
             "mean_confidence": Direction.NEITHER,
             "reliability": Direction.NEITHER,
         }
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:

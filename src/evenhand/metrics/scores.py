@@ -87,6 +87,7 @@ class ScoreRates(Metric[ScoresOfRows]):
     truth: str = "same"
     weight: str | None = None
     collects: ClassVar[bool] = True
+    output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -99,10 +100,6 @@ class ScoreRates(Metric[ScoresOfRows]):
     def _points(self) -> tuple[str, ...]:
         named = [f"FPR={rate:g}" for rate in self.fpr] + [f"TPR={rate:g}" for rate in self.tpr]
         return (*named, *(f"score={threshold:g}" for threshold in self.thresholds))
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -175,14 +172,11 @@ class WeightedSeparation(Metric[ScoresOfRows]):
     score: str = "score"
     truth: str = "same"
     collects: ClassVar[bool] = True
+    output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return Separation(self.name).outputs
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, str, str]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -52,8 +52,25 @@ _NO_MATED = "no mated probe"
 _NO_NONMATED = "no non-mated probe"
 
 
+class _OfSearches(Metric[Searches]):
+    """What the metrics of searches share: the rows they read, and one kind of state."""
+
+    ties: TieRule
+    output_scale: ClassVar[Scale] = UNIT_SCALE
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("gallery", "mated", "mate", "above", "tied", "top")
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Searches:
+        return Searches.measured(rows, cells, size, self.ties)
+
+    def missing(self, state: Searches) -> Array | None:
+        return state.left_out()
+
+
 @dataclass(frozen=True)
-class Cmc(Metric[Searches]):
+class Cmc(_OfSearches):
     """Share of mated probes whose mate is among the first r candidates (CMC), over the mated probes only.
 
     Ties count against the algorithm (`pessimistic`), as in OpenBR and bob, unless `optimistic`.
@@ -69,17 +86,6 @@ class Cmc(Metric[Searches]):
     def outputs(self) -> Mapping[str, Direction]:
         found = {rank_name(rank): Direction.HIGHER for rank in self.ranks}
         return {**found, "curve": Direction.NEITHER}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("gallery", "mated", "mate", "above", "tied", "top")
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Searches:
-        return Searches.measured(rows, cells, size, self.ties)
 
     def result(self, part: Searches, whole: Searches) -> Mapping[str, Column]:
         rates = []
@@ -99,9 +105,6 @@ class Cmc(Metric[Searches]):
         ]
         return found
 
-    def missing(self, state: Searches) -> Array | None:
-        return state.left_out()
-
     def _longest(self) -> int:
         return max((*self.ranks, self.depth))
 
@@ -120,7 +123,7 @@ class Cmc(Metric[Searches]):
 
 
 @dataclass(frozen=True)
-class OpenSetSearch(Metric[Searches]):
+class OpenSetSearch(_OfSearches):
     """Share of mated probes found at thresholds that few strangers pass (TPIR at FPIR).
 
     `limits` are the ranks at which the mate may stand at most; 0 is any rank. Every group is
@@ -140,17 +143,6 @@ class OpenSetSearch(Metric[Searches]):
         found |= {fpir_name(rate): Direction.LOWER for rate in self.fpir}
         found |= {fnir_name(rate): Direction.LOWER for rate in self.fpir}
         return {**found, "IET": Direction.NEITHER}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("gallery", "mated", "mate", "above", "tied", "top")
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Searches:
-        return Searches.measured(rows, cells, size, self.ties)
 
     def result(self, part: Searches, whole: Searches) -> Mapping[str, Column]:
         galleries = part.galleries
@@ -210,9 +202,6 @@ class OpenSetSearch(Metric[Searches]):
             points = [self._point(own, rate, cell) for cell in range(part.size)]
             found |= {tpir_name(rate, limit): points for limit in self.limits}
         return found
-
-    def missing(self, state: Searches) -> Array | None:
-        return state.left_out()
 
     def _trade_off(self, state: Searches, galleries: Sequence[int], cell: int) -> Curve | Undefined:
         first = self.limits[0] if self.limits else 1

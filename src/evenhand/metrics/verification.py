@@ -54,8 +54,30 @@ _NO_GENUINE = "no genuine comparisons"
 _NO_IMPOSTOR = "no impostor comparisons"
 
 
+class _OfComparisons(Metric[Comparisons]):
+    """What the metrics of comparisons share: the rows they read, and one state that keeps the scores."""
+
+    failures: FailurePolicy
+    collects: ClassVar[bool] = True
+    output_scale: ClassVar[Scale] = UNIT_SCALE
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("score", "same")
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Comparisons:
+        return Comparisons.measured(rows, cells, size, self.failures)
+
+    def missing(self, state: Comparisons) -> Array | None:
+        return state.failed if self.failures == "exclude" else None
+
+    @property
+    def keeps(self) -> Hashable:
+        return Comparisons, self.failures
+
+
 @dataclass(frozen=True)
-class Verification(Metric[Comparisons]):
+class Verification(_OfComparisons):
     """Share of genuine comparisons accepted at thresholds that accept few impostors (TAR at FAR).
 
     Every group is read at its own threshold (`TAR@FAR=…`) and at the threshold that was set on
@@ -66,7 +88,6 @@ class Verification(Metric[Comparisons]):
     far: tuple[float, ...] = STANDARD_RATES
     conventions: tuple[Convention, ...] = (Convention.EXACT,)
     failures: FailurePolicy = "penalise"
-    collects: ClassVar[bool] = True
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -74,17 +95,6 @@ class Verification(Metric[Comparisons]):
         found |= {fmr_name(far): Direction.LOWER for far in self.far}
         found |= {fnmr_name(far): Direction.LOWER for far in self.far}
         return found
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("score", "same")
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Comparisons:
-        return Comparisons.measured(rows, cells, size, self.failures)
 
     def result(self, part: Comparisons, whole: Comparisons) -> Mapping[str, Column]:
         outputs = list(self.outputs)
@@ -115,13 +125,6 @@ class Verification(Metric[Comparisons]):
                 found[fmr_name(far)].append(point)
                 found[fnmr_name(far)].append(point)
         return found
-
-    def missing(self, state: Comparisons) -> Array | None:
-        return state.failed if self.failures == "exclude" else None
-
-    @property
-    def keeps(self) -> Hashable:
-        return Comparisons, self.failures
 
     def redrawn(
         self, state: Comparisons, cells: Sampled, weights: Iterable[Array], wanted: frozenset[str]
@@ -159,7 +162,7 @@ class Verification(Metric[Comparisons]):
 
 
 @dataclass(frozen=True)
-class Separation(Metric[Comparisons]):
+class Separation(_OfComparisons):
     """How well scores tell genuine from impostor comparisons over all thresholds: AUC, EER, ROC, DET.
 
     When subjects are resampled, the EER is found anew; the AUC, which looks at every comparison, moves to
@@ -168,7 +171,6 @@ class Separation(Metric[Comparisons]):
 
     name: str
     failures: FailurePolicy = "penalise"
-    collects: ClassVar[bool] = True
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -179,26 +181,8 @@ class Separation(Metric[Comparisons]):
             "DET": Direction.NEITHER,
         }
 
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("score", "same")
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Comparisons:
-        return Comparisons.measured(rows, cells, size, self.failures)
-
     def result(self, part: Comparisons, whole: Comparisons) -> Mapping[str, Column]:
         return separation_of(part)
-
-    def missing(self, state: Comparisons) -> Array | None:
-        return state.failed if self.failures == "exclude" else None
-
-    @property
-    def keeps(self) -> Hashable:
-        return Comparisons, self.failures
 
     def redrawn(
         self, state: Comparisons, cells: Sampled, weights: Iterable[Array], wanted: frozenset[str]

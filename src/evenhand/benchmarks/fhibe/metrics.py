@@ -67,14 +67,11 @@ class AverageRecall(RatioMetric):
     strict: bool = False  # above, as documented, instead of at least
     skip_missing: bool = False
     nothing: ClassVar[str] = "no row was annotated"  # type: ignore[misc]  # not a parameter
+    output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {"recall": Direction.HIGHER, "curve": Direction.NEITHER}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -125,14 +122,11 @@ class PartMeans(Metric[PartSums]):
     parts: tuple[str, ...]
     by: str = "part"
     output: str = "mean_over_parts"
+    output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {self.output: Direction.HIGHER, **{f"mean:{part}": Direction.HIGHER for part in self.parts}}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -240,14 +234,11 @@ class TarAtFar(_OfFaces):
 
     name: str = "TAR_AT_FAR"
     far: float = TARGET
+    output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {"shared": Direction.HIGHER}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return {"shared": UNIT_SCALE}
 
     def result(self, part: FaceEmbeddings, whole: FaceEmbeddings) -> Mapping[str, Column]:
         everyone = [accept_rate(*whole.members(cell), self.far).threshold for cell in range(whole.size)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,16 +66,13 @@ class DetectionRates(Metric[DetectionRows]):
 
     name: str
     fppi: tuple[float, ...] = (0.01, 0.1, 1.0)
+    output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
         found = {tpr_name(rate): Direction.HIGHER for rate in self.fppi}
         found |= {"recall": Direction.HIGHER, "AP": Direction.HIGHER, "AP101": Direction.HIGHER}
         return {**found, "FROC": Direction.NEITHER, "PR": Direction.NEITHER}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     @property
     def columns(self) -> tuple[str, ...]:

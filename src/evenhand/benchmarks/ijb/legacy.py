@@ -44,14 +44,11 @@ class LegacyRows(Collected):
 
 class _Legacy(Metric[LegacyRows]):
     resampling: ClassVar[Resampling] = Resampling.NONE
+    output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
     def columns(self) -> tuple[str, ...]:
         return ("gallery", "mated", "mate", "above", "tied", "top")
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> LegacyRows:
         codes = np.zeros(len(rows), dtype=np.int64) if cells is None else np.asarray(cells)

@@ -112,8 +112,21 @@ def shared_threshold(counts: FoldCounts, thresholds: NDArray[np.float64] = THRES
     return int(counts.right.sum(axis=0).argmax())
 
 
+class _OfFolds(Metric[Distances]):
+    """What the metrics over folds share: the rows they read."""
+
+    output_scale: ClassVar[Scale] = UNIT_SCALE
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("distance", "same", "fold")
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Distances:
+        return measured(rows, cells, size)
+
+
 @dataclass(frozen=True)
-class TenFoldAccuracy(Metric[Distances]):
+class TenFoldAccuracy(_OfFolds):
     """Share of pairs judged right at thresholds chosen on the other folds, averaged over folds.
 
     `std` is the standard deviation over folds, as published. A group is judged at thresholds of its own, and at one
@@ -130,17 +143,6 @@ class TenFoldAccuracy(Metric[Distances]):
             "std": Direction.NEITHER,
             "ROC over folds": Direction.NEITHER,
         }
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("distance", "same", "fold")
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Distances:
-        return measured(rows, cells, size)
 
     def result(self, part: Distances, whole: Distances) -> Mapping[str, Column]:
         counter = Counter(part, THRESHOLDS)
@@ -184,7 +186,7 @@ class TenFoldAccuracy(Metric[Distances]):
 
 
 @dataclass(frozen=True)
-class FoldedTar(Metric[Distances]):
+class FoldedTar(_OfFolds):
     """True accept rate at thresholds interpolated over false accept rates of the other folds, averaged over folds.
 
     The published way, with the largest threshold of each distinct false accept rate kept: without that the
@@ -198,17 +200,6 @@ class FoldedTar(Metric[Distances]):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {"TAR": Direction.HIGHER, "FAR": Direction.NEITHER}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, UNIT_SCALE)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("distance", "same", "fold")
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Distances:
-        return measured(rows, cells, size)
 
     def result(self, part: Distances, whole: Distances) -> Mapping[str, Column]:
         counter = Counter(part, FINE_THRESHOLDS)

@@ -6,13 +6,14 @@ distance, and counted as missing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.metric import Collected
+from evenhand.core.metric import Collected, Direction, Metric, Resampling
 from evenhand.core.records import Array, Records
 
 Floats = NDArray[np.float64]
@@ -105,3 +106,26 @@ def too_few(what: str, counts: tuple[int, int], least: int) -> str:
     if counts == (0, 0):
         return f"{what} has nothing to compare: no frame on either side has these features"
     return f"{what} needs at least {least} frames on each side; there are {counts[0]} synthesised and {counts[1]} real"
+
+
+class FrameMetric(Metric[Frames]):
+    """What the distances between two sets of frames share: the rows they read, and a state that keeps the features."""
+
+    feature: str
+    side: str
+    among: str | None = None  # a column that is true of the rows on either side
+    resampling: ClassVar[Resampling] = Resampling.SUBSAMPLE
+
+    @property
+    def outputs(self) -> Mapping[str, Direction]:
+        return {"distance": Direction.LOWER}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return columns_of(self.feature, self.side, self.among)
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Frames:
+        return collect(rows, self.feature, self.side, cells, size, self.among)
+
+    def missing(self, state: Frames) -> Array:
+        return missing(state)

@@ -27,7 +27,18 @@ from scipy import linalg
 from evenhand.core.errors import DataError
 from evenhand.core.metric import POSITIVE, Column, Direction, Linear, Metric, Numbers, Resampling, Scale
 from evenhand.core.records import Array, Records, blocks
-from evenhand.metrics.distances.frames import SIDE, Floats, Frames, Sides, collect, columns_of, missing, sides, too_few
+from evenhand.metrics.distances.frames import (
+    SIDE,
+    Floats,
+    FrameMetric,
+    Frames,
+    Sides,
+    collect,
+    columns_of,
+    missing,
+    sides,
+    too_few,
+)
 from evenhand.metrics.distances.roots import sum_of_singular_values, trace_of_root, upper_covariance
 
 _WHAT = "a Fréchet distance"
@@ -92,7 +103,7 @@ def frechet_of_moments(first: Moments, second: Moments) -> float:
 
 
 @dataclass(frozen=True)
-class Frechet(Metric[Frames]):
+class Frechet(FrameMetric):
     """The squared Fréchet distance between the features of synthesised and of real frames; lower is closer.
 
     Keeps the features: exact at every size, and the right form whenever there are fewer frames than dimensions. The
@@ -106,22 +117,7 @@ class Frechet(Metric[Frames]):
     side: str = SIDE
     among: str | None = None
     nothing: float | None = None
-    resampling: ClassVar[Resampling] = Resampling.SUBSAMPLE
-
-    @property
-    def outputs(self) -> Mapping[str, Direction]:
-        return {"distance": Direction.LOWER}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, POSITIVE)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return columns_of(self.feature, self.side, self.among)
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Frames:
-        return collect(rows, self.feature, self.side, cells, size, self.among)
+    output_scale: ClassVar[Scale] = POSITIVE
 
     def result(self, part: Frames, whole: Frames) -> Mapping[str, Column]:
         values, reasons = np.full(part.size, np.nan), [""] * part.size
@@ -135,9 +131,6 @@ class Frechet(Metric[Frames]):
             else:
                 reasons[cell] = too_few(_WHAT, side.counts, 2)
         return {"distance": Numbers(values, reasons)}
-
-    def missing(self, state: Frames) -> Array:
-        return missing(state)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,14 +156,11 @@ class FrechetOfMoments(Metric[TwoMoments]):
     side: str = SIDE
     origin: float = 0.0
     resampling: ClassVar[Resampling] = Resampling.SUBSAMPLE
+    output_scale: ClassVar[Scale] = POSITIVE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return {"distance": Direction.LOWER}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return dict.fromkeys(self.outputs, POSITIVE)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -16,9 +16,16 @@ from typing import ClassVar
 import numpy as np
 
 from evenhand.core.errors import DataError
-from evenhand.core.metric import POSITIVE, Column, Direction, Metric, Numbers, Resampling, Scale
-from evenhand.core.records import Array, Records, blocks
-from evenhand.metrics.distances.frames import SIDE, Floats, Frames, collect, columns_of, missing, sides, too_few
+from evenhand.core.metric import POSITIVE, Column, Numbers, Scale
+from evenhand.core.records import Array, blocks
+from evenhand.metrics.distances.frames import (
+    SIDE,
+    Floats,
+    FrameMetric,
+    Frames,
+    sides,
+    too_few,
+)
 
 _WHAT = "an unbiased kernel distance"
 _TILE = 768  # rows and columns of the kernel matrix that are in memory at once
@@ -41,7 +48,7 @@ def kernel_distance(first: Array, second: Array) -> float:
 
 
 @dataclass(frozen=True)
-class KernelDistance(Metric[Frames]):
+class KernelDistance(FrameMetric):
     """The unbiased squared kernel distance (KID) between features of synthesised and real frames; lower is closer.
 
     Cubic polynomial kernel over all pairs. Comparable between sets of unequal size; may be slightly negative.
@@ -50,18 +57,6 @@ class KernelDistance(Metric[Frames]):
     name: str
     feature: str
     side: str = SIDE
-    resampling: ClassVar[Resampling] = Resampling.SUBSAMPLE
-
-    @property
-    def outputs(self) -> Mapping[str, Direction]:
-        return {"distance": Direction.LOWER}
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return columns_of(self.feature, self.side)
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Frames:
-        return collect(rows, self.feature, self.side, cells, size)
 
     def result(self, part: Frames, whole: Frames) -> Mapping[str, Column]:
         weights = np.stack([part.weights_of(cell) for cell in range(part.size)]).astype(np.float64)
@@ -74,9 +69,6 @@ class KernelDistance(Metric[Frames]):
         if enough.any():
             values[enough] = _unbiased(part.features[made], part.features[real], u[enough], v[enough])
         return {"distance": Numbers(values, [too_few(_WHAT, pair, 2) for pair in counts])}
-
-    def missing(self, state: Frames) -> Array:
-        return missing(state)
 
 
 def _unbiased(first: Array, second: Array, u: Floats, v: Floats) -> Floats:
@@ -120,7 +112,7 @@ def _diagonal(rows: Array) -> Floats:
 
 
 @dataclass(frozen=True)
-class GaussianDistance(Metric[Frames]):
+class GaussianDistance(FrameMetric):
     """The squared Gaussian kernel distance (CMMD) of unit features of synthesised and real frames; lower is closer.
 
     Features are made unit length; k(x, y) = exp(−|x − y|² / 2σ²) with σ = 10, every pair counts, a frame with itself
@@ -132,22 +124,7 @@ class GaussianDistance(Metric[Frames]):
     side: str = SIDE
     sigma: float = 10.0
     times: float = 1000.0
-    resampling: ClassVar[Resampling] = Resampling.SUBSAMPLE
-
-    @property
-    def outputs(self) -> Mapping[str, Direction]:
-        return {"distance": Direction.LOWER}
-
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return {"distance": POSITIVE}
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return columns_of(self.feature, self.side)
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Frames:
-        return collect(rows, self.feature, self.side, cells, size)
+    output_scale: ClassVar[Scale] = POSITIVE
 
     def result(self, part: Frames, whole: Frames) -> Mapping[str, Column]:
         values, reasons = np.full(part.size, np.nan), [""] * part.size
@@ -161,9 +138,6 @@ class GaussianDistance(Metric[Frames]):
             parts = [a @ self._kernel(p, q) @ b for p, q, a, b in ((x, x, u, u), (y, y, v, v), (x, y, u, v))]
             values[cell] = self.times * max(0.0, float(parts[0] + parts[1] - 2 * parts[2]))
         return {"distance": Numbers(values, reasons)}
-
-    def missing(self, state: Frames) -> Array:
-        return missing(state)
 
     def _kernel(self, first: Floats, second: Floats) -> Floats:
         return np.asarray(np.exp((first @ second.T - 1.0) / self.sigma**2), dtype=np.float64)  # |x − y|² = 2 − 2 x·y

@@ -15,14 +15,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from evenhand.core.errors import DataError
-from evenhand.core.metric import POSITIVE, UNIT_SCALE, Column, Direction, Metric, Numbers, Resampling, Scale
-from evenhand.core.records import Array, Records, blocks
-from evenhand.metrics.distances.frames import SIDE, Floats, Frames, collect, columns_of, missing, sides, too_few
+from evenhand.core.metric import POSITIVE, UNIT_SCALE, Column, Direction, Numbers, Scale
+from evenhand.core.records import Array, blocks
+from evenhand.metrics.distances.frames import (
+    SIDE,
+    Floats,
+    FrameMetric,
+    Frames,
+    sides,
+    too_few,
+)
 
 _ROWS = 1024  # rows of a matrix of distances that are in memory at once
 
@@ -68,7 +75,7 @@ def neighbourhood(synthesised: Array, real: Array, nearest: int = 5) -> Neighbou
 
 
 @dataclass(frozen=True)
-class Neighbours(Metric[Frames]):
+class Neighbours(FrameMetric):
     """Precision, recall, density and coverage of the features of synthesised frames among real ones.
 
     Balls reach to the `nearest`-th neighbour on a frame's own side, and are drawn anew in every group.
@@ -78,7 +85,6 @@ class Neighbours(Metric[Frames]):
     feature: str
     nearest: int = 5
     side: str = SIDE
-    resampling: ClassVar[Resampling] = Resampling.SUBSAMPLE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -87,13 +93,6 @@ class Neighbours(Metric[Frames]):
     @property
     def scales(self) -> Mapping[str, Scale]:
         return {**dict.fromkeys(self.outputs, UNIT_SCALE), "density": POSITIVE}  # k nearest may all hold a frame
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return columns_of(self.feature, self.side)
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Frames:
-        return collect(rows, self.feature, self.side, cells, size)
 
     def result(self, part: Frames, whole: Frames) -> Mapping[str, Column]:
         values, reasons = np.full((4, part.size), np.nan), [""] * part.size
@@ -111,9 +110,6 @@ class Neighbours(Metric[Frames]):
             )
             values[:, cell] = neighbourhood(made, real, self.nearest)
         return {name: Numbers(values[row], reasons) for row, name in enumerate(self.outputs)}
-
-    def missing(self, state: Frames) -> Array:
-        return missing(state)
 
 
 def _radii(rows: Floats, nearest: int) -> Floats:
