@@ -4,8 +4,8 @@ The process is started before the first item and builds the model once. An item 
 traceback and the next one follows; when the process itself dies (memory, a crash in a driver), the item it was busy
 with is recorded and a new process takes the next one. So a video costs at most itself.
 
-Every finished item is in `.evenhand-journal` in the model's output folder. With `resume`, items whose entry fits
-what is asked now and whose pictures are there are not asked again.
+Every finished item is a line of `journal.jsonl` in the model's output folder, written through to the disk. With
+`resume`, items whose line fits what is asked now and whose pictures are there are not asked again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
+import os
 import pickle
 import sys
 import traceback
@@ -29,10 +30,9 @@ from evenhand.benchmarks.synthesis.protocol import Protocol
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample, Unanswered
 from evenhand.files.safe_path import safe_path
-from evenhand.files.writing import remove
-from evenhand.store.journal import Journal, read_journal
+from evenhand.files.writing import append_file, remove
 
-JOURNAL = ".evenhand-journal"
+JOURNAL = "journal.jsonl"
 StartMethod = Literal["spawn", "fork", "here"]
 
 
@@ -66,7 +66,7 @@ def run_model(
     `fork` (a copy of this one), or `here` (no process: for debugging, and for models that live in this one). Without
     it, `spawn` where the model can be handed over that way, else `fork`. `time_limit` (seconds) bounds one item.
     """
-    journal = _FinishedItems(Path(model.output_dir) / JOURNAL, resume=resume)
+    journal = _Journal(Path(model.output_dir) / JOURNAL, resume=resume)
     worker: _Worker | _Here = _Here(model) if start == "here" else _Worker(model, start or _best_start(model))
     taken: dict[str, str] = {}
     own = cross = 0
@@ -84,7 +84,6 @@ def run_model(
             yield Outcome(item, answer, known is not None)
     finally:
         worker.close()
-        journal.close()
 
 
 def answer_samples(
@@ -256,28 +255,43 @@ def _best_start(model: SynthesisModel) -> Literal["spawn", "fork"]:
     return "spawn"
 
 
-class _FinishedItems:
-    """The items that are finished, in a journal that is written at once."""
+class _Journal:
+    """What was finished, line by line; a line that was cut off by a crash counts as absent.
 
-    def __init__(self, folder: Path, *, resume: bool) -> None:
+    One file and not the shards of `store.journal`: the published layout of the folder has no other folders.
+    """
+
+    def __init__(self, path: Path, *, resume: bool) -> None:
+        self._path = path
+        self._lines: dict[str, dict[str, Any]] = {}
+        self._whole = True  # whether the last line was finished
         if not resume:
-            remove(folder, below=folder.parent)
-        self._entries = read_journal(folder)
-        self._journal = Journal(folder, most_answers=1)
+            remove(path, below=path.parent)
+        elif path.exists():
+            text = path.read_text(encoding="utf-8")
+            self._whole = text.endswith("\n") or not text
+            for line in text.splitlines():
+                try:
+                    entry = json.loads(line)
+                    self._lines[entry["item"]] = entry
+                except (json.JSONDecodeError, KeyError, TypeError):
+                    continue
 
     def find(self, item: Item) -> SynthesisAnswer | None:
         """The pictures of an item, when they were made for these very frames and are still there."""
-        entry = self._entries.get(item.name)
-        if not isinstance(entry, Mapping) or entry.get("asked") != _fingerprint(item):
+        entry = self._lines.get(item.name)
+        if entry is None or entry.get("asked") != _fingerprint(item):
             return None
         answer = SynthesisAnswer(tuple(entry["own"]), tuple(entry["cross"]))
         return answer if all(Path(path).is_file() for path in (*answer.own, *answer.cross)) else None
 
     def write(self, item: Item, answer: SynthesisAnswer) -> None:
-        self._journal.add(item.name, {"asked": _fingerprint(item), "own": answer.own, "cross": answer.cross})
-
-    def close(self) -> None:
-        self._journal.close()
+        entry = {"item": item.name, "asked": _fingerprint(item), "own": answer.own, "cross": answer.cross}
+        with append_file(self._path) as file:
+            file.write(("" if self._whole else "\n") + json.dumps(entry, ensure_ascii=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self._whole = True
 
 
 def _fingerprint(item: Item) -> str:
