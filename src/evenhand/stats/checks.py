@@ -111,10 +111,9 @@ def divide(above: ArrayLike, below: ArrayLike) -> Floats:
     >>> divide([1.0, 1.0], [2.0, 0.0])
     array([0.5, nan])
     """
-    a, b = np.broadcast_arrays(floats(above), floats(below))
-    out = np.full(a.shape, np.nan)
-    np.divide(a, b, out=out, where=b != 0)
-    return out
+    a, b = floats(above), floats(below)
+    some = np.where(b == 0, np.nan, b)  # quicker than to leave places out
+    return np.asarray(np.divide(a, some, out=some if a.shape == b.shape else None))
 
 
 def whole(value: Any) -> int:

@@ -126,16 +126,24 @@ def welch(
     a, v, g, b, w, h = np.broadcast_arrays(
         floats(mean1), floats(variance1), floats(clusters1), floats(mean2), floats(variance2), floats(clusters2)
     )
-    d = a - b
-    together = v + w
-    enough = (g >= 2) & (h >= 2)
-    v = np.where(enough, v, np.nan)
-    degrees = divide(together**2, divide(v**2, g - 1) + divide(w**2, h - 1))
-    still = enough & (together <= (1e-15 * np.maximum(np.abs(a), np.abs(b))) ** 2)
-    error = np.where(still, 0.0, np.sqrt(np.where(enough, together, np.nan)))
+    d, error = a - b, welch_error(a, v, g, b, w, h)
+    still = error == 0
+    degrees = divide((v + w) ** 2, divide(np.where(np.isnan(error), np.nan, v) ** 2, g - 1) + divide(w**2, h - 1))
     half = np.where(still, 0.0, t_quantile(confidence, degrees) * error)
     p = np.where(still, np.where(np.abs(d) <= 1e-15 * np.abs(a), 1.0, 0.0), t_two_sided(divide(d, error), degrees))
     return MeanContrast(d, d - half, d + half, error, degrees, p)
+
+
+def welch_error(a: Floats, v: Floats, g: Floats, b: Floats, w: Floats, h: Floats) -> Floats:
+    """The standard error of differences of means; NaN with a single cluster on one side.
+
+    `a`, `v` and `g` are mean, variance and clusters of the first, `b`, `w` and `h` those of the second. What rounding
+    alone can leave is no spread.
+    """
+    together = v + w
+    enough = (g >= 2) & (h >= 2)
+    still = enough & (together <= (1e-15 * np.maximum(np.abs(a), np.abs(b))) ** 2)
+    return np.where(still, 0.0, np.sqrt(np.where(enough, together, np.nan)))
 
 
 def joint_contrast(

@@ -243,15 +243,17 @@ def _mean_pairs(
 ) -> GroupPairs:
     """Differences of means; interval and test only of the pairs that are `apart`, sharing no unit."""
     means = table.means
-    m, v, g = means.value, means.variance, means.clusters
+    m, v, g = means.value, means.variance, floats(means.clusters)
     i, j = first[apart], second[apart]
-    wide = contrasts.welch(m[i], v[i], g[i], m[j], v[j], g[j], confidence=confidence)
-    slim = contrasts.at_confidence(wide, narrow)
-    name = "welch" if table.independent else "welch_clusters"
-    limits = IntervalArrays(wide.low, wide.high), IntervalArrays(slim.low, slim.high)
+    sides = m[i], v[i], g[i], m[j], v[j], g[j]
+    error = contrasts.welch_error(*sides)
     if np.isfinite(table.scale.span):  # so that it can't be wider than the scale
         name = "newcombe_means"
         limits = _from_limits(table, i, j, confidence), _from_limits(table, i, j, narrow)
+    else:
+        name = "welch" if table.independent else "welch_clusters"
+        wide = contrasts.welch(*sides, confidence=confidence)
+        limits = IntervalArrays(wide.low, wide.high), contrasts.at_confidence(wide, narrow)
     unit_means = divide(table.top, table.bottom)
     sums = ranks.paired_ranks(unit_means, table.group, table.groups, first, second)
     u, n = sums.u, sums.counts
@@ -274,7 +276,7 @@ def _mean_pairs(
         of_all(test.p_value),
         names("mann_whitney", len(first)),
         names(name, len(first)),
-        of_all(contrasts.detectable_by_error(wide.standard_error, alpha=alpha)),
+        of_all(contrasts.detectable_by_error(error, alpha=alpha)),
         {
             "ratio": divide(m[first], m[second]),
             "cliffs_delta": delta,
