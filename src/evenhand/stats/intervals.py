@@ -159,9 +159,13 @@ class JackknifeMean(NamedTuple):
 
 
 def jackknife_means(
-    sums: ArrayLike, counts: ArrayLike, groups: ArrayLike | None = None, size: int = 1
+    sums: ArrayLike,
+    counts: ArrayLike,
+    groups: ArrayLike | None = None,
+    size: int = 1,
+    plain: ClusteredMean | None = None,
 ) -> JackknifeMean:
-    """As `cluster_means`, for few clusters of unequal size.
+    """As `cluster_means`, whose numbers may be given as `plain`, for few clusters of unequal size.
 
     A large cluster pulls the mean towards itself and hides its own deviation; leaving it out shows it:
     V = (G−1)/G · Σ((s − m·n)/(1 − n/N))² / N². Unequal clusters are worth fewer: (Σn)²/Σn² − 1 degrees of freedom.
@@ -171,7 +175,7 @@ def jackknife_means(
     >>> bool(wide.variance[0] > plain.variance[0]), wide.degrees.round(2)
     (True, array([1.23]))
     """
-    plain = cluster_means(sums, counts, groups, size)
+    plain = cluster_means(sums, counts, groups, size) if plain is None else plain
     s, n = floats(sums), floats(counts)
     g = np.zeros(len(s), dtype=np.int64) if groups is None else checked_codes(groups, size, len(s))
     rest = plain.rows[g] - n

@@ -175,16 +175,18 @@ def cliffs_delta_interval(
     (array([-0.337,  0.797]), array([0.337, 1.   ]))
     """
     d, a, b = np.broadcast_arrays(floats(delta), floats(n1), floats(n2))
-    share, z = (d + 1) / 2, normal_quantile(confidence)
+    share, square = (d + 1) / 2, normal_quantile(confidence) ** 2
+    weight, pairs = (a + b) / 2 - 1, np.where(a * b == 0, np.nan, a * b)
 
     def limit(end: float) -> Floats:
         far, near = np.full(share.shape, end), share.copy()
         for _ in range(_HALVINGS):
             middle = (far + near) / 2
             more = (1 - middle) / (2 - middle) + middle / (1 + middle)
-            error = divide(middle * (1 - middle) * (1 + ((a + b) / 2 - 1) * more), a * b)
-            outside = (share - middle) ** 2 > z * z * error
-            far, near = np.where(outside, middle, far), np.where(outside, near, middle)
+            error = middle * (1 - middle) * (1 + weight * more) / pairs
+            outside = (share - middle) ** 2 > square * error
+            np.copyto(far, middle, where=outside)
+            np.copyto(near, middle, where=~outside)
         return np.where(np.isnan(share), np.nan, far + near - 1)
 
     return IntervalArrays(limit(0.0), limit(1.0))

@@ -270,7 +270,7 @@ class UnitTable:
     @cached_property
     def jackknife(self) -> JackknifeMean:
         """Value, variance and degrees of freedom of every group, for few units of unequal size."""
-        return jackknife_means(self.top, self.bottom, self.group, self.groups)
+        return jackknife_means(self.top, self.bottom, self.group, self.groups, self.means)
 
     @cached_property
     def totals(self) -> Floats:
@@ -336,10 +336,15 @@ class UnitTable:
         place[chosen] = np.arange(len(chosen))
         group = place[self.group]
         inside = group >= 0
-        return type(self)(
+        some = type(self)(
             group[inside], self.unit[inside], self.top[inside], self.bottom[inside], len(chosen), self.units,
             self.kind, self.independent, self.scale,
         )  # fmt: skip
+        for name in ("means", "jackknife"):  # groups don't depend on each other: what is known of them holds
+            if name in self.__dict__:
+                known = self.__dict__[name]
+                some.__dict__[name] = type(known)(*(column[chosen] for column in known))
+        return some
 
     def drawn(self, weights: Iterable[Weights | Floats]) -> Floats:
         """The value of every group when units come as often as the weights (draws × units) say: (draws, groups).
