@@ -15,10 +15,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TURNS = 5
+AT_ONCE = 2
 LONGEST = 900  # seconds; a piece that takes longer has failed
 USUAL = 15.0
 SECONDS = {  # estimates; the others take less than the usual
@@ -79,13 +81,18 @@ def stamp(piece: str, commit: str) -> tuple[str, str]:
 
 
 def run(piece: str) -> bool:
-    print(f"slow tests: {piece}", flush=True)
+    """Whether a piece passed; what it printed is shown when it has ended, since two run at a time."""
     command = [sys.executable, "-m", "pytest", "-q", "-m", "slow", "-W", "ignore:subprocess:ResourceWarning", piece]
+    started = time.monotonic()
     try:
-        return subprocess.run(command, cwd=ROOT, check=False, timeout=LONGEST).returncode in (0, 5)  # 5: none there
+        done = subprocess.run(
+            command, cwd=ROOT, check=False, timeout=LONGEST, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
     except subprocess.TimeoutExpired:
-        print(f"slow tests: {piece} took more than {LONGEST} s")
+        print(f"slow tests: {piece} took more than {LONGEST} s", flush=True)
         return False
+    print(f"slow tests: {piece}: {time.monotonic() - started:.0f} s\n{done.stdout}", end="", flush=True)
+    return done.returncode in (0, 5)  # 5: none there
 
 
 def main(arguments: list[str]) -> int:
@@ -98,12 +105,17 @@ def main(arguments: list[str]) -> int:
         return 0
     due = [piece for piece, turn in dealt.items() if turn == now or "--all" in arguments]
     changed = [piece for piece in dealt if piece not in due and stamp(piece, "HEAD") != stamp(piece, "HEAD~1")]
-    started, failed, left = time.monotonic(), [], []
-    for piece in (*due, *changed):
+    started, left = time.monotonic(), []
+
+    def attempt(piece: str) -> bool:
         if piece in changed and time.monotonic() - started + SECONDS.get(piece, USUAL) > minutes * 60:
             left.append(piece)
-        elif not run(piece):
-            failed.append(piece)
+            return True
+        return run(piece)
+
+    every = (*due, *changed)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        failed = [piece for piece, passed in zip(every, pool.map(attempt, every), strict=True) if not passed]
     took = (time.monotonic() - started) / 60
     print(f"slow tests: {len(due) + len(changed) - len(left)} of {len(dealt)} pieces in {took:.1f} min")
     for piece in left:

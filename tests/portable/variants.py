@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 TESTS = ("tests/golden", "tests/laws", "tests/engines")
+PARALLEL = ("-n", "2", "--dist", "worksteal")
 KERNELS = {"nehalem": ("sse4_2",), "haswell": ("avx2", "fma"), "zen": ("avx2", "fma"), "skylakex": ("avx512f",)}
 OPENBLAS = {"nehalem": "Nehalem", "haswell": "Haswell", "zen": "Zen", "skylakex": "SkylakeX"}
 
@@ -76,7 +77,7 @@ def environment(variant: Variant) -> dict[str, str]:
 
 
 def run(variant: Variant, tests: Sequence[str]) -> int:
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow and not ray and not browser", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow and not ray and not browser", *PARALLEL, *tests]
     return subprocess.run(command, env=environment(variant), umask=variant.umask, check=False).returncode
 
 
