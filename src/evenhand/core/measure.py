@@ -20,7 +20,6 @@ from evenhand.core.engine import total
 from evenhand.core.membership import Inside, Memberships, inside
 from evenhand.core.metric import Column, Linear, Metric, Numbers, OperatingPoint, Value
 from evenhand.core.records import (
-    EVERYONE,
     Array,
     Group,
     Records,
@@ -36,6 +35,7 @@ from evenhand.core.results import Estimate, Status
 AnyMetric = Metric[Any]
 _MOST_DENSE = 1_000_000  # places of a table of groups and patterns
 _MOST_LISTED = 1_000_000  # cells that are listed group by group; of more, one group is looked up at a time
+_MOST_SEEN = 1 << 25  # places of a table of patterns and units
 _BLOCK = 1 << 17  # rows whose codes and values stay in a core's cache
 
 
@@ -213,21 +213,25 @@ def count_units(cells: Records, groups: Sequence[Group]) -> NDArray[np.int64]:
     if len(per_column) == 1 and int(np.bincount(per_column[0], minlength=1).max()) <= 1:  # a cell is a unit
         _, patterns = distinct(cells, tuple(cells.attributes))
         return np.asarray(inside(patterns, groups).members @ patterns["rows"])
-    listed = inside(cells, groups).members if len(cells) <= _MOST_LISTED else None
-    seen = np.zeros(span, dtype=np.bool_)
-    for position, group in enumerate(groups):
-        if group == EVERYONE:
+    if len(cells) > _MOST_LISTED:
+        code, patterns = distinct(cells, tuple(cells.attributes))
+        if len(patterns) * span <= _MOST_SEEN:  # which units each pattern has serves all groups
+            seen = np.zeros((len(patterns), span), dtype=np.bool_)
+            start = code.astype(np.int64) * span
             for column in per_column:
-                seen[column] = True
-            counts[position] = np.count_nonzero(seen)
-            seen[:] = False
-            continue
-        rows = cells.members(group) if listed is None else listed.of_group(position)
+                seen.reshape(-1)[start + column] = True
+            members = inside(patterns, groups).members
+            return np.array(
+                [np.count_nonzero(seen[members.of_group(place)].any(axis=0)) for place in range(len(groups))], np.int64
+            )
+    listed = inside(cells, groups).members if len(cells) <= _MOST_LISTED else None
+    used = np.zeros(span, dtype=np.bool_)
+    for position in range(len(groups)):
+        rows = cells.members(groups[position]) if listed is None else listed.of_group(position)
         for column in per_column:
-            seen[column[rows]] = True
-        counts[position] = np.count_nonzero(seen)
-        for column in per_column:
-            seen[column[rows]] = False
+            used[column[rows]] = True
+        counts[position] = np.count_nonzero(used)
+        used[:] = False
     return counts
 
 

@@ -427,6 +427,8 @@ def _scatter(array: Array, index: Array, size: int) -> Array:
     flat = _flat(array)
     whole = array.dtype.kind in "iub"
     out = np.zeros((size, flat.shape[1]), dtype=np.int64 if whole else np.float64)
+    if not flat.any():
+        return out.reshape(size, *array.shape[1:])
     if flat.shape[1] <= max(len(array), 1):
         for column in range(flat.shape[1]):
             sums = np.bincount(index, weights=flat[:, column], minlength=size)

@@ -436,22 +436,25 @@ def _combine(
     if span <= 4 * rows + 4096:
         present = np.zeros(span, dtype=np.bool_)
         present[code] = True
-        occurring: Array = np.flatnonzero(present)
-        if len(occurring) == span:
-            index = code
-        else:
-            position = np.zeros(span, dtype=code.dtype)
+        occurring: Array = np.flatnonzero(present).astype(code.dtype, copy=False)
+        index = code
+        if len(occurring) < span:
+            position = np.empty(span, dtype=code.dtype)
             position[occurring] = np.arange(len(occurring), dtype=code.dtype)
-            index = position[code]
+            for block in blocks(rows, _AT_ONCE):  # in place, and without a look at whether each code is inside
+                code[block] = np.take(position, code[block], mode="clip")
     else:
         occurring, index = np.unique(code, return_inverse=True)
         index = index.reshape(-1)
-        occurring = occurring.astype(np.int64)
     split = []
     for radix, offset in zip(reversed(radices), reversed(offsets), strict=True):
-        split.append(occurring % radix - offset)
-        occurring = occurring // radix
+        rest = occurring // occurring.dtype.type(radix)  # quicker than a remainder
+        split.append(occurring - rest * occurring.dtype.type(radix) - occurring.dtype.type(offset))
+        occurring = rest
     return index, split[::-1]
+
+
+_AT_ONCE = 1 << 17  # rows whose codes stay in a core's cache
 
 
 def _length(columns: Sequence[Array], rows: int) -> int:

@@ -43,7 +43,7 @@ from evenhand.metrics.operating_points import (
     rates_at,
     roc_of,
 )
-from evenhand.metrics.verification_draws import resampled_rates, resampled_separation
+from evenhand.metrics.verification_draws import ComparedGroups, resampled_rates, resampled_separation
 from evenhand.metrics.verification_scores import CellReader, Comparisons, FailurePolicy
 
 STANDARD_RATES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -132,8 +132,7 @@ class Verification(_OfComparisons):
         if state.genuine.mixture is not None:
             return None
         asked = [each for each in self.conventions if any(tar_name(far, each) in wanted for far in self.far)]
-        sides = state.genuine.ordered(), state.impostor.ordered()
-        drawn = resampled_rates(*sides, cells, weights, self.far, asked)
+        drawn = resampled_rates(ComparedGroups.of(state, cells), weights, self.far, asked)
         found: dict[str, Array] = {}
         for place, far in enumerate(self.far):
             found |= {tar_name(far, each): table[:, :, place] for each, table in drawn.tar.items()}
@@ -189,7 +188,7 @@ class Separation(_OfComparisons):
     ) -> Mapping[str, Array] | None:
         if state.genuine.mixture is not None:
             return None
-        found = resampled_separation(state.genuine.ordered(), state.impostor.ordered(), cells, weights)
+        found = resampled_separation(ComparedGroups.of(state, cells), weights)
         return {output: found[output] for output in wanted}
 
     @property

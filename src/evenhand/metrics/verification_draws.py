@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from evenhand.core.metric import Sampled
 from evenhand.core.records import Array
 from evenhand.metrics.operating_points import Convention, SortedScores, crossing, tar_at_far
+from evenhand.metrics.verification_scores import Comparisons
 from evenhand.metrics.verification_tails import (
     ComparedUnits,
     Floats,
@@ -27,6 +28,7 @@ from evenhand.metrics.verification_tails import (
     WeightedTail,
 )
 
+_BLOCKS_KEPT = 8  # of draws, whose totals serve the next metric
 _FEW_ERRORS = 0.03  # the equal error rate up to which nothing has to be looked at twice
 
 SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
@@ -39,19 +41,52 @@ class GroupRows(NamedTuple):
     impostor: Array | None
 
 
-def groups_of(genuine: ScoredCells, impostor: ScoredCells, cells: Sampled) -> list[GroupRows]:
-    """The comparisons of every group."""
-    kinds = np.asarray(cells.pattern)
-    kept = np.asarray(cells.kept, dtype=np.bool_)
-    used = np.unique(kinds)
-    sides = [kinds[side.codes] for side in (genuine, impostor)]
-    found = []
-    for keeps in kept:
-        if keeps[used].all():
-            found.append(GroupRows(None, None))
-        else:
-            found.append(GroupRows(*(np.flatnonzero(keeps[side]) for side in sides)))
-    return found
+class ComparedGroups:
+    """The comparisons of every group, and what all impostors of each weigh in a draw: the same for every metric.
+
+    The last group is everyone, whether that was asked for or not.
+    """
+
+    def __init__(self, genuine: ScoredCells, impostor: ScoredCells, cells: Sampled) -> None:
+        self.genuine, self.impostor, self.cells = genuine, impostor, cells
+        self.people = ComparedUnits.of(cells)
+        kept = np.asarray(cells.kept, dtype=np.bool_)
+        self.asked = len(kept)
+        kinds = np.asarray(cells.pattern)
+        used = np.unique(kinds)
+        self._kept = np.vstack([kept, np.ones(kept.shape[1], dtype=np.bool_)])
+        sides = [kinds.astype(np.int32)[side.codes] for side in (genuine, impostor)]
+        self.rows = [
+            GroupRows(None, None)
+            if keeps[used].all()
+            else GroupRows(*(np.flatnonzero(keeps[side]).astype(np.int32) for side in sides))
+            for keeps in self._kept
+        ]
+        self._totals: list[tuple[NDArray[np.float32], Floats]] = []
+
+    @classmethod
+    def of(cls, state: Comparisons, cells: Sampled) -> ComparedGroups:
+        """Those of a state, which are kept for the next metric that is resampled from it."""
+        known: ComparedGroups | None = state.__dict__.get("_groups")
+        if known is None or known.cells is not cells:
+            known = state.__dict__["_groups"] = cls(state.genuine.ordered(), state.impostor.ordered(), cells)
+        return known
+
+    def resamples(self, weights: Iterable[Array]) -> Iterator[tuple[NDArray[np.float32], Floats]]:
+        """Weights of units and nobody, with (draws, groups) the weight of all impostors of each group."""
+        for many in weights:
+            with_nobody = self.people.with_nobody(many)
+            known = next((totals for same, totals in self._totals if np.array_equal(same, with_nobody)), None)
+            if known is None:
+                known = self._weigh(with_nobody)
+                if len(self._totals) < _BLOCKS_KEPT:
+                    self._totals.append((with_nobody, known))
+            yield with_nobody, known
+
+    def _weigh(self, weights: NDArray[np.float32]) -> Floats:
+        counts = np.bincount(self.impostor.codes, minlength=len(self.people.first)).astype(np.float64)
+        by_pattern = self.people.sums(counts, np.asarray(self.cells.pattern), self._kept.shape[1], weights)
+        return by_pattern @ self._kept.T.astype(np.float64)
 
 
 class ResampledRates(NamedTuple):
@@ -63,45 +98,43 @@ class ResampledRates(NamedTuple):
 
 
 def resampled_rates(
-    genuine: ScoredCells,
-    impostor: ScoredCells,
-    cells: Sampled,
+    groups: ComparedGroups,
     weights: Iterable[Array],
     rates: Sequence[float],
     conventions: Sequence[Convention] = (Convention.EXACT,),
 ) -> ResampledRates:
     """TAR under each convention, FMR and FNMR, in every draw and group."""
     others = [convention for convention in conventions if convention is not Convention.EXACT]
-    people = ComparedUnits.of(cells)
-    groups = groups_of(genuine, impostor, cells)
-    everyone = next((place for place, group in enumerate(groups) if group.impostor is None), len(groups))
-    if everyone == len(groups):
-        groups = [*groups, GroupRows(None, None)]
     top = max(rates, default=0.0)
-    few = [GenuineScores(genuine, group.genuine, people) for group in groups]
-    tails = [ImpostorTail(impostor, group.impostor, people, top) for group in groups]
-    parts = []
-    for many, totals in _blocks(impostor, cells, people, weights):
-        found = np.full((3 + len(others), len(many), len(groups), len(rates)), np.nan)
+    everyone = next(place for place, rows in enumerate(groups.rows) if rows.impostor is None)
+    used = range(max(groups.asked, everyone + 1))
+    genuine = [GenuineScores(groups.genuine, groups.rows[place].genuine, groups.people) for place in used]
+    tails = [ImpostorTail(groups.impostor, groups.rows[place].impostor, groups.people, top) for place in used]
+    parts = [np.zeros((3 + len(others), 0, len(used), len(rates)))]
+    for many, totals in groups.resamples(weights):
+        found = np.full((3 + len(others), len(many), len(used), len(rates)), np.nan)
+        bins = [tail.cumulated(many) for tail in tails]
         for draw, weight in enumerate(many):
             drawn = [
-                _Resample(own, tail, weight, total) for own, tail, total in zip(few, tails, totals[draw], strict=True)
+                _Resample(own, tail, weight, totals[draw, place], before[draw])
+                for place, own, tail, before in zip(used, genuine, tails, bins, strict=True)
             ]
             shared = drawn[everyone].refused(rates)
             for place, one in enumerate(drawn):
                 found[:, draw, place] = one.rates(rates, shared, others)
         parts.append(found)
-    none = np.zeros((3 + len(others), 0, len(groups), len(rates)))
-    made = (np.concatenate(parts, axis=1) if parts else none)[:, :, : len(cells.kept)]
+    made = np.concatenate(parts, axis=1)[:, :, : groups.asked]
     return ResampledRates(dict(zip((Convention.EXACT, *others), (made[0], *made[3:]), strict=True)), made[1], made[2])
 
 
 class _Resample:
     """One draw of one group: its genuine comparisons, and as many impostors as are asked for."""
 
-    def __init__(self, few: GenuineScores, tail: ImpostorTail, weight: NDArray[np.float32], total: float) -> None:
-        self.genuine = few.drawn(weight)
-        self.impostor = WeightedTail(tail, weight, float(total)) if total > 0 else None
+    def __init__(
+        self, genuine: GenuineScores, tail: ImpostorTail, weight: NDArray[np.float32], total: float, bins: Floats
+    ) -> None:
+        self.genuine = genuine.drawn(weight)
+        self.impostor = WeightedTail(tail, weight, float(total), bins) if total > 0 else None
 
     def refused(self, rates: Sequence[float]) -> Floats:
         """The highest score that must be refused at each rate; not a number without impostors."""
@@ -123,35 +156,31 @@ class _Resample:
         return found
 
 
-def resampled_separation(
-    genuine: ScoredCells, impostor: ScoredCells, cells: Sampled, weights: Iterable[Array]
-) -> Mapping[str, Floats]:
+def resampled_separation(groups: ComparedGroups, weights: Iterable[Array]) -> Mapping[str, Floats]:
     """(draws, groups): AUC to first order, EER exactly."""
-    people = ComparedUnits.of(cells)
-    groups = groups_of(genuine, impostor, cells)
-    few = [GenuineScores(genuine, group.genuine, people) for group in groups]
-    tails = [ImpostorTail(impostor, group.impostor, people, _FEW_ERRORS) for group in groups]
-    sides = [_exceeded(own, impostor, group) for own, group in zip(few, groups, strict=True)]
-    meetings = [_EqualErrors(own, tail) for own, tail in zip(few, tails, strict=True)]
-    parts: dict[str, list[Floats]] = {"AUC": [], "EER": []}
-    for many, totals in _blocks(impostor, cells, people, weights):
-        auc, eer = np.full((2, len(many), len(groups)), np.nan)
-        for place, (own, group) in enumerate(zip(few, groups, strict=True)):
-            if not len(own.scores) or not tails[place].count:
+    people, rows = groups.people, groups.rows[: groups.asked]
+    genuine = [GenuineScores(groups.genuine, group.genuine, people) for group in rows]
+    tails = [ImpostorTail(groups.impostor, group.impostor, people, _FEW_ERRORS) for group in rows]
+    parts: dict[str, list[Floats]] = {"AUC": [np.zeros((0, len(rows)))], "EER": [np.zeros((0, len(rows)))]}
+    for many, totals in groups.resamples(weights):
+        auc, eer = np.full((2, len(many), len(rows)), np.nan)
+        for place, (own, group, tail) in enumerate(zip(genuine, rows, tails, strict=True)):
+            if not len(own.scores) or not tail.count:
                 continue
-            higher = _higher_genuine(own, impostor, group, len(people.first))
-            moved = people.sums(higher, np.zeros(len(higher), dtype=np.int64), 1, many)[:, 0] / len(own.scores)
+            exceeded = _exceeded(own, groups.impostor, group)
+            higher = _higher_genuine(own, groups.impostor, group, len(people.first))
+            moved = people.sums(higher, None, 1, many)[:, 0] / len(own.scores)
+            errors, bins = _EqualErrors(own, tail), tail.cumulated(many)
             for draw, weight in enumerate(many):
                 total, drawn = float(totals[draw, place]), own.drawn(weight)
                 if not total or not drawn.total:
                     continue
-                held = float(np.dot(own.weights(weight).astype(np.float64), sides[place])) / drawn.total
-                auc[draw, place] = held + moved[draw] / total - float(sides[place].mean())
-                eer[draw, place] = meetings[place].of(drawn, weight, total)
+                held = float(np.dot(own.weights(weight).astype(np.float64), exceeded)) / drawn.total
+                auc[draw, place] = held + moved[draw] / total - float(exceeded.mean())
+                eer[draw, place] = errors.of(drawn, WeightedTail(tail, weight, total, bins[draw]))
         parts["AUC"].append(np.clip(auc, 0.0, 1.0))
         parts["EER"].append(eer)
-    empty = np.zeros((0, len(groups)))
-    return {name: np.concatenate(found) if found else empty for name, found in parts.items()}
+    return {name: np.concatenate(found) for name, found in parts.items()}
 
 
 def _exceeded(own: GenuineScores, impostor: ScoredCells, group: GroupRows) -> Floats:
@@ -172,46 +201,48 @@ def _higher_genuine(own: GenuineScores, impostor: ScoredCells, group: GroupRows,
 
 
 class _EqualErrors:
-    """Where false match rate and false non-match rate of a group meet, draw by draw."""
+    """Where false match rate and false non-match rate of a group meet, draw by draw.
 
-    def __init__(self, few: GenuineScores, tail: ImpostorTail) -> None:
-        values, starts = np.unique(few.scores, return_index=True)
+    The corners of the ROC lie at the genuine scores from the top: before each and after it. Both errors move one way
+    along them, so the two corners between which they meet are found by halving.
+    """
+
+    def __init__(self, genuine: GenuineScores, tail: ImpostorTail) -> None:
+        values, starts = np.unique(genuine.scores, return_index=True)
         self._values, self._starts, self._tail = values[::-1], starts[::-1], tail
         self._look()
 
-    def of(self, genuine: SortedScores, weight: NDArray[np.float32], total: float) -> float:
+    def of(self, genuine: SortedScores, impostor: WeightedTail) -> float:
         """The equal error rate on the piecewise-linear ROC of one draw."""
-        assert genuine.tail is not None
-        reached = genuine.tail[self._starts] / genuine.total
-        y = np.column_stack([np.concatenate([[0.0], reached[:-1]]), reached]).reshape(-1)
         while True:
-            x = (WeightedTail(self._tail, weight, total).before(self._cuts) / total)[self._at]
-            own = np.concatenate([[0.0], y[: len(self._at) - 1]])
-            if self._tail.is_whole:
-                x, own = np.append(x, 1.0), np.append(own, 1.0)
-            if x[-1] + own[-1] >= 1.0:
-                return crossing(x, own)
-            self._tail.lengthen()
+            low, high = 0, len(self._places)  # errors meet after the first corner, and before the second
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if sum(self._corner(genuine, impostor, middle)) < 1.0 else (low, middle)
+            if high < len(self._places):
+                return _meeting(self._corner(genuine, impostor, low), self._corner(genuine, impostor, high))
+            if impostor.is_whole:
+                return _meeting(self._corner(genuine, impostor, low), (1.0, 1.0))
+            impostor.lengthen()
             self._look()
+
+    def _corner(self, genuine: SortedScores, impostor: WeightedTail, place: int) -> tuple[float, float]:
+        """False match rate and true accept rate."""
+        assert genuine.tail is not None
+        while self._places[place] > impostor.length:  # another draw needed more
+            impostor.lengthen()
+        reached = genuine.tail[self._starts[place // 2 - 1]] / genuine.total if place > 1 else 0.0
+        return impostor.first(int(self._places[place])) / impostor.total, float(reached)
 
     def _look(self) -> None:
         """How many impostors lie above, and how many at or above, each genuine score that the tail reaches."""
         tail = self._tail
         counts = [tail.length - np.searchsorted(tail.rising, self._values, side=side) for side in reversed(SIDES)]
         places = np.column_stack(counts).reshape(-1)
-        known = len(places) if tail.is_whole else int(np.searchsorted(places, tail.length, side="left"))
-        self._cuts, self._at = np.unique(np.concatenate([[0], places[:known]]), return_inverse=True)
+        known = len(places) if tail.length == tail.count else int(np.searchsorted(places, tail.length, side="left"))
+        self._places = np.concatenate([[0], places[:known]])
 
 
-def _blocks(
-    impostor: ScoredCells, cells: Sampled, people: ComparedUnits, weights: Iterable[Array]
-) -> Iterator[tuple[NDArray[np.float32], Floats]]:
-    """Weights of units and nobody, with (draws, groups) the weight of all impostors of each group, and of everyone."""
-    counts = np.bincount(impostor.codes, minlength=len(people.first)).astype(np.float64)
-    kept = np.asarray(cells.kept, dtype=np.float64)
-    if not any(np.asarray(keeps, dtype=np.bool_)[np.unique(cells.pattern)].all() for keeps in cells.kept):
-        kept = np.vstack([kept, np.ones(kept.shape[1])])
-    for many in weights:
-        with_nobody = people.with_nobody(many)
-        by_pattern = people.sums(counts, np.asarray(cells.pattern), kept.shape[1], with_nobody)
-        yield with_nobody, by_pattern @ kept.T
+def _meeting(before: tuple[float, float], after: tuple[float, float]) -> float:
+    x, y = np.array([before, after]).T
+    return crossing(x, y)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from evenhand.benchmarks.fhibe.verification import genuine_pairs, highest_impostors, pair_scores
 from evenhand.core.metric import Sampled
 from evenhand.core.records import Array
-from evenhand.metrics.verification_tails import ComparedUnits, ImpostorTail, WeightedTail
+from evenhand.metrics.verification_tails import ComparedUnits, Floats, ImpostorTail, WeightedTail
 
 _SPARE = 4  # so many times the allowed impostors are kept, since draws differ
 _FEWEST = 2_000
@@ -50,10 +50,12 @@ def redrawn_rates(
     tail = ImpostorTail(_RisingScores(impostors.score[::-1], places), None, people, 1.0)
     images_of_unit = np.bincount(unit, minlength=cells.units).astype(np.float64)
     rates = []
-    for weight in (row for many in weights for row in many):
+    for weight, with_nobody, bins in (
+        drawn for many in weights for drawn in zip(many, *_weighed(people, tail, many), strict=True)
+    ):
         images = weight * images_of_unit
         drawn_pairs = float(images.sum() ** 2 - (images**2).sum()) / 2
-        drawn = WeightedTail(tail, people.with_nobody(weight[None])[0], drawn_pairs)
+        drawn = WeightedTail(tail, with_nobody, drawn_pairs, bins)
         threshold = _threshold(drawn, far, has_others=len(first) < impostors.total)
         counted = weight[subject].astype(np.float64)
         below = inside @ counted
@@ -61,6 +63,11 @@ def redrawn_rates(
         there = (below > 0) & ~np.isnan(threshold)
         rates.append(np.divide(above, below, out=np.full(len(below), np.nan), where=there))
     return np.array(rates).reshape(len(rates), inside.shape[0])
+
+
+def _weighed(people: ComparedUnits, tail: ImpostorTail, weights: Array) -> tuple[NDArray[np.float32], Floats]:
+    with_nobody = people.with_nobody(weights)
+    return with_nobody, tail.cumulated(with_nobody)
 
 
 def _threshold(drawn: WeightedTail, far: float, *, has_others: bool) -> float:
