@@ -9,8 +9,8 @@ different scripts:
 - *detector*: weigh a face by its detector score, or not;
 - *media*: average the faces of a video first, average and scale to one, or ignore media.
 
-Pooling is one sparse product (templates × faces), whose weights hold all four switches, so
-nothing as large as the embeddings is copied.
+Pooling is a sparse product (templates × faces), block by block of faces, whose weights hold all
+switches: embeddings in a file are read once and never held whole.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import PredictionError
-from evenhand.core.records import Array
+from evenhand.core.records import Array, blocks
 
 Flip = Literal["none", "sum", "concat"]
 Norm = Literal["keep", "unit"]
 Detector = Literal["on", "off"]
 Media = Literal["mean", "mean_unit", "flat"]
 
-_FACES_AT_ONCE = 1 << 14
+_FACES_AT_ONCE = 1 << 13
 _COLUMNS_AT_ONCE = 128
 
 
@@ -111,16 +111,18 @@ def enrol(
     present = np.asarray(members.face) >= 0
     template, face = np.asarray(members.template)[present], np.asarray(members.face)[present]
     group, template_of_group = _groups(template, np.asarray(members.medium)[present], members.templates, pooling.media)
-    weights = _face_weights(embeddings, flipped, detector_scores, pooling)[face]
+    weights = np.ones(len(face))
+    if pooling.detector == "on" and detector_scores is not None:
+        weights = np.asarray(detector_scores, dtype=np.float64)[face]
     if pooling.media != "flat":
         weights = weights / np.bincount(group, minlength=len(template_of_group))[group]
     pooled: Array
     if pooling.media == "mean_unit":
-        media = _unit(_product(group, face, weights, len(template_of_group), embeddings, flipped, pooling.flip))
-        every = np.arange(len(media))
-        pooled = _product(template_of_group, every, np.ones(len(media)), members.templates, media, None, "none")
+        media = _unit(_pooled(group, face, weights, len(template_of_group), embeddings, flipped, pooling))
+        every, once = np.arange(len(media)), np.ones(len(media))
+        pooled = _pooled(template_of_group, every, once, members.templates, media, None, Pooling("none"))
     else:
-        pooled = _product(template, face, weights, members.templates, embeddings, flipped, pooling.flip)
+        pooled = _pooled(template, face, weights, members.templates, embeddings, flipped, pooling)
     lengths = _lengths(pooled)
     if not np.isfinite(lengths).all():
         row = _first_not_finite(embeddings, flipped)
@@ -146,6 +148,7 @@ def enrol_every(
     >>> {pooling.norm: made.vectors.round(2).tolist() for pooling, made in enrol_every(faces, members)}
     {'keep': [[0.95, 0.32]], 'unit': [[0.71, 0.71]]}
     """
+    embeddings, flipped = np.asarray(embeddings), None if flipped is None else np.asarray(flipped)
     present = np.asarray(members.face) >= 0
     template, face = np.asarray(members.template)[present], np.asarray(members.face)[present]
     group, owner = _groups(template, np.asarray(members.medium)[present], members.templates, "mean")
@@ -257,23 +260,42 @@ def _face_lengths(embeddings: Array, flipped: Array | None, flip: Flip) -> NDArr
     return lengths
 
 
-def _product(
-    out: Array, face: Array, weights: Array, size: int, embeddings: Array, flipped: Array | None, flip: Flip
+def _pooled(
+    out: Array,
+    face: Array,
+    weights: NDArray[np.float64],
+    size: int,
+    embeddings: Array,
+    flipped: Array | None,
+    pooling: Pooling,
 ) -> NDArray[np.float32]:
-    """The weighted sums (size, dimensions) of faces, with the mirrored pass added or set beside."""
+    """The weighted sums (size, dimensions) of faces, with the mirrored pass added or set beside, scaled to one or not.
+
+    Faces are read block by block, so that embeddings in a file are never held whole.
+    """
     from scipy import sparse
 
-    matrix = sparse.csr_array(
-        (weights.astype(np.float32), (out.astype(np.int32), face.astype(np.int32))), shape=(size, len(embeddings))
-    )
-    first = np.asarray(matrix @ _single(embeddings))
-    if flip == "none" or flipped is None:
-        return first
-    second = np.asarray(matrix @ _single(flipped))
-    if flip == "concat":
-        return np.concatenate([first, second], axis=1)
-    first += second
-    return first
+    mirrored = None if pooling.flip == "none" else flipped
+    width = embeddings.shape[1] * (2 if mirrored is not None and pooling.flip == "concat" else 1)
+    total = np.zeros((size, width), dtype=np.float32)
+    order = np.argsort(face, kind="stable")
+    starts = np.searchsorted(face[order], np.arange(0, len(embeddings) + _FACES_AT_ONCE, _FACES_AT_ONCE))
+    for number, block in enumerate(blocks(len(embeddings), _FACES_AT_ONCE)):
+        entries = order[starts[number] : starts[number + 1]]
+        if not len(entries):
+            continue
+        rows = _single(embeddings[block])
+        if mirrored is not None:
+            other = _single(mirrored[block])
+            rows = rows + other if pooling.flip == "sum" else np.concatenate([rows, other], axis=1)
+        inside, weight = face[entries] - block.start, weights[entries]
+        if pooling.norm == "unit":
+            lengths = _lengths(rows)
+            weight = weight * np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)[inside]
+        places, place = np.unique(out[entries], return_inverse=True)
+        matrix = sparse.csr_array((weight.astype(np.float32), (place, inside)), shape=(len(places), len(rows)))
+        total[places] += matrix @ rows
+    return total
 
 
 def _single(embeddings: Array) -> NDArray[np.float32]:

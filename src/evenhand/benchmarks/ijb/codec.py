@@ -89,7 +89,6 @@ class PairCodec(Codec[Any]):
         words: dict[str, Any] = {"pooling": options.pooling.words, "fte_policy": options.fte}
         if isinstance(options, VerificationOptions) and options.variants:
             words[VARIANTS] = variant_facts(content.source, content.members, truth, options)
-        content = replace(content, source=content.source.left_on_disk(parts))
         return Submitted(content, coverage, (*facts, *more), warnings, words)
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.files.arrays import array_headers, read_npy, read_npz, read_safetensors
+from evenhand.files.arrays import array_headers, open_npy, read_npy, read_npz, read_safetensors
 from evenhand.files.inputs import damage_in_words, hash_of, opened
 
 FORMATS = (".npy", ".npz", ".parquet", ".safetensors")
@@ -51,6 +51,15 @@ def open_array(path: Path, *, entry: str = "embeddings", dimensions: int = 2) ->
         wanted = "(faces, dimensions)" if dimensions == 2 else "one number per comparison"
         raise PredictionError(f"{path}: an array of {array.dtype} with shape {array.shape}; {wanted} was expected.")
     return array
+
+
+def stored_array(path: Path, *, entry: str = "embeddings") -> Any:
+    """As `open_array`, of two dimensions; the rows of a `.npy` file stay in it until they are asked for."""
+    if Path(path).suffix == ".npy":
+        stored = open_npy(path, PredictionError)
+        if stored.ndim == 2 and stored.dtype.kind in "fiu" and not stored.header.fortran:
+            return stored
+    return open_array(path, entry=entry)
 
 
 def _npy(path: Path, entry: str) -> Array:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb.embeddings import ENTRIES, FORMATS, axes_of, open_array
+from evenhand.benchmarks.ijb.embeddings import ENTRIES, FORMATS, axes_of, stored_array
 from evenhand.benchmarks.ijb.files import read_table, refuse_duplicates
 from evenhand.benchmarks.ijb.lists import FaceList
 from evenhand.benchmarks.ijb.options import PoolingOptions
@@ -32,7 +32,6 @@ from evenhand.benchmarks.ijb.templates import ProtocolFaces, TemplateSet, templa
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.files.arrays import open_npy
 from evenhand.files.inputs import hash_of, parse_toml, read
 from evenhand.search.enrol import Membership, Templates, enrol
 from evenhand.search.sanity import embedding_warnings, halves_likeness
@@ -150,7 +149,7 @@ class TemplateEntries(NamedTuple):
 class SubmittedEmbeddings:
     """Embeddings of faces, and which row belongs to which face: by an index, by list files, or by their order."""
 
-    vectors: Array  # (faces, dimensions)
+    vectors: Array  # (faces, dimensions); those of `.npy` files are read as they are asked for
     flipped: Array | None
     index: FaceIndex | None
     rows: NDArray[np.int64] | None  # row of the embeddings for each face, in the order of the protocol's files
@@ -185,18 +184,6 @@ class SubmittedEmbeddings:
         members = self.membership(templates) if members is None else members
         return enrol(self.vectors, members, options.pooling, flipped=self.flipped, detector_scores=self.scores)
 
-    def left_on_disk(self, parts: Parts) -> SubmittedEmbeddings:
-        """The same without the arrays of `.npy` files in memory: pooled embeddings are seldom asked for again."""
-
-        def again(role: str, array: Any) -> Any:
-            path = parts.get(role)
-            if array is None or path is None or path.suffix != ".npy":
-                return array
-            stored = open_npy(path, PredictionError)
-            return stored if stored.shape == array.shape else array  # halves of its rows stay
-
-        return replace(self, vectors=again("embeddings", self.vectors), flipped=again("flip", self.flipped))
-
     def warnings(self, sets: Sequence[tuple[TemplateSet, Membership]], options: PoolingOptions) -> tuple[str, ...]:
         """What looks wrong about the embeddings, given the templates that they make up."""
         person = np.full(len(self.vectors), -1, dtype=np.int64)
@@ -228,8 +215,8 @@ class SubmittedEmbeddings:
             f"The {width} columns of {self.where.name} were taken as {width // 2} of a pass and {width // 2} of its "
             "mirrored pass (halves=keep leaves them together)."
         )
-        half = width // 2
-        return replace(self, vectors=self.vectors[:, :half], flipped=self.vectors[:, half:]), (note,)
+        first, second = np.split(np.asarray(self.vectors), 2, axis=1)
+        return replace(self, vectors=first, flipped=second), (note,)
 
     def _nothing_matches(self, faces: ProtocolFaces) -> str:
         if self.entries is not None:
@@ -380,9 +367,8 @@ def read_embedded(parts: Parts, meanwhile: Callable[[SubmittedEmbeddings], M]) -
             path = parts.get(role)
             if path is None:
                 return None
-            found = open_array(path, entry="flip" if path == source and role == "flip" else "embeddings")
             hashes.append(thread.submit(hash_of, path, PredictionError))
-            return found
+            return stored_array(path, entry="flip" if path == source and role == "flip" else "embeddings")
 
         vectors, flipped = array("embeddings"), array("flip")
         video_vectors, video_flipped = array("video_embeddings"), array("video_flip")
