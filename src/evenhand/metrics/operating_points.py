@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 
 from evenhand.core.metric import Curve
-from evenhand.core.records import Array
+from evenhand.core.records import Array, blocks
 
 
 class Convention(Enum):
@@ -33,6 +33,10 @@ class Convention(Enum):
     LINEAR = "linear"  # interpolated between the points of the ROC
 
 
+_MANY = 1 << 20  # scores of which it is worth to sort only the highest
+_SAMPLED = 1 << 16  # scores that tell where the highest begin
+_SPARE = 1.25
+_AT_ONCE = 1 << 17  # scores that stay in a core's cache
 _REACH = 256  # impostors on either side of a threshold that are looked at first
 
 
@@ -73,6 +77,10 @@ class RankedImpostors(Protocol):
         """Look at more of them; only asked of those that are not all."""
 
 
+class UnknownScoresError(ValueError):
+    """A rate asks for scores below those that are known one by one."""
+
+
 @dataclass(frozen=True)
 class SortedScores:
     """The scores of one class in ascending order, and how often each counts.
@@ -95,6 +103,22 @@ class SortedScores:
         """As `of`, of an array that nobody else uses: it is sorted in place, which spares a copy."""
         scores.sort()
         return cls(scores, None, len(scores))
+
+    @classmethod
+    def highest(cls, scores: Array, inside: Array, share: float) -> Self:
+        """More than the share `share` of the highest of those scores that are `inside`, each counting once.
+
+        All of them where that is most, or where they are few. The others are never sorted, nor copied.
+        """
+        total = int(np.count_nonzero(inside))
+        sample = np.sort(scores[:: max(len(scores) // _SAMPLED, 1)])
+        cut = sample[int((1 - _SPARE * share) * len(sample))] if _SPARE * share < 0.5 and total >= _MANY else -np.inf
+        parts = [scores[block][inside[block] & (scores[block] >= cut)] for block in blocks(len(scores), _AT_ONCE)]
+        top = np.concatenate([np.zeros(0, scores.dtype), *parts])
+        if len(top) < total and len(top) <= share * total:
+            return cls.of_own(scores[inside])
+        top.sort()
+        return cls(top, None, total, len(top) == total)
 
     @classmethod
     def weighted(
@@ -158,7 +182,7 @@ class SortedScores:
         return self.scores[low:high][::-1], weights, float(self._from(np.asarray(high)))
 
     def lengthen(self) -> None:
-        raise ValueError("the scores below these are not known")
+        raise UnknownScoresError("the scores below these are not known")
 
     def steps(self) -> tuple[Array, Array]:
         """Distinct scores in descending order, and the weight that reaches each."""

@@ -23,7 +23,7 @@ from evenhand.core.metric import Numbers
 from evenhand.core.page import Section, Table
 from evenhand.core.records import Records
 from evenhand.core.results import Results
-from evenhand.metrics.operating_points import Convention, SortedScores, rates_by_convention
+from evenhand.metrics.operating_points import Convention, SortedScores, UnknownScoresError, rates_by_convention
 from evenhand.metrics.search import Cmc, OpenSetSearch
 from evenhand.metrics.search_rates import NO_GALLERY
 from evenhand.metrics.verification import RULE_OF_THIRTY, Separation, Verification
@@ -44,9 +44,14 @@ def verification_conventions(rows: Records, options: VerificationOptions | Covar
     if options.fte == "exclude":
         kept = ~np.asarray(rows["failed"])
         score, same = score[kept], same[kept]
-    genuine, impostor = SortedScores.of_own(score[same]), SortedScores.of_own(score[~same])
+    genuine, different = SortedScores.of_own(score[same]), ~same
+    try:
+        impostor = SortedScores.highest(score, different, max(options.far, default=0.0))
+        read = rates_by_convention(genuine, impostor, options.far)
+    except UnknownScoresError:  # a curve whose nearest point lies among the others
+        read = rates_by_convention(genuine, SortedScores.of_own(score[different]), options.far)
     table = []
-    for convention, found in rates_by_convention(genuine, impostor, options.far).items():
+    for convention, found in read.items():
         for far, reading in zip(options.far, found, strict=True):
             known = not np.isnan(reading.tar)
             table.append(
@@ -63,7 +68,7 @@ def verification_conventions(rows: Records, options: VerificationOptions | Covar
     return {
         FACT: table,
         "fte_comparisons": int(np.asarray(rows["failed"]).sum()),
-        **histogram({"genuine": genuine.scores, "impostor": impostor.scores}),
+        **histogram({"genuine": genuine.scores, "impostor": score}, {"impostor": different}),
         **_verification_splits(rows, options),
     }
 
@@ -134,7 +139,7 @@ def search_conventions(rows: Records, options: SearchOptions) -> Mapping[str, An
         table += [_entry(output, "merged_gallery_legacy", values[output], words) for output in merged.outputs]
     failed = np.asarray(rows["failed"]) & (np.asarray(rows["gallery"]) != NO_GALLERY)
     mated = np.asarray(ordinary["mated"], dtype=np.bool_)
-    sides = {"mates": np.sort(ordinary["mate"][mated]), "best of non-mated": np.sort(ordinary["top"][~mated])}
+    sides = {"mates": ordinary["mate"][mated], "best of non-mated": ordinary["top"][~mated]}
     return {FACT: table, "fte_searches": int(failed.sum()), **histogram(sides), **_search_splits(rows, options)}
 
 

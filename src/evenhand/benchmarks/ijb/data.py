@@ -121,7 +121,7 @@ def load_covariates(folder: Path, options: CovariateOptions) -> Dataset[PairTrut
     source = layout.one(names.COVARIATE_TEMPLATES, "template file of test 2")
     templates, facts = _templates(layout, [source])
     first_ids, second_ids, fact = read_pairs(path)
-    first, second = templates.positions(first_ids, path), templates.positions(second_ids, path)
+    first, second = (templates.positions(ids, path, in_place=True) for ids in (first_ids, second_ids))
     attributes = _covariate_attributes(templates, first, second, options)
     if not attributes:
         raise DataError(f"{source} has no covariates: none of GENDER, SKINTONE, AGE, YAW and the like is a column.")
@@ -282,7 +282,7 @@ def _pairs_dataset(
     if not len(first_ids):
         raise DataError(f"{path} lists no comparisons.")
     with ThreadPoolExecutor(2) as threads:  # lookups of millions of entries leave Python's lock alone
-        first, second = threads.map(lambda ids: templates.positions(ids, path), (first_ids, second_ids))
+        first, second = threads.map(lambda ids: templates.positions(ids, path, in_place=True), (first_ids, second_ids))
     same = templates.same_subject(first, second)
     annotated = templates if listed is None else known  # list files themselves name no people
     metadata = SubjectMetadata() if annotated is None else SubjectMetadata.of(layout, annotated.subject)

@@ -5,44 +5,67 @@ They are computed once, over all rows, and stored with the results; the report d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from evenhand.core.page import Figure, Lines, Section, Table, Text
-from evenhand.core.records import Array, Records
+from evenhand.core.records import Array, Records, blocks
 from evenhand.core.results import Results
 
 HISTOGRAM, CONFIDENCE = "score_histogram", "confidence_curve"
 _BINS = 60
 _POINTS = 100
+_AT_ONCE = 1 << 17  # scores that stay in a core's cache
 
 
-def histogram(sides: Mapping[str, Array], unscored: str = "failures to enrol") -> dict[str, Any]:
-    """How ascending scores of several sorts are spread: shares in bins of equal width over all of them.
+def histogram(
+    sides: Mapping[str, Array], inside: Mapping[str, Array] | None = None, unscored: str = "failures to enrol"
+) -> dict[str, Any]:
+    """How scores of several sorts are spread: shares in bins of equal width over all of them.
 
-    Failures (−∞) are in no bin, but in the denominator, and counted.
+    `inside` says which of the scores of a sort are its own, where not all are. Failures (−∞) are in no bin, but in the
+    denominator, and counted.
     """
-    finite = {name: scores[_place(scores, -np.inf, "right") :] for name, scores in sides.items()}
-    some = [scores for scores in finite.values() if len(scores)]
-    if not some:
+    of_sort = {name: _Scores(scores, (inside or {}).get(name)) for name, scores in sides.items()}
+    limits = [limit for scores in of_sort.values() if (limit := scores.limits()) is not None]
+    if not limits:
         return {}
-    low = min(float(scores[0]) for scores in some)
-    high = max(float(scores[-1]) for scores in some)
+    low, high = min(first for first, _ in limits), max(last for _, last in limits)
     edges = np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
-    shares = {}
-    for name, scores in finite.items():
-        place = _place(scores, edges, "left")
-        place[-1] = len(scores)
-        shares[name] = (np.diff(place) / max(len(sides[name]), 1)).tolist()
-    counts = {name: len(sides[name]) - len(scores) for name, scores in finite.items()}
+    shares, counts = {}, {}
+    for name, scores in of_sort.items():
+        binned, counts[name], total = scores.counts(edges)
+        shares[name] = (binned / max(total, 1)).tolist()
     return {HISTOGRAM: {"edges": edges.tolist(), "shares": shares, "unscored": counts, "called": unscored}}
 
 
-def _place(scores: Array, values: Array | float, side: Literal["left", "right"]) -> Array:
-    # Values of the scores' own precision spare the search a converted copy of all scores.
-    return np.asarray(np.searchsorted(scores, np.asarray(values, dtype=scores.dtype), side=side))
+class _Scores(NamedTuple):
+    """Scores in any order, looked at block by block."""
+
+    scores: Array
+    inside: Array | None
+
+    def _blocks(self) -> Iterator[Array]:
+        for block in blocks(len(self.scores), _AT_ONCE):
+            yield self.scores[block] if self.inside is None else self.scores[block][self.inside[block]]
+
+    def limits(self) -> tuple[float, float] | None:
+        """The lowest and the highest that is no failure; None without any."""
+        scored = [some[some > -np.inf] for some in self._blocks()]
+        there = [(float(some.min()), float(some.max())) for some in scored if len(some)]
+        return (min(first for first, _ in there), max(last for _, last in there)) if there else None
+
+    def counts(self, edges: Array) -> tuple[Array, int, int]:
+        """How many lie in each bin, how many are failures, and how many there are."""
+        binned, failures = np.zeros(len(edges) - 1, dtype=np.int64), 0
+        for some in self._blocks():
+            scored = some[some > -np.inf]
+            place = (scored.astype(np.float64) - edges[0]) * (len(binned) / (edges[-1] - edges[0]))
+            binned += np.bincount(np.minimum(place.astype(np.intp), len(binned) - 1), minlength=len(binned))
+            failures += len(some) - len(scored)
+        return binned, failures, int(binned.sum()) + failures
 
 
 def confidence_curve(rows: Records, options: Any) -> Mapping[str, Any]:

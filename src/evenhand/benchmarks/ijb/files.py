@@ -19,7 +19,8 @@ from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files import delimited
-from evenhand.files.inputs import Problem, Source, hash_of, opened, read
+from evenhand.files.inputs import Problem, Source, read
+from evenhand.files.whole_numbers import parse_whole_numbers
 
 SYNONYMS: Mapping[str, str] = {
     "FILE": "FILENAME",
@@ -157,62 +158,16 @@ def read_table(path: Path, problem: Problem = DataError) -> ProtocolTable:
 
 def read_pairs(path: Path, problem: Problem = DataError) -> tuple[Array, Array, InputFact]:
     """Two template ids per line, without a header: reference, then probe. In 32 bits where they fit, for speed."""
-    with opened(path, problem):
-        columns = _columns(Path(path), 2, ",", np.int32, quotes=False)  # from the disk's cache, without a copy
-    if columns is None:
-        source = read(path, problem)
-        columns = _whole_numbers(source, 2, ",", problem, "two template ids (reference, probe)")
-        return columns[0], columns[1], source.fact
-    return columns[0], columns[1], hash_of(path, problem)
+    (first, second), fact = read_whole_numbers(path, 2, ",", problem, "two template ids (reference, probe)")
+    return first, second, fact
 
 
 def read_whole_numbers(
     path: Path, width: int, separator: str, problem: Problem, what: str
-) -> tuple[list[NDArray[np.int64]], InputFact]:
+) -> tuple[list[Array], InputFact]:
     """The columns of a file of whole numbers without a header."""
-    source = read(path, problem)
-    return _whole_numbers(source, width, separator, problem, what), source.fact
-
-
-def _whole_numbers(source: Source, width: int, separator: str, problem: Problem, what: str) -> list[NDArray[np.int64]]:
-    columns = _columns(source.data, width, separator, np.int64)
-    return _numbers_by_line(source, width, separator, problem, what) if columns is None else columns
-
-
-def _columns(
-    source: Path | bytes, width: int, separator: str, kind: type[np.signedinteger[Any]], *, quotes: bool = True
-) -> list[Array] | None:
-    """The columns of a file of whole numbers; None when a cell is none, or does not fit."""
-    import polars as pl
-
-    cells = pl.Int32 if kind is np.int32 else pl.Int64
-    if not _begins_with_a_line(source):
-        return None
-    try:
-        frame = pl.read_csv(
-            source,
-            has_header=False,
-            separator=separator,
-            schema={f"{i}": cells for i in range(width)},
-            quote_char='"' if quotes else None,
-        )
-    except pl.exceptions.PolarsError:
-        return None
-    if any(column.null_count() for column in frame.iter_columns()):
-        return None
-    return [np.asarray(column.to_numpy(), dtype=kind) for column in frame.iter_columns()]
-
-
-def _begins_with_a_line(source: Path | bytes) -> bool:
-    """Whether the first line is as short as whole numbers are; a long one would keep Polars busy for minutes."""
-    if isinstance(source, bytes):
-        return b"\n" in source[:_LONGEST_LINE] or len(source) < _LONGEST_LINE
-    with source.open("rb") as file:
-        start = file.read(_LONGEST_LINE)
-    return b"\n" in start or len(start) < _LONGEST_LINE
-
-
-_LONGEST_LINE = 1 << 12  # of whole numbers
+    columns, fact = parse_whole_numbers(path, width, separator, problem)
+    return _numbers_by_line(read(path, problem), width, separator, problem, what) if columns is None else columns, fact
 
 
 def read_matrix(path: Path, problem: Problem = DataError) -> tuple[NDArray[np.float64], InputFact]:
@@ -253,15 +208,13 @@ def refuse_duplicates(path: Path, ids: Array, what: str, problem: Problem, first
         raise problem(f"{path}, line {row + first_line}: {what} {ids[row]} is there twice. Each must occur once.")
 
 
-def _numbers_by_line(
-    source: Source, width: int, separator: str, problem: Problem, what: str
-) -> list[NDArray[np.int64]]:
+def _numbers_by_line(source: Source, width: int, separator: str, problem: Problem, what: str) -> list[Array]:
     """The slow way, which knows the line of what is wrong."""
     rows = []
     for number, line in enumerate(source.text(problem).split("\n"), start=1):
         if not line.strip():
             continue
-        cells = [cell.strip() for cell in line.split(separator) if cell.strip() or separator != " "]
+        cells = line.split() if separator == " " else line.split(separator)
         try:
             if len(cells) != width:
                 raise ValueError(line)

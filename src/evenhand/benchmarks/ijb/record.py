@@ -28,7 +28,7 @@ from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.core.task import Dataset, Submitted, Tools
-from evenhand.metrics.operating_points import allowed_accepts
+from evenhand.metrics.operating_points import SortedScores, allowed_accepts
 from evenhand.metrics.search_rates import LEFT_OUT, NO_GALLERY
 from evenhand.search.compare import pair_scores
 from evenhand.search.enrol import Templates, enrol
@@ -121,14 +121,16 @@ def _refined(
 
     mates = np.flatnonzero(truth.same)
     genuine = corrected(mates)
-    impostor = np.delete(scores, mates)
+    asked = getattr(options, "far", ())
+    is_impostor = ~truth.same
     if options.fte == "exclude":
-        impostor = impostor[impostor > -np.inf]
-    impostor.sort()
+        is_impostor &= scores > -np.inf
     margin = templates.vectors.shape[1] * 2.0**-23  # no product in single precision is further off
     ordered = np.sort(genuine).astype(np.float32)  # a search with another precision would convert all impostors
-    asked = getattr(options, "far", ()) if len(impostor) else ()
-    ranges = [decisive_scores(ordered, impostor, rate, margin) for rate in asked]
+    known = SortedScores.highest(scores, is_impostor, max(asked, default=0.0))
+    ranges = _decisive_ranges(ordered, known, asked, margin)
+    if ranges is None:  # the highest impostors do not tell
+        ranges = _decisive_ranges(ordered, SortedScores.of_own(scores[is_impostor]), asked, margin) or []
     rows = np.flatnonzero(scores >= max(min((low for low, _ in ranges), default=np.inf), np.finfo(np.float32).min))
     decides = np.zeros(len(rows), dtype=np.bool_)
     for low, high in ranges:
@@ -142,24 +144,44 @@ def _refined(
     return precise
 
 
-def decisive_scores(genuine: Array, impostor: Array, rate: float, margin: float) -> tuple[float, float]:
+def _decisive_ranges(
+    genuine: Array, impostor: SortedScores, rates: Sequence[float], margin: float
+) -> list[tuple[float, float]] | None:
+    """The ranges of all rates; None when more impostors must be known."""
+    if not impostor.total:
+        return []
+    below = int(impostor.total) - len(impostor.scores)
+    ranges = [decisive_scores(genuine, impostor.scores, rate, margin, below) for rate in rates]
+    known = [limits for limits in ranges if limits is not None]
+    return known if len(known) == len(ranges) else None
+
+
+def decisive_scores(
+    genuine: Array, impostor: Array, rate: float, margin: float, below: int = 0
+) -> tuple[float, float] | None:
     """The range of impostor scores that decides the rates at a false accept rate, under every convention.
 
-    Both arrays ascend; their scores may each be off by the margin. Inside the range lie the impostors around the
-    threshold, and all from the genuine score above it to the one below, or as far to the other side: the nearest
-    point of a thinned curve is one of these two, unless impostors between them are tied.
+    Both arrays ascend; their scores may each be off by the margin. `below` impostors score less than those given; None
+    when some of them would have to be known. Inside the range lie the impostors around the threshold, and all from the
+    genuine score above it to the one below, or as far to the other side: the nearest point of a thinned curve is one of
+    these two, unless impostors between them are tied.
 
     >>> decisive_scores(np.array([0.1, 0.5, 0.9]), np.linspace(0, 1, 1001), 0.3, 0.001)
     (0.498, 0.902)
     """
     count = len(impostor)
-    place = count - 1 - min(allowed_accepts(count, rate), count - 1)  # the highest that is refused
+    every = count + below
+    place = count - 1 - min(allowed_accepts(every, rate), every - 1)  # the highest that is refused
+    if below and place < _NEIGHBOURS:
+        return None
     low, high = (float(impostor[min(max(place + by, 0), count - 1)]) for by in (-_NEIGHBOURS, _NEIGHBOURS))
-    below = int(np.searchsorted(genuine, low - 2 * margin)) - 1
+    under = int(np.searchsorted(genuine, low - 2 * margin)) - 1
     above = int(np.searchsorted(genuine, high + 2 * margin, side="right"))
-    lower = genuine[below] if below >= 0 else genuine.dtype.type(-np.inf)
+    lower = genuine[under] if under >= 0 else genuine.dtype.type(-np.inf)
     upper = genuine[above] if above < len(genuine) else genuine.dtype.type(np.inf)
     reach = min(abs(int(np.searchsorted(impostor, end)) - place) for end in (lower, upper)) + _NEIGHBOURS
+    if below and reach > place:
+        return None
     first, last = impostor[max(place - reach, 0)], impostor[min(place + reach, count - 1)]
     return float(max(lower, first)) - 2 * margin, float(min(upper, last)) + 2 * margin
 

@@ -155,17 +155,20 @@ class TemplateSet:
         """(templates,): how many faces each template has."""
         return np.bincount(self.of_face, minlength=len(self))
 
-    def positions(self, ids: Array, where: Path, *, first_line: int = 1) -> NDArray[np.int32]:
-        """The position of each id; raises when one names no template."""
-        found = template_places(self.ids, np.asarray(ids))
-        if len(found) and int(found.min()) < 0:
-            unknown = np.flatnonzero(found < 0)
-            row = int(unknown[0])
-            raise DataError(
-                f"{where}, line {row + first_line}: template {int(ids[row])} is in none of the template files "
-                f"({len(unknown)} such entries). Are the files of one release?"
-            )
-        return found
+    def positions(self, ids: Array, where: Path, *, in_place: bool = False) -> NDArray[np.int32]:
+        """The position of each id; raises when one names no template. `in_place`: ids of 32 bits are overwritten."""
+        places = _PlaceTable(self.ids)
+        positions = ids if in_place and ids.dtype == np.int32 else np.empty(len(ids), dtype=np.int32)
+        for block in blocks(len(ids), AT_ONCE):
+            found = places.of(ids[block])
+            if len(found) and int(found.min()) < 0:
+                unknown = block.start + np.flatnonzero(places.of(ids[block.start :]) < 0)
+                raise DataError(
+                    f"{where}, line {int(unknown[0]) + 1}: template {int(ids[unknown[0]])} is in none of the template "
+                    f"files ({len(unknown)} such entries). Are the files of one release?"
+                )
+            positions[block] = found
+        return positions
 
     @property
     def subject_codes(self) -> Array:
@@ -190,23 +193,32 @@ class TemplateSet:
         return found
 
 
+class _PlaceTable:
+    """Where each of some ids stands among them; looked up in a table, which is quicker than a search, or searched."""
+
+    def __init__(self, known: NDArray[np.int64]) -> None:
+        low, high = (int(known.min()), int(known.max())) if len(known) else (0, -1)
+        self._low, self._high, self._known = low, high, known
+        self._order = np.argsort(known)
+        if high - low < 1 << 26:
+            self._table = np.full(high - low + 2, -1, dtype=np.int32)
+            self._table[known - low] = np.arange(len(known))
+
+    def of(self, ids: Array) -> NDArray[np.int32]:
+        """The position of each id; −1 for unknown ones."""
+        if not np.can_cast(np.min_scalar_type(self._high + 1), ids.dtype):
+            ids = ids.astype(np.int64)
+        if self._high - self._low < 1 << 26:
+            if len(ids) and (int(ids.min()) < self._low or int(ids.max()) > self._high):
+                ids = np.where((ids >= self._low) & (ids <= self._high), ids, self._high + 1)
+            return np.take(self._table, ids - ids.dtype.type(self._low), mode="clip")
+        place = np.minimum(np.searchsorted(self._known[self._order], ids), len(self._known) - 1)
+        return np.where(self._known[self._order][place] == ids, self._order[place], -1).astype(np.int32)
+
+
 def template_places(known: NDArray[np.int64], ids: Array) -> NDArray[np.int32]:
     """The position of each id among the known ones; −1 for the others."""
-    low, high = (int(known.min()), int(known.max())) if len(known) else (0, -1)
-    if not np.can_cast(np.min_scalar_type(high + 1), ids.dtype):
-        ids = ids.astype(np.int64)
-    if high - low < 1 << 26:  # one look into a table is quicker than a search
-        table = np.full(high - low + 2, -1, dtype=np.int32)
-        table[known - low] = np.arange(len(known))
-        if len(ids) and (int(ids.min()) < low or int(ids.max()) > high):
-            ids = np.where((ids >= low) & (ids <= high), ids, high + 1)
-        found = np.empty(len(ids), dtype=np.int32)
-        for block in blocks(len(ids), AT_ONCE):
-            np.take(table, ids[block] - ids.dtype.type(low), out=found[block], mode="clip")
-        return found
-    order = np.argsort(known)
-    place = np.minimum(np.searchsorted(known[order], ids), len(known) - 1)
-    return np.where(known[order][place] == ids, order[place], -1).astype(np.int32)
+    return _PlaceTable(known).of(np.asarray(ids))
 
 
 class TemplateSamples(Sequence[Sample]):
