@@ -8,7 +8,7 @@ from scipy import sparse
 
 from evenhand.core.metric import Curve, Numbers, Undefined
 from evenhand.core.records import Attribute, Group, Records
-from evenhand.metrics import verification_scores
+from evenhand.metrics import operating_points, verification_scores
 from evenhand.metrics.operating_points import (
     Convention,
     SortedScores,
@@ -20,6 +20,7 @@ from evenhand.metrics.operating_points import (
     full_curve,
     kept_points,
     rates_at,
+    rates_by_convention,
     tar_at_far,
 )
 from evenhand.metrics.verification import Separation, Verification, fmr_name, fnmr_name, tar_name
@@ -203,3 +204,19 @@ def test_products_that_are_not_multiplied_out_give_the_same_draws(monkeypatch: p
         found.append(np.array([column.values for column in values.values() if isinstance(column, Numbers)]))
     assert isinstance(drawn.weigh(groups).impostor.mixture, verification_scores.LazyProduct)
     np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_rates_of_the_highest_impostors_are_those_of_all(monkeypatch: pytest.MonkeyPatch, tied: bool) -> None:
+    monkeypatch.setattr(operating_points, "_MANY", 1000)
+    rng = np.random.default_rng(5)
+    score = rng.normal(size=20_000).round(2 if tied else 12)
+    same = rng.random(20_000) < 0.05
+    score[same] += 3
+    genuine, fars = SortedScores.of(score[same]), (1e-4, 1e-3, 1e-2, 1e-1)
+    highest = SortedScores.highest(score, ~same, max(fars))
+    assert not highest.is_whole
+    assert highest.length < 4000
+    assert rates_by_convention(genuine, highest, fars) == rates_by_convention(
+        genuine, SortedScores.of(score[~same]), fars
+    )

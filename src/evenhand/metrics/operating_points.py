@@ -111,8 +111,10 @@ class SortedScores:
         All of them where that is most, or where they are few. The others are never sorted, nor copied.
         """
         total = int(np.count_nonzero(inside))
-        sample = np.sort(scores[:: max(len(scores) // _SAMPLED, 1)])
-        cut = sample[int((1 - _SPARE * share) * len(sample))] if _SPARE * share < 0.5 and total >= _MANY else -np.inf
+        step = max(len(scores) // _SAMPLED, 1)
+        sample = np.sort(scores[::step][inside[::step]])
+        is_worth = _SPARE * share < 0.5 and total >= _MANY and len(sample)
+        cut = sample[int((1 - _SPARE * share) * len(sample))] if is_worth else -np.inf
         parts = [scores[block][inside[block] & (scores[block] >= cut)] for block in blocks(len(scores), _AT_ONCE)]
         top = np.concatenate([np.zeros(0, scores.dtype), *parts])
         if len(top) < total and len(top) <= share * total:

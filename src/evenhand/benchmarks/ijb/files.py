@@ -218,7 +218,7 @@ def _numbers_by_line(source: Source, width: int, separator: str, problem: Proble
         try:
             if len(cells) != width:
                 raise ValueError(line)
-            rows.append([int(cell) for cell in cells])
+            rows.append([int(cell.strip().removeprefix('"').removesuffix('"')) for cell in cells])
         except ValueError:
             header = " The file must not have a header: delete the line." if number == 1 else ""
             raise problem(f"{source.path}, line {number}: {line[:80]!r} found, but {what} expected.{header}") from None
