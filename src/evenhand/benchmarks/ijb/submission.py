@@ -363,7 +363,7 @@ def read_embedded(parts: Parts, meanwhile: Callable[[SubmittedEmbeddings], M]) -
     with ThreadPoolExecutor(1) as thread:
         hashes: list[Future[InputFact]] = []
 
-        def array(role: str) -> Array | None:
+        def array(role: str) -> Any:
             path = parts.get(role)
             if path is None:
                 return None

@@ -211,7 +211,7 @@ class _PlaceTable:
         if self._high - self._low < 1 << 26:
             if len(ids) and (int(ids.min()) < self._low or int(ids.max()) > self._high):
                 ids = np.where((ids >= self._low) & (ids <= self._high), ids, self._high + 1)
-            return np.take(self._table, ids - ids.dtype.type(self._low), mode="clip")
+            return np.asarray(np.take(self._table, ids - ids.dtype.type(self._low), mode="clip"))
         place = np.minimum(np.searchsorted(self._known[self._order], ids), len(self._known) - 1)
         return np.where(self._known[self._order][place] == ids, self._order[place], -1).astype(np.int32)
 
