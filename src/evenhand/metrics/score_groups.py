@@ -117,7 +117,7 @@ def look(blocks: Iterable[CellBlock], wanted: NDArray[np.bool_]) -> ExactScores:
 
 
 def points_by_group(
-    counted: BinCounts, looked: ExactScores, groups: Mapping[str, Sequence[int]], rates: Sequence[float]
+    counted: BinCounts, exact_scores: ExactScores, groups: Mapping[str, Sequence[int]], rates: Sequence[float]
 ) -> list[PointOfGroup]:
     """Operating points of everyone and of every group, as sorting all scores would give them.
 
@@ -129,14 +129,14 @@ def points_by_group(
     [('everyone', 1.0, 0.5), ('women', 1.0, 1.0), ('men', 1.0, 0.0)]
     """
     whole = range(len(counted.impostors))
-    genuine, impostor = _sides(counted, looked, whole)
+    genuine, impostor = _sides(counted, exact_scores, whole)
     everyone = rates_at(genuine, impostor, rates)
     found = [
         PointOfGroup(EVERYONE, rate, own, own, int(genuine.total), int(impostor.total))
         for rate, own in zip(rates, everyone, strict=True)
     ]
     for name, cells in groups.items():
-        genuine, impostor = _sides(counted, looked, cells)
+        genuine, impostor = _sides(counted, exact_scores, cells)
         for rate, own, shared in zip(rates, rates_at(genuine, impostor, rates), everyone, strict=True):
             at_shared = _read_at(genuine, impostor, shared.threshold)
             found.append(PointOfGroup(name, rate, own, at_shared, int(genuine.total), int(impostor.total)))
@@ -196,13 +196,13 @@ def _bins(counts: NDArray[np.int64], rates: Sequence[float]) -> list[int]:
     return sorted(found)
 
 
-def _sides(counted: BinCounts, looked: ExactScores, cells: Iterable[int]) -> tuple[SortedScores, SortedScores]:
+def _sides(counted: BinCounts, exact_scores: ExactScores, cells: Iterable[int]) -> tuple[SortedScores, SortedScores]:
     """Genuine and impostor scores of some cells; impostors are exact inside the bins that were looked into."""
     rows = np.zeros(len(counted.impostors), dtype=np.bool_)
     rows[list(cells)] = True
     genuine = SortedScores.of(counted.genuine[rows[counted.genuine_cell]])
-    mine = np.flatnonzero(rows[looked.codes >> 32])
-    keys, exact = (looked.codes[mine] & 0xFFFFFFFF).astype(np.uint32), looked.counts[mine]
+    mine = np.flatnonzero(rows[exact_scores.codes >> 32])
+    keys, exact = (exact_scores.codes[mine] & 0xFFFFFFFF).astype(np.uint32), exact_scores.counts[mine]
     counts = counted.impostors[rows].sum(axis=0)
     counts -= np.bincount(keys >> np.uint32(16), weights=exact, minlength=BINS).astype(np.int64)
     rest = np.flatnonzero(counts)

@@ -315,8 +315,8 @@ class _EvaluationJob:
                     recorder = Recorder(self.task.name, hold=hold)
                     whole = self._tally(recorder.through(read_parts(records, recorded)))
                     return whole, recorded, recorder.held
-            said: list[str] = []
-            tools = replace(self.tools, warn=self._listen(said))
+            warned: list[str] = []
+            tools = replace(self.tools, warn=self._listen(warned))
             keeping = None
             if folder is not None:
                 keeping = CheckpointingEngine(self.tools.engine, folder / KEPT)
@@ -329,7 +329,7 @@ class _EvaluationJob:
                 fingerprint=stage,
                 parts=tuple(recorder.parts),
                 coverage=self.answers.coverage,
-                warnings=(*self.dataset.warnings, *self.answers.warnings, *said),
+                warnings=(*self.dataset.warnings, *self.answers.warnings, *warned),
                 facts=to_plain({**self.dataset.facts, **self.answers.facts}),
             )
             if records is not None:
@@ -376,10 +376,10 @@ class _EvaluationJob:
         ]
         return {"standardised": standardised}
 
-    def _listen(self, said: list[str]) -> Warn:
+    def _listen(self, warned: list[str]) -> Warn:
         def listen(message: str) -> None:
-            if message not in said:
-                said.append(message)
+            if message not in warned:
+                warned.append(message)
                 self.warn(message)
 
         return listen

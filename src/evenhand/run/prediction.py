@@ -360,12 +360,12 @@ class _PredictionSession:
             for chunk in chunks:
                 yield [next(handed) for _ in chunk]
 
-        failures, heard = [], set[int]()
+        failures, reported = [], set[int]()
 
         def hear(outcome: Done[Any] | Failed) -> None:
-            if outcome.part in heard:
+            if outcome.part in reported:
                 return
-            heard.add(outcome.part)
+            reported.add(outcome.part)
             if isinstance(outcome, Failed):
                 failures.append(outcome)
                 return

@@ -114,9 +114,9 @@ class CheckpointingEngine:
         return have
 
 
-def reporting_to(engine: Engine, heard: Callable[[Done[Any] | Failed], None]) -> Engine:
+def reporting_to(engine: Engine, on_outcome: Callable[[Done[Any] | Failed], None]) -> Engine:
     """The same engine; one that can tell of outcomes before their turn has come does so."""
-    return engine.with_listener(heard) if isinstance(engine, ReportingEngine) else engine
+    return engine.with_listener(on_outcome) if isinstance(engine, ReportingEngine) else engine
 
 
 def kept_parts(folder: Path) -> int:

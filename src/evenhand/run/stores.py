@@ -52,9 +52,9 @@ def points_of_all_pairs(
     if counted is None:
         raise DataError("A store of fewer than two embeddings has no pairs.")
     wanted = wanted_bins(counted, groups, rates)
-    looked = all_pairs(store, partial(_look, person, group, wanted), engine=engine)
-    assert looked is not None
-    return points_by_group(counted, looked, groups, rates)
+    exact_scores = all_pairs(store, partial(_look, person, group, wanted), engine=engine)
+    assert exact_scores is not None
+    return points_by_group(counted, exact_scores, groups, rates)
 
 
 def _count(person: Array, group: Array, cells: int, pairs: ComparedRanges) -> BinCounts:

@@ -383,20 +383,22 @@ class _Routes:
     def refused(self, request: Request, error: Exception) -> Response:
         """What the routes refuse."""
         code = error.status_code if isinstance(error, HTTPException) else 500
-        said = "There is nothing at this address." if code == 404 else str(error)
-        return self._page("problem.html.j2", title="Not found" if code == 404 else "Refused", said=said, code=code)
+        message = "There is nothing at this address." if code == 404 else str(error)
+        return self._page(
+            "problem.html.j2", title="Not found" if code == 404 else "Refused", message=message, code=code
+        )
 
     def not_here(self, request: Request, error: Exception) -> Response:
         """A key that belongs to nothing."""
-        return self._page("problem.html.j2", title="Not here", said=str(error), code=404)
+        return self._page("problem.html.j2", title="Not here", message=str(error), code=404)
 
     def outside(self, request: Request, error: Exception) -> Response:
         """A file that lies outside the folders that may be read."""
-        return self._page("problem.html.j2", title="Not read", said=str(error), code=403)
+        return self._page("problem.html.j2", title="Not read", message=str(error), code=403)
 
     def in_words(self, request: Request, error: Exception) -> Response:
         """Whatever else evenhand says."""
-        return self._page("problem.html.j2", title="This can't be shown", said=str(error), code=422)
+        return self._page("problem.html.j2", title="This can't be shown", message=str(error), code=422)
 
     def _line(self, request: Request) -> RunEntry:
         return self.library.line(request.path_params["key"])

@@ -1,4 +1,4 @@
-"""Honest differences: intervals, contrasts between groups, comparisons of models.
+"""Differences that can be relied on: intervals, contrasts between groups, comparisons of models.
 
 `intervals`, `contrasts`, `ranks`, `summaries`, `paired` and `differentials` are arrays in, arrays out; inside their
 arrays NaN means "not defined". `analyse` stands over them: from the cells of a tally it gives every metric and

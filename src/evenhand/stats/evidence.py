@@ -340,13 +340,13 @@ class DrawnEvidence(Evidence):
         still = plain.high - plain.low <= 0
         notes = []
         for group, skipped in enumerate(plain.skipped.tolist()):
-            said = []
+            reasons = []
             if still[group]:
-                said.append("the draws show no spread: no interval")
+                reasons.append("the draws show no spread: no interval")
             if skipped:
                 withheld = "; no interval" if skipped > MOST_SKIPPED * len(self.draws) else ""
-                said.append(f"{skipped} of {len(self.draws)} draws had no value{withheld}")
-            notes.append(tuple(said))
+                reasons.append(f"{skipped} of {len(self.draws)} draws had no value{withheld}")
+            notes.append(tuple(reasons))
         low, high = np.where(still, np.nan, low), np.where(still, np.nan, high)
         return Limits(IntervalArrays(low, high), tuple(methods.tolist()), tuple(notes))
 

@@ -167,13 +167,13 @@ def _gap(where: str, entry: Mapping[str, Any]) -> Requirement:
             return GateOutcome(text, False, f"there is no gap by {' × '.join(by)}: {_too_few(summary)}")
         reference = summary.reference
         met = limit.holds(gap)
-        said = f"gap {gap:.4g} between {summary.worst} and {summary.best}"
+        message = f"gap {gap:.4g} between {summary.worst} and {summary.best}"
         if reference is not None:
-            said += f"; about {reference.mean:.4g} is expected by chance alone (p = {reference.p:.3g})"
+            message += f"; about {reference.mean:.4g} is expected by chance alone (p = {reference.p:.3g})"
             met = met or (chance and reference.p >= alpha)
         elif chance:
-            said += "; it has no permutation reference, so chance can't be ruled out or in"
-        return GateOutcome(text, met, said + _left_out(summary))
+            message += "; it has no permutation reference, so chance can't be ruled out or in"
+        return GateOutcome(text, met, message + _left_out(summary))
 
     return Requirement(text, check)
 

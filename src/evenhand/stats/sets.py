@@ -61,10 +61,10 @@ class SetEvidence(Evidence):
 
     def limits(self, confidence: float) -> Limits:
         found = subsampled(self.draws, self.centre, self._taken, self.units, confidence=confidence)
-        said = ("from subsamples of half of the units, without replacement",)
+        note = ("from subsamples of half of the units, without replacement",)
         scale = self.metric.scales.get(self.output, UNBOUNDED)
         inside = IntervalArrays(np.maximum(found.low, scale.low), np.minimum(found.high, scale.high))
-        return Limits(inside, (METHOD,) * len(self.centre), (said,) * len(self.centre))
+        return Limits(inside, (METHOD,) * len(self.centre), (note,) * len(self.centre))
 
     def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> GroupPairs:
         apart = self.draws[:, first] - self.draws[:, second]

@@ -168,10 +168,10 @@ def _recorded(folder: Path, manifest: Manifest | None, pieces: list[Piece]) -> R
     what, path = "the rows behind every number", folder / RECORDS / RECORDED
     if not path.exists():
         kept = manifest is None or manifest.stored.get("rows", False)
-        said = "The rows were there once and are gone. " if kept and manifest is not None else ""
+        loss = "The rows were there once and are gone. " if kept and manifest is not None else ""
         condition = Condition.MISSING if kept else Condition.NOT_KEPT
         hint = "Evaluate again with --rows all to store them." if not kept else "Evaluate again with --force."
-        pieces.append(Piece(RECORDS, what, condition, f"{said}{hint}"))
+        pieces.append(Piece(RECORDS, what, condition, f"{loss}{hint}"))
         return None
     try:
         recorded = read_recorded(folder / RECORDS)

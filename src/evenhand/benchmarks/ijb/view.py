@@ -28,23 +28,25 @@ def view_search(dataset: Dataset[SearchTruth], answers: object, row: Mapping[str
         shown += [(gallery.templates, int(one)) for one in gallery.ids[gallery.subject == subject][:1]]
     pictures, marks = _faces(dataset.truth.folder, shown)
     if not row["mated"]:
-        said = f"best similarity to somebody else {float(row['top']):.3f}"
-        return SampleView(pictures, marks, f"subject {subject}, not in the gallery", said)
+        answer_text = f"best similarity to somebody else {float(row['top']):.3f}"
+        return SampleView(pictures, marks, f"subject {subject}, not in the gallery", answer_text)
     rank = 1 + int(row["above"]) + int(row["tied"])
-    said = "could not be searched" if row["failed"] else f"found at rank {rank:,}, similarity {float(row['mate']):.3f}"
-    return SampleView(pictures, marks, f"subject {subject}", said, is_wrong=bool(row["failed"]) or rank > 1)
+    answer_text = (
+        "could not be searched" if row["failed"] else f"found at rank {rank:,}, similarity {float(row['mate']):.3f}"
+    )
+    return SampleView(pictures, marks, f"subject {subject}", answer_text, is_wrong=bool(row["failed"]) or rank > 1)
 
 
 def view_pair(dataset: Dataset[PairTruth], answers: object, row: Mapping[str, Any]) -> SampleView:
     """The faces of both templates of a comparison."""
     truth, place = dataset.truth, int(row["item"])
-    said = f"similarity {float(row['score']):.3f}"
+    answer_text = f"similarity {float(row['score']):.3f}"
     words = "same person" if row["same"] else "different people"
     if truth.templates is None or truth.folder is None or not 0 <= place < len(truth):
-        return SampleView(truth=words, answer=said)
+        return SampleView(truth=words, answer=answer_text)
     shown = [(truth.templates, int(truth.templates.ids[side[place]])) for side in (truth.first, truth.second)]
     pictures, marks = _faces(truth.folder, shown)
-    return SampleView(pictures, marks, words, said)
+    return SampleView(pictures, marks, words, answer_text)
 
 
 def _faces(folder: Path, shown: Sequence[tuple[TemplateSet | None, int]]) -> tuple[tuple[Path, ...], tuple[Mark, ...]]:

@@ -19,9 +19,9 @@ def view_pair(dataset: Dataset[PairSet], answers: object, row: Mapping[str, Any]
     samples = dataset.samples
     passes = max(len(samples) // max(len(truth.pictures), 1), 1)  # a picture, and its mirror image where it is used
     pictures = [path for side in (truth.first, truth.second) for path in samples[passes * int(side[place])].media]
-    said = "no embedding" if row["failed"] else f"distance {float(row['distance']):.3f}"
+    answer_text = "no embedding" if row["failed"] else f"distance {float(row['distance']):.3f}"
     words = "same person" if truth.same[place] else "different people"
-    return SampleView(tuple(pictures), truth=words, answer=said, is_wrong=bool(row["failed"]))
+    return SampleView(tuple(pictures), truth=words, answer=answer_text, is_wrong=bool(row["failed"]))
 
 
 def badness(rows: Records) -> Array:

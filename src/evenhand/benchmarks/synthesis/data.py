@@ -142,15 +142,15 @@ def find_protocol(data: Path, dataset: str, question: ProtocolQuestion, given: P
         return given if given.is_absolute() or given.exists() else data / given
     names = [dataset, *(["iPER"] if dataset == "iPER_ICCV" else [])]
     middle = "" if question is ProtocolQuestion.IMITATION else f"_{question.value.replace(' ', '_')}"
-    looked = [f"{name}{middle}_protocol.json" for name in names]
+    candidates = [f"{name}{middle}_protocol.json" for name in names]
     if question is ProtocolQuestion.NOVEL_VIEW:
-        looked += [f"{name}_protocol.json" for name in names]
-    looked.append("protocol.json")
-    for name in looked:
+        candidates += [f"{name}_protocol.json" for name in names]
+    candidates.append("protocol.json")
+    for name in candidates:
         if (data / name).is_file():
             return data / name
     raise DataError(
-        f"{data} has no protocol file; looked for {', '.join(looked)}. Name it (option `protocol`): "
+        f"{data} has no protocol file; looked for {', '.join(candidates)}. Name it (option `protocol`): "
         "evenhand ships none of the published ones."
     )
 

@@ -75,8 +75,8 @@ def run_model(
             before = Before(own, cross)
             own, cross = own + len(item.own.images), cross + (len(item.cross.images) if item.cross else 0)
             known = journal.find(item)
-            said = known if known is not None else worker.ask(item.name, "answer", (item, before), time_limit)
-            answer = known if known is not None else _checked(said, item, taken)
+            reply = known if known is not None else worker.ask(item.name, "answer", (item, before), time_limit)
+            answer = known if known is not None else _checked(reply, item, taken)
             if isinstance(answer, SynthesisAnswer):
                 taken.update(dict.fromkeys((*answer.own, *answer.cross), item.name))
                 if known is None:
@@ -94,11 +94,11 @@ def answer_samples(
     try:
         for sample in samples:
             given = Sample(sample.id, sample.media, dict(sample.given))
-            said = worker.ask(sample.id, "answer_sample", (given,), None)
-            if isinstance(said, Unfinished):
-                yield sample.id, Unanswered(said.cause.removeprefix(f"{sample.id}: "))
+            reply = worker.ask(sample.id, "answer_sample", (given,), None)
+            if isinstance(reply, Unfinished):
+                yield sample.id, Unanswered(reply.cause.removeprefix(f"{sample.id}: "))
             else:
-                yield sample.id, tuple(said)
+                yield sample.id, tuple(reply)
     finally:
         worker.close()
 
