@@ -199,6 +199,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             soft_wrap=True,
         )
         return 3
+    finally:
+        if argv is None:  # the process ends: nothing is gained by a last search for cycles among all its values
+            gc.freeze()
 
 
 def _stopped() -> int:
