@@ -116,6 +116,8 @@ def damage_in_words(path: Path, problem: Problem, what: str) -> Iterator[None]:
             raise
         if isinstance(error, MemoryError):
             reason = "it asks for more memory than there is"
+        elif type(error).__name__ == "PanicException":
+            reason = "its parts contradict each other"
         elif isinstance(error, RecursionError):
             reason = "it is nested too deeply"
         else:

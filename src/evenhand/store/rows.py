@@ -67,7 +67,14 @@ def from_parquet(data: bytes, what: str = "part") -> Records:
             {name: _column(frame[name], dtype, shape) for name, (dtype, shape) in facts["columns"].items()},
             {name: _attribute(frame[_PREFIX + name], fact) for name, fact in facts["attributes"].items()},
         )
-    except (pl.exceptions.PolarsError, msgspec.DecodeError, KeyError, ValueError, OSError) as error:
+    except (
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+        msgspec.DecodeError,
+        KeyError,
+        ValueError,
+        OSError,
+    ) as error:
         raise RunError(
             f"{what} can't be read as rows ({type(error).__name__}: {error}). "
             "It is damaged or was not written by evenhand; evaluate again with --force."

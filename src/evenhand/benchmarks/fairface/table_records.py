@@ -43,6 +43,7 @@ from evenhand.benchmarks.fairface.options import FaceOptions
 from evenhand.benchmarks.fairface.shapes import IMAGE_KEYS, TEXT_KEYS, attribute_asked, column_of
 from evenhand.core.errors import PredictionError
 from evenhand.core.task import InputFact
+from evenhand.files.columnar import read_parquet
 from evenhand.files.delimited import CellKind, read_header, read_table, shown_names
 from evenhand.files.inputs import hash_of
 
@@ -109,12 +110,7 @@ def delimited_table(path: Path) -> AnswerTable:
 
 def parquet_table(path: Path) -> AnswerTable:
     """A Parquet file."""
-    import polars
-
-    try:
-        frame = polars.read_parquet(path)
-    except Exception as error:  # Polars raises many kinds for a damaged file
-        raise PredictionError(f"{path} can't be read as Parquet ({type(error).__name__}: {error}).") from None
+    frame = read_parquet(path, PredictionError)
     return _typed_table(path, frame.columns, lambda place: frame.to_series(place).to_list())
 
 

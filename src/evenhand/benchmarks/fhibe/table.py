@@ -229,7 +229,7 @@ def _read_kept(path: Path) -> Any:
 
     try:
         return pl.read_parquet(path) if path.is_file() else None
-    except pl.exceptions.PolarsError:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
 
 

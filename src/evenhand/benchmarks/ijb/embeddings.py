@@ -14,7 +14,8 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files.arrays import array_headers, open_npy, read_npy, read_npz, read_safetensors
-from evenhand.files.inputs import damage_in_words, hash_of, opened
+from evenhand.files.columnar import native_panics_in_words, read_parquet
+from evenhand.files.inputs import hash_of, opened
 
 FORMATS = (".npy", ".npz", ".parquet", ".safetensors")
 # What entries are called in files that hold several: ours, and those of IJB_evals (embs, embs_f, scores).
@@ -72,24 +73,20 @@ def _npz(path: Path, entry: str) -> Array:
 
 
 def _parquet(path: Path, entry: str) -> Array:
-    with damage_in_words(path, PredictionError, "Parquet"):
-        return _parquet_array(path, entry)
-
-
-def _parquet_array(path: Path, entry: str) -> Array:
     import polars as pl
 
-    schema = pl.read_parquet_schema(path)
+    with native_panics_in_words(path, PredictionError, "Parquet"):
+        schema = pl.read_parquet_schema(path)
     vectors = [column for column, kind in schema.items() if isinstance(kind, pl.List | pl.Array)]
     if vectors:
-        values = pl.read_parquet(path, columns=[_pick(path, vectors, entry)]).to_series()
+        values = read_parquet(path, PredictionError, columns=[_pick(path, vectors, entry)]).to_series()
         if isinstance(values.dtype, pl.List):
             widths = values.list.len().unique()
             if len(widths) != 1:
                 raise PredictionError(f"{path}: embeddings of {len(widths)} different lengths.")
             values = values.list.to_array(int(widths[0]))
         return np.asarray(values.to_numpy())
-    numeric: Any = pl.read_parquet(path).select(pl.selectors.numeric())
+    numeric = read_parquet(path, PredictionError).select(pl.selectors.numeric())
     return np.asarray(numeric.to_numpy())
 
 

@@ -20,6 +20,7 @@ from evenhand.core.errors import DataError, InputError, OptionError, UnknownName
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files import inputs
+from evenhand.files.columnar import native_panics_in_words, read_arrow, read_parquet
 
 if TYPE_CHECKING:
     import polars as pl
@@ -312,10 +313,9 @@ def _inferred(texts: pl.Series) -> pl.Series:
 def _parsed(data: bytes, name: str, path: Path, problem: Problem) -> pl.DataFrame:
     import polars as pl
 
-    readers: dict[str, Any] = {".parquet": pl.read_parquet, ".jsonl": pl.read_ndjson, ".ndjson": pl.read_ndjson}
-    reader = next((read for ending, read in readers.items() if name.endswith(ending)), pl.read_ipc)
-    try:
-        frame: pl.DataFrame = reader(io.BytesIO(data))
-        return frame
-    except Exception as error:  # Polars has many kinds, and panics are none of them
-        raise problem(f"{path} can't be read as {name.rpartition('.')[2]}: {error}".splitlines()[0]) from None
+    if name.endswith((".jsonl", ".ndjson")):
+        with native_panics_in_words(path, problem, "JSON lines"):
+            return pl.read_ndjson(io.BytesIO(data))
+    read = read_parquet if name.endswith(".parquet") else read_arrow
+    frame: pl.DataFrame = read(path, problem, data)
+    return frame

@@ -1,0 +1,100 @@
+"""Parquet and Arrow files of others, read by Polars within a budget.
+
+Such files may hold a column of one value in a few bytes, so the size in memory is estimated from their footer before
+anything is read. Damage makes Polars panic, which is no `Exception` and writes a Rust backtrace: it becomes an error
+in words. (A file whose sizes lie can still end the process in native code; docs/security.md says so.)
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evenhand.files.inputs import Problem, damage_in_words
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MOST_BYTES = 1 << 30  # of any file
+_MOST_TIMES = 200  # the size of the file, beyond that
+_TEXT = 16  # bytes that a text, a list or a record takes at least
+_ONE_AT_A_TIME = threading.Lock()  # standard error is the process's
+
+
+def read_parquet(path: Path, problem: Problem, data: bytes | None = None, columns: list[str] | None = None) -> Any:
+    """The frame in a Parquet file, or in its bytes where they were read; raises `problem` in words."""
+    import polars as pl
+
+    return _frame(pl.scan_parquet, path, problem, "Parquet", data, columns)
+
+
+def read_arrow(path: Path, problem: Problem, data: bytes | None = None) -> Any:
+    """The frame in an Arrow or Feather file, or in its bytes where they were read; raises `problem` in words."""
+    import polars as pl
+
+    return _frame(pl.scan_ipc, path, problem, "Arrow", data, None)
+
+
+def _frame(
+    scan: Callable[..., pl.LazyFrame],
+    path: Path,
+    problem: Problem,
+    what: str,
+    data: bytes | None,
+    columns: list[str] | None,
+) -> pl.DataFrame:
+    size = path.stat().st_size if data is None else len(data)
+    with native_panics_in_words(path, problem, what):
+        lazy = scan(path if data is None else io.BytesIO(data))
+        if columns is not None:
+            lazy = lazy.select(columns)
+        check_expansion(lazy, size, path, problem)
+        return lazy.collect()
+
+
+def check_expansion(lazy: pl.LazyFrame, size: int, path: Path, problem: Problem) -> None:
+    """Raises `problem` when a frame would take far more memory than its file, by the footer alone."""
+    import polars as pl
+
+    rows = int(lazy.select(pl.len()).collect().item())
+    kinds = lazy.collect_schema().values()
+    widths = [1 if kind == pl.Boolean else _width(kind) for kind in kinds]
+    needed = rows * sum(widths)
+    if needed > max(_MOST_BYTES, _MOST_TIMES * size):
+        raise problem(
+            f"{path}: {size:,} bytes would become at least {needed / 1e9:,.1f} GB ({rows:,} rows), "
+            f"over {_MOST_TIMES} times the file. If that is right, write it again with only the columns that are used."
+        )
+
+
+def _width(kind: pl.DataType) -> int:
+    import polars as pl
+
+    if isinstance(kind, pl.Array):
+        return kind.size * _width(kind.inner) if isinstance(kind.inner, pl.DataType) else _TEXT
+    if kind.is_numeric() or kind.is_temporal():
+        return int("".join(filter(str.isdigit, str(kind).partition("(")[0])) or 64) // 8
+    return _TEXT
+
+
+@contextmanager
+def native_panics_in_words(path: Path, problem: Problem, what: str) -> Iterator[None]:
+    """Around a call of Polars on a user's file: damage is `problem`, without a backtrace on standard error."""
+    with damage_in_words(path, problem, what):
+        if os.environ.get("EVENHAND_TRACEBACK"):
+            yield
+            return
+        with _ONE_AT_A_TIME:
+            kept, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 2)
+            try:
+                yield
+            finally:
+                os.dup2(kept, 2)
+                os.close(kept)
+                os.close(null)
