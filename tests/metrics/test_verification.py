@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from evenhand.benchmarks.ijb import benchmark as ijb
+from evenhand.benchmarks.pairs import benchmark as pairs
+from evenhand.benchmarks.table import benchmark as table
 from evenhand.core.metric import Curve, Numbers, Undefined
 from evenhand.core.records import Attribute, Group, Records
 from evenhand.metrics import operating_points, verification_scores
@@ -23,7 +26,8 @@ from evenhand.metrics.operating_points import (
     rates_by_convention,
     tar_at_far,
 )
-from evenhand.metrics.verification import Separation, Verification, fmr_name, fnmr_name, tar_name
+from evenhand.metrics.verification import Separation, Verification, fmr_name, fnmr_name, misplacement, tar_name
+from evenhand.store.frames import worst_rows
 
 GENUINE = SortedScores.of(np.array([0.9, 0.8, 0.6, 0.3]))
 IMPOSTOR = SortedScores.of(np.array([0.7, 0.5, 0.5, 0.2, 0.1]))
@@ -220,3 +224,14 @@ def test_rates_of_the_highest_impostors_are_those_of_all(monkeypatch: pytest.Mon
     assert rates_by_convention(genuine, highest, fars) == rates_by_convention(
         genuine, SortedScores.of(score[~same]), fars
     )
+
+
+def test_the_worst_comparisons_failed_or_lie_farthest_on_the_wrong_side_of_the_threshold() -> None:
+    score = np.array([0.9, -np.inf, 0.1, 0.8, 0.3, 0.2, -np.inf])
+    same = np.array([True, True, True, False, True, False, False])
+    for task in (ijb.find("ijb/test1"), pairs.find("pairs/rfw"), table.find("table/pairs")):
+        assert task.badness is misplacement
+    worst = worst_rows(Records({"item": np.arange(7), "score": score, "same": same}, {}), [], 3, misplacement)
+    assert worst["item"].tolist() == [1, 3, 2]
+    alone = misplacement(Records({"score": score[same], "same": same[same]}, {}))
+    assert np.argsort(-alone).tolist() == [1, 2, 3, 0]

@@ -235,6 +235,28 @@ def separation_of(part: TwoSided) -> Mapping[str, Column]:
     }
 
 
+def misplacement(rows: Records) -> Array:
+    """How far each comparison lies on the wrong side of the threshold at which both errors are equally frequent.
+
+    Negative on the right side; infinite for a failure to enrol. What `rows --worst` sorts by.
+
+    >>> rows = Records({"score": np.array([0.9, 0.2, 0.6, 0.1]), "same": np.array([True, True, False, False])}, {})
+    >>> misplacement(rows).round(1).tolist()
+    [-0.3, 0.4, 0.0, -0.5]
+    """
+    score, same = np.asarray(rows["score"], dtype=np.float64), np.asarray(rows["same"], dtype=np.bool_)
+    genuine, impostor = SortedScores.of(score[same]), SortedScores.of(score[~same])
+    threshold = np.nan
+    if genuine.total and impostor.total:
+        false, true, thresholds = corner_points(genuine, impostor)
+        threshold = thresholds[int(np.searchsorted(false + true, 1.0, side="left"))]
+    if not np.isfinite(threshold):
+        finite = score[np.isfinite(score)]
+        threshold = float(np.median(finite)) if len(finite) else 0.0
+    failed = np.asarray(rows["failed"], dtype=np.bool_) if "failed" in rows else same & (score == -np.inf)
+    return np.where(failed, np.inf, np.where(same, threshold - score, score - threshold))
+
+
 def tar_name(far: float, convention: Convention = Convention.EXACT) -> str:
     """The name of the output that is the true accept rate at a false accept rate.
 

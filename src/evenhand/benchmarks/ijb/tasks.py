@@ -54,7 +54,7 @@ from evenhand.benchmarks.ijb.papers import search_papers, verification_papers
 from evenhand.benchmarks.ijb.record import LEGACY_RATES, record_pairs, record_searches
 from evenhand.benchmarks.ijb.splits import splits_section
 from evenhand.benchmarks.ijb.variants import explain, explain_target
-from evenhand.benchmarks.ijb.view import pair_badness, search_badness, view_pair, view_search
+from evenhand.benchmarks.ijb.view import search_badness, view_pair, view_search
 from evenhand.core.metric import Metric
 from evenhand.core.task import Benchmark, Demo, Question, Task, check_with
 from evenhand.metrics.clustering import BCubed
@@ -63,7 +63,7 @@ from evenhand.metrics.curves import Event
 from evenhand.metrics.operating_points import Convention
 from evenhand.metrics.search import Cmc, OpenSetSearch, tpir_name
 from evenhand.metrics.strata import Stratified
-from evenhand.metrics.verification import Separation, Verification, tar_name
+from evenhand.metrics.verification import Separation, Verification, misplacement, tar_name
 
 Metrics = tuple[Metric[Any], ...]
 
@@ -185,7 +185,7 @@ TASKS: tuple[Task[Any, Any], ...] = (
         about=VERIFICATION,
         record=record_pairs,
         view=view_pair,
-        badness=pair_badness,
+        badness=misplacement,
         cost=pair_cost,
         metrics=verification_metrics,
         attributes=("gender",),
@@ -204,7 +204,7 @@ TASKS: tuple[Task[Any, Any], ...] = (
         about=COVARIATES,
         record=record_pairs,
         view=view_pair,
-        badness=pair_badness,
+        badness=misplacement,
         cost=pair_cost,
         metrics=verification_metrics,
         attributes=("gender", "skin_tone_match", "age_match", "indoor_match", "yaw_difference"),

@@ -74,8 +74,3 @@ def search_badness(rows: Records) -> Array:
     rank = (rows["above"] + rows["tied"]).astype(np.float64)
     top = np.nan_to_num(rows["top"].astype(np.float64), neginf=-1e6)
     return np.where(rows["failed"], np.inf, np.where(rows["mated"] & (rank > 0), 2 + rank, np.tanh(top)))
-
-
-def pair_badness(rows: Records) -> Array:
-    """One person by how unlike, different people by how alike."""
-    return np.where(rows["same"], -rows["score"], rows["score"]).astype(np.float64)

@@ -13,13 +13,13 @@ from evenhand.benchmarks.pairs.metrics import SHARED, FoldedTar, TenFoldAccuracy
 from evenhand.benchmarks.pairs.names import NAMES
 from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.benchmarks.pairs.record import FOLDS, fold_facts, record_pairs
-from evenhand.benchmarks.pairs.view import badness, view_pair
+from evenhand.benchmarks.pairs.view import view_pair
 from evenhand.core.metric import Metric
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.results import Results
 from evenhand.core.task import About, Benchmark, CheckReport, Dataset, Demo, Finding, Task, check_with, counts_of
 from evenhand.metrics.counts import Counts
-from evenhand.metrics.verification import Separation, Verification
+from evenhand.metrics.verification import Separation, Verification, misplacement
 
 ABOUT = About(
     data="The folder that holds NAME.bin (insightface), or LFW's pairs.txt, RFW's four RACE_pairs.txt, or BFW's table; "
@@ -118,7 +118,7 @@ def _task(
         about=ABOUT,
         record=record_pairs,
         view=view_pair,
-        badness=badness,
+        badness=misplacement,
         metrics=pair_metrics,
         attributes=attributes,
         headline=("ten-fold", headline),

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from evenhand.benchmarks.pairs.data import PairSet
-from evenhand.core.records import Array, Records
 from evenhand.core.task import Dataset
 from evenhand.core.view import SampleView
 
@@ -22,10 +19,3 @@ def view_pair(dataset: Dataset[PairSet], answers: object, row: Mapping[str, Any]
     answer_text = "no embedding" if row["failed"] else f"distance {float(row['distance']):.3f}"
     words = "same person" if truth.same[place] else "different people"
     return SampleView(tuple(pictures), truth=words, answer=answer_text, is_wrong=bool(row["failed"]))
-
-
-def badness(rows: Records) -> Array:
-    """Pairs without an embedding, then one person far apart and two people close together."""
-    distance = rows["distance"]
-    middle = np.nanmedian(distance) if np.isfinite(distance).any() else 0.0
-    return np.where(rows["failed"], np.inf, np.where(rows["same"], distance - middle, middle - distance))

@@ -27,7 +27,7 @@ from evenhand.metrics.labels import ClassRates, Confusion
 from evenhand.metrics.means import Mean, Rate, RootMeanSquareError
 from evenhand.metrics.reliability import Reliability
 from evenhand.metrics.scores import ScoreRates, WeightedSeparation
-from evenhand.metrics.verification import Separation, Verification
+from evenhand.metrics.verification import Separation, Verification, misplacement
 
 Metrics = tuple[Metric[Any], ...]
 _FILE = (
@@ -149,7 +149,7 @@ numbers = _task(
 )  # fmt: skip
 pairs = _task(
     "pairs", "Verification: pairs of people with a score.", TablePairOptions, _pair_metrics, "a pair of people",
-    extras=verification_extras, sections=(verification_section,),
+    extras=verification_extras, sections=(verification_section,), badness=misplacement,
 )  # fmt: skip
 values = _task(
     "values", "Any column with a number per row, such as an overlap: its mean.", ValueOptions, _value_metrics,
