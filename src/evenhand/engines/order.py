@@ -1,12 +1,30 @@
-"""Outcomes in the order of parts, with a bounded number of parts on their way."""
+"""What engines with several workers share: their number, and outcomes in the order of parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 from evenhand.core.engine import Done, Failed, In, Out
 
 AHEAD = 4  # parts per worker that may be finished before they are asked for
+
+
+@dataclass(frozen=True)
+class WorkersHere:
+    """A number of workers on this machine."""
+
+    workers: int
+    kind: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}:{self.workers}"
+
+    def size(self) -> int:
+        """How many parts run at once."""
+        return self.workers
 
 
 def in_order(

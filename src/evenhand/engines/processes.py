@@ -24,7 +24,7 @@ from typing import Any
 from evenhand.core.engine import Done, Failed, In, Out, Workplace, cause_of
 from evenhand.core.errors import EvenhandError, PartError
 from evenhand.core.records import Array
-from evenhand.engines.order import AHEAD, in_order
+from evenhand.engines.order import AHEAD, WorkersHere, in_order
 from evenhand.engines.shared_arrays import SharedArray
 from evenhand.engines.spawned import NotReady, work
 from evenhand.files.safe_path import safe_path
@@ -33,19 +33,10 @@ _STARTING = threading.Lock()
 _PATIENCE = 5.0  # seconds for an idle worker to end by itself
 
 
-@dataclass(frozen=True)
-class Processes:
+class Processes(WorkersHere):
     """A number of spawned processes."""
 
-    workers: int
-
-    @property
-    def name(self) -> str:
-        return f"processes:{self.workers}"
-
-    def size(self) -> int:
-        """How many parts run at once."""
-        return self.workers
+    kind = "processes"
 
     def accepts(self, *functions: Any) -> bool:
         """Whether functions can be sent to another process."""

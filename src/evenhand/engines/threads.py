@@ -9,30 +9,20 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from evenhand.core.blas import OneThread
 from evenhand.core.engine import Done, Failed, In, Out, Workplace, attempt, prepare
 from evenhand.core.errors import EvenhandError
 from evenhand.core.records import Array
-from evenhand.engines.order import AHEAD, in_order
+from evenhand.engines.order import AHEAD, WorkersHere, in_order
 from evenhand.engines.processes import Processes
 
 
-@dataclass(frozen=True)
-class Threads:
+class Threads(WorkersHere):
     """A number of threads; good for work that waits, or that leaves Python's lock alone."""
 
-    workers: int
-
-    @property
-    def name(self) -> str:
-        return f"threads:{self.workers}"
-
-    def size(self) -> int:
-        """How many parts run at once."""
-        return self.workers
+    kind = "threads"
 
     def map(
         self,

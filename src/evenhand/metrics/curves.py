@@ -65,20 +65,9 @@ class _CurveMetric(Metric[Scored]):
     """What free-response and open-set curves share: the state, the curve and its operating points."""
 
     targets: tuple[float, ...]
-
-    @property
-    @abstractmethod
-    def _rate_name(self) -> str:
-        """What the curve's height is called."""
-
-    @property
-    @abstractmethod
-    def _x_name(self) -> str:
-        """What the curve runs over."""
-
-    @property
-    def _every_score(self) -> bool:
-        return False
+    rate_name: str  # what the curve's height is called
+    x_name: str  # what the curve runs over
+    every_score: bool = False  # scores of positives are thresholds too
 
     @abstractmethod
     def _roles(self, rows: Records) -> tuple[Array, Array]:
@@ -87,8 +76,8 @@ class _CurveMetric(Metric[Scored]):
     @property
     def outputs(self) -> Mapping[str, Direction]:
         found = {"sum": Direction.HIGHER}
-        found |= {f"{self._rate_name}@{target:g}": Direction.HIGHER for target in self.targets}
-        found |= {f"{self._rate_name}@{target:g} shared": Direction.HIGHER for target in self.targets}
+        found |= {f"{self.rate_name}@{target:g}": Direction.HIGHER for target in self.targets}
+        found |= {f"{self.rate_name}@{target:g} shared": Direction.HIGHER for target in self.targets}
         return found | {"curve": Direction.NEITHER}
 
     @property
@@ -105,8 +94,8 @@ class _CurveMetric(Metric[Scored]):
 
     def result(self, part: Scored, whole: Scored) -> Mapping[str, Column]:
         own, everyone = _Cells(part), _Cells(whole)
-        found = own.read(self.targets, self._every_score)
-        limits = found.thresholds if whole is part else everyone.read(self.targets, self._every_score).thresholds
+        found = own.read(self.targets, self.every_score)
+        limits = found.thresholds if whole is part else everyone.read(self.targets, self.every_score).thresholds
         shared = own.rates_at(np.broadcast_to(limits, found.rates.shape))
         there = ~np.isnan(found.rates)
         total = np.where(there.any(axis=1), np.where(there, found.rates, 0.0).sum(axis=1), np.nan)
@@ -116,27 +105,27 @@ class _CurveMetric(Metric[Scored]):
         columns: dict[str, Column] = {"sum": Numbers(total, reasons)}
         for kind, table in (("", found.rates), (" shared", shared)):
             for place, target in enumerate(self.targets):
-                columns[f"{self._rate_name}@{target:g}{kind}"] = Numbers(table[:, place], reasons)
+                columns[f"{self.rate_name}@{target:g}{kind}"] = Numbers(table[:, place], reasons)
         columns["curve"] = LazyCurves(part.size, lambda cell: self._draw(own.view(cell)))
         return columns
 
     def points(self, part: Scored, whole: Scored) -> Mapping[str, Sequence[OperatingPoint | None]]:
-        found = _Cells(part).read(self.targets, self._every_score)
+        found = _Cells(part).read(self.targets, self.every_score)
         return {
-            f"{self._rate_name}@{target:g}": [
+            f"{self.rate_name}@{target:g}": [
                 _point(target, *(float(table[cell, place]) for table in found[1:])) for cell in range(part.size)
             ]
             for place, target in enumerate(self.targets)
         }
 
     def _draw(self, view: _View) -> Curve | Undefined:
-        curve = curve_of(view.positives, view.negatives, view.faces, view.images, self._every_score)
+        curve = curve_of(view.positives, view.negatives, view.faces, view.images, self.every_score)
         rate = curve.rate
         if isinstance(rate, Undefined):
             return rate
         if not len(curve.thresholds):
             return Undefined("there is no false alarm, so the curve has no point")
-        return Curve(curve.per_image, rate, self._x_name, self._rate_name, curve.thresholds, log_x=True)
+        return Curve(curve.per_image, rate, self.x_name, self.rate_name, curve.thresholds, log_x=True)
 
 
 @dataclass(frozen=True)
@@ -154,14 +143,6 @@ class FreeResponse(_CurveMetric):
     @property
     def columns(self) -> tuple[str, ...]:
         return ("kind", "score", "faces")
-
-    @property
-    def _rate_name(self) -> str:
-        return self.rate_name
-
-    @property
-    def _x_name(self) -> str:
-        return self.x_name
 
     def _roles(self, rows: Records) -> tuple[Array, Array]:
         kind = rows["kind"]
@@ -188,18 +169,6 @@ class OpenSet(_CurveMetric):
     @property
     def columns(self) -> tuple[str, ...]:
         return ("kind", "score", "rank", "known")
-
-    @property
-    def _rate_name(self) -> str:
-        return self.rate_name
-
-    @property
-    def _x_name(self) -> str:
-        return self.x_name
-
-    @property
-    def _every_score(self) -> bool:
-        return self.every_score
 
     def _roles(self, rows: Records) -> tuple[Array, Array]:
         kind = rows["kind"]

@@ -92,14 +92,14 @@ class Evidence(ABC):
         """(groups,): NaN where there is none."""
 
     @property
-    @abstractmethod
     def rows(self) -> Floats | None:
         """(groups,): rows that the value is based on, when that is a number of its own."""
+        return None
 
     @property
-    @abstractmethod
     def events(self) -> Floats | None:
         """(groups,): events, for proportions."""
+        return None
 
     @abstractmethod
     def limits(self, confidence: float) -> Limits:
@@ -316,14 +316,6 @@ class DrawnEvidence(Evidence):
     @property
     def values(self) -> Floats:
         return self.centre
-
-    @property
-    def rows(self) -> Floats | None:
-        return None
-
-    @property
-    def events(self) -> Floats | None:
-        return None
 
     def limits(self, confidence: float) -> Limits:
         few = self.units < FEW_DRAWN_UNITS

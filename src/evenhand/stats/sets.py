@@ -51,14 +51,6 @@ class SetEvidence(Evidence):
     def values(self) -> Floats:
         return self.centre
 
-    @property
-    def rows(self) -> Floats | None:
-        return None
-
-    @property
-    def events(self) -> Floats | None:
-        return None
-
     def limits(self, confidence: float) -> Limits:
         found = subsampled(self.draws, self.centre, self._taken, self.units, confidence=confidence)
         note = ("from subsamples of half of the units, without replacement",)
