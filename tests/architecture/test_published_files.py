@@ -1,9 +1,13 @@
 """The files with which the project is published say the same as the package, and parse."""
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 
 import evenhand
@@ -25,6 +29,35 @@ def test_the_action_passes_inputs_through_the_environment_only():
     assert set(re.findall(r"evenhand (\w+)", text)) == {"evaluate", "report", "gate"}
     (other,) = (step["uses"] for step in steps if "uses" in step)
     assert re.fullmatch(r"actions/upload-artifact@[0-9a-f]{40}", other)  # a commit, which a moved tag does not change
+
+
+@pytest.mark.slow
+def test_the_scripts_of_the_action_evaluate_report_and_gate_a_table(tmp_path: Path):
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    rows = "\n".join(f"{number % 2},{number % 2 if number % 7 else 0},{'ab'[number % 3 == 0]}" for number in range(90))
+    (tmp_path / "a table.csv").write_text(f"y,answer,group\n{rows}\n")
+    (tmp_path / "release.toml").write_text('[[require]]\nmetric = "accuracy"\nat_least = 0.5\n')
+    values = {f"inputs.{name}": entry.get("default", "") for name, entry in action["inputs"].items()} | {
+        "inputs.task": "table/labels",
+        "inputs.predictions": "my model=a table.csv",
+        "inputs.require": "release.toml",
+        "inputs.options": "--set truth=y\n--set prediction=answer\n--by group\n\n--draws 50",
+    }
+    outputs, path = tmp_path / "outputs", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for step in action["runs"]["steps"]:
+        if step["name"] in ("Evaluate", "Gate"):
+            given = {
+                key: re.sub(r"\$\{\{ ([\w.]+) \}\}", lambda match: values[match[1]], text)
+                for key, text in step["env"].items()
+            }
+            environment = {**os.environ, **given, "PATH": path, "GITHUB_OUTPUT": str(outputs)}
+            subprocess.run(["bash", "-eo", "pipefail", "-c", step["run"]], env=environment, cwd=tmp_path, check=True)
+            values["steps.evaluate.outputs.run"] = outputs.read_text().strip().removeprefix("run=")
+    assert {path.name for path in (tmp_path / "evenhand-out").iterdir()} >= {
+        "report.html",
+        "junit.xml",
+        "evaluate.json",
+    }
 
 
 def test_the_image_installs_the_wheel_with_extras_that_exist_and_runs_as_no_root():
