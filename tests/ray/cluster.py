@@ -23,7 +23,7 @@ WORK = (
     Path(__file__).parents[2],
 )  # where workers find the tests' functions
 STORE = 150_000_000  # bytes
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 class Cluster:

@@ -150,7 +150,7 @@ def test_a_cluster_far_away_is_reached_through_its_client_port(cluster: Cluster)
     )
     environment = {name: value for name, value in cluster.environment.items() if name != "RAY_ADDRESS"}
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=90, check=False
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.stdout.strip() == "[0, 1, 4, 9, 16]", done.stderr
 
@@ -190,7 +190,7 @@ def test_an_address_that_is_none_is_refused_with_what_to_write(text: str):
 def _joined_elsewhere(environment: dict[str, str]) -> str:
     program = "from evenhand.engines.ray_cluster.joining import join; join('')"
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=90, check=False
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     return done.stderr.strip().splitlines()[-1]
 

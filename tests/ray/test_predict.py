@@ -42,7 +42,7 @@ def test_a_driver_that_is_killed_while_it_asks_loses_nothing_that_was_answered(c
     command = [sys.executable, str(Path(pictures.__file__)), str(tmp_path)]
     environment = {**cluster.environment, "RAY_ADDRESS": cluster.address}
     first = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while len(list((tmp_path / "runs").rglob("shard-*.msgpack"))) < 4 and time.monotonic() < deadline:
         time.sleep(0.01)
     first.send_signal(signal.SIGKILL)
@@ -89,7 +89,9 @@ def test_decoding_runs_ahead_of_the_network(tmp_path: Path):
             Slow.decoded += 1
 
         def infer(self, samples, decoded):
-            time.sleep(0.05)
+            deadline = time.monotonic() + 30
+            while not Slow.seen and Slow.decoded < 4 and time.monotonic() < deadline:
+                time.sleep(0.01)
             Slow.seen.append(Slow.decoded)
             return [1.0 for _ in samples]
 

@@ -32,7 +32,7 @@ def driver(cluster: Cluster, program: str) -> subprocess.CompletedProcess[str]:
     environment = {**cluster.environment, "RAY_ADDRESS": cluster.address}
     environment["PYTHONPATH"] = os.pathsep.join(str(path) for path in WORK)
     return subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
 
 

@@ -14,7 +14,7 @@ def in_own_mounts(script: str, *arguments: object) -> str:
     """What a shell script prints that may mount what it likes; nobody else sees it."""
     owner = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     command = ["unshare", "--mount", *owner, "sh", "-eu", "-c", script, sys.executable, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
 
 
 def test_a_full_disk_is_told_and_what_was_finished_is_kept(tmp_path: Path, tiny_data: tuple[Path, Path]):

@@ -31,7 +31,7 @@ def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str]) -> str:
-    out, problem = process.communicate(timeout=120)
+    out, problem = process.communicate(timeout=600)
     assert process.returncode == 0, problem
     return out.strip()
 
