@@ -21,8 +21,8 @@ MEMORY = Path("engines/shared_arrays.py")  # writes into a file without a name, 
 # What of these modules does not write; all else of them is refused.
 READ_ONLY = {
     "os": {
-        "_exit", "access", "close", "cpu_count", "devnull", "dup2", "environ", "fsencode", "fspath", "fstat", "fsync",
-        "getpid", "name", "path", "pathsep", "sep", "stat", "sysconf", "sysconf_names", "walk",
+        "_exit", "access", "close", "cpu_count", "devnull", "dup", "dup2", "environ", "fsencode", "fspath", "fstat",
+        "fsync", "getpid", "name", "path", "pathsep", "sep", "stat", "sysconf", "sysconf_names", "walk",
     },
     "shutil": {"copyfileobj", "disk_usage", "get_terminal_size", "which"},
     "tempfile": {"gettempdir"},

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.core.errors import DataError, PredictionError
-from evenhand.files import delimited
+from evenhand.files import text_files
 from evenhand.files.delimited import (
     BlockReader,
     CellKind,
@@ -148,7 +148,7 @@ def test_a_compressed_file_that_is_cut_off_or_expands_without_end_is_refused(
     whole = gzip.compress(b"name,x,n\n" + b"".join(b"a,0.%d,3\n" % n for n in range(2000)))
     with pytest.raises(DataError, match="cut off or damaged"):
         read_table(written(tmp_path, whole[:-200]), WANTED)
-    monkeypatch.setattr(delimited, "_ALWAYS_EXPANDED", 1 << 20)
+    monkeypatch.setattr(text_files, "_ALWAYS_EXPANDED", 1 << 20)
     with pytest.raises(DataError, match="expands to more than 200 times its size"):
         read_table(written(tmp_path, bz2.compress(b"name,x,n\n" + bytes(3 << 20))), WANTED)
 

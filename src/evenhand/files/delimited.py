@@ -27,22 +27,17 @@ problem with its line.
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import io
-import lzma
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -50,7 +45,8 @@ import polars as pl
 from evenhand.core.errors import DataError, InputError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.files.inputs import HashingFile, Problem, decode, opened
+from evenhand.files.inputs import Problem, decode
+from evenhand.files.text_files import text_file
 
 BLOCK_BYTES = 20 << 20  # larger ones are mapped anew by the allocator each time, which costs a third of the work
 LONGEST_HEADER = 4 << 20
@@ -58,7 +54,6 @@ LONGEST_LINE = 64 << 20
 MOST_COLUMNS = 50_000
 SEPARATORS = (",", ";", "\t", "|")
 _LONG_LINE = 1 << 16
-_ALWAYS_EXPANDED, _MOST_EXPANSION = 256 << 20, 200  # bytes that any file may expand to; beyond, so many times its size
 
 
 class CellKind(Enum):
@@ -140,7 +135,7 @@ def read_table(
     is named, with the number of others. With `separator=None` the one that is most frequent in the header is taken.
     """
     path = Path(path)
-    with _text_file(path, problem) as source:
+    with text_file(path, problem) as source:
         data, fact = source.read_all(), source.fact()
     if not data.strip():
         size = "0 bytes" if not fact.size else "blank lines only"
@@ -162,7 +157,7 @@ def read_records(
 ) -> tuple[list[tuple[int, list[str]]], InputFact]:
     """Every record that is not blank, (line, fields), as it is: for formats that are lenient about their columns."""
     path = Path(path)
-    with _text_file(path, problem) as source:
+    with text_file(path, problem) as source:
         data, fact = source.read_all(), source.fact()
     header_of(data.partition(b"\n")[0], path, problem, separator=separator)  # for its limits
     issues: list[Issue] = []
@@ -173,7 +168,7 @@ def read_records(
 
 def read_header(path: Path, problem: Problem = DataError, *, separator: str | None = ",") -> Header:
     """The header alone."""
-    with _text_file(Path(path), problem) as source:
+    with text_file(Path(path), problem) as source:
         first, _, _ = bytes(source.fetch(LONGEST_HEADER + 1)).partition(b"\n")
         return header_of(first, Path(path), problem, separator=separator)
 
@@ -277,7 +272,7 @@ class BlockReader:
     def blocks(self, size: int | None = None) -> Iterator[tuple[int, bytes]]:
         """(number of the first line, whole lines) of every block after the header."""
         size = BLOCK_BYTES if size is None else size
-        with _text_file(self.path, self._problem) as source, ThreadPoolExecutor(1) as fetcher:
+        with text_file(self.path, self._problem) as source, ThreadPoolExecutor(1) as fetcher:
             rest: list[bytes | bytearray] = []  # of a line that has not ended; joined once, in linear time
             held, line = 0, 1
             waiting = fetcher.submit(source.fetch, size)
@@ -317,87 +312,6 @@ class BlockReader:
         most = LONGEST_HEADER if line == 1 else LONGEST_LINE
         if held > most:
             raise _too_long(self.path, line, most, self._problem)
-
-
-class _Stream(Protocol):
-    def readinto(self, buffer: memoryview, /) -> int | None: ...
-
-
-@dataclass
-class _TextFile:
-    """The bytes of a text file as they were before compression, with LF at the end of lines."""
-
-    path: Path
-    problem: Problem
-    raw: HashingFile
-    stored: int  # bytes on the disk
-    expanding: _Stream | None
-    _expanded: int = 0
-    _line_ends: tuple[bytes, bytes] | None = field(default=None)
-
-    def fetch(self, size: int) -> bytes | bytearray:
-        """So many bytes, or fewer at the end of the file."""
-        buffer = bytearray(size)
-        filled = 0
-        stream: _Stream = self.expanding or self.raw  # type: ignore[assignment]  # both fill any buffer
-        with memoryview(buffer) as view:
-            while filled < size:
-                try:
-                    got = stream.readinto(view[filled:])
-                except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-                    raise self.problem(f"{self.path} is cut off or damaged: {error}.") from None
-                if not got:
-                    break
-                filled += got
-        self._check_expansion(filled)
-        del buffer[filled:]
-        if self._line_ends is None:
-            is_old_mac = b"\n" not in buffer and b"\r" in buffer.rstrip(b"\r")
-            self._line_ends = (b"\r", b"\n") if is_old_mac else (b"", b"")
-        return buffer.replace(*self._line_ends) if self._line_ends[0] else buffer
-
-    def read_all(self) -> bytes:
-        """All that is left."""
-        size = min(max(self.stored + 1, 1 << 16), 64 << 20)
-        pieces = [self.fetch(size)]
-        while len(pieces[-1]) == size:
-            pieces.append(self.fetch(size))
-        return b"".join(pieces)
-
-    def fact(self) -> InputFact:
-        """What the file on the disk was, compressed or not."""
-        return self.raw.fact()
-
-    def _check_expansion(self, got: int) -> None:
-        self._expanded += got
-        if self.expanding is not None and self._expanded > max(_ALWAYS_EXPANDED, _MOST_EXPANSION * self.stored):
-            raise self.problem(
-                f"{self.path} expands to more than {_MOST_EXPANSION} times its size ({self.stored} bytes). "
-                "Expand it yourself if it is meant to."
-            )
-
-
-@contextmanager
-def _text_file(path: Path, problem: Problem) -> Iterator[_TextFile]:
-    with opened(path, problem) as file:
-        stored = path.stat().st_size
-        start = file.read(6)
-        file.seek(0)
-        raw = HashingFile(file, path)
-        yield _TextFile(path, problem, raw, stored, expanding(raw, start))
-
-
-def expanding(raw: HashingFile, start: bytes) -> _Stream | None:
-    """What expands a compressed file, chosen by its first bytes; None for plain text."""
-    buffered = io.BufferedReader(raw, 1 << 20)  # type: ignore[type-var]  # a raw file that reads into bytes
-    if start.startswith(b"\x1f\x8b"):
-        return gzip.GzipFile(fileobj=buffered)
-    if start.startswith(b"BZh"):
-        return bz2.BZ2File(buffered)
-    if start.startswith(b"\xfd7zXZ\x00"):
-        return lzma.LZMAFile(buffered)
-    buffered.detach()
-    return None
 
 
 def _unix_lines(data: bytes) -> bytes:

@@ -25,8 +25,9 @@ from evenhand.benchmarks.fairface.table_records import (
     table_records,
 )
 from evenhand.core.errors import PredictionError
-from evenhand.files.delimited import LONGEST_LINE, expanding
+from evenhand.files.delimited import LONGEST_LINE
 from evenhand.files.inputs import HashingFile, decode, opened
+from evenhand.files.text_files import expanding
 
 _MOST_EXPANSION: Final = 200
 _ALWAYS_EXPANDED: Final = 256 << 20

@@ -1,0 +1,107 @@
+"""The bytes of a text file as they were before compression.
+
+Files compressed by gzip, bzip2 or xz are told by their first bytes, whatever their name; one that expands beyond all
+measure is refused as soon as that is seen.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from evenhand.core.task import InputFact
+from evenhand.files.inputs import HashingFile, Problem, opened
+
+_ALWAYS_EXPANDED, _MOST_EXPANSION = 256 << 20, 200  # bytes that any file may expand to; beyond, so many times its size
+
+
+class ByteStream(Protocol):
+    """What fills a buffer."""
+
+    def readinto(self, buffer: memoryview, /) -> int | None: ...
+
+
+@dataclass
+class TextFile:
+    """The bytes of a text file as they were before compression, with LF at the end of lines."""
+
+    path: Path
+    problem: Problem
+    raw: HashingFile
+    stored: int  # bytes on the disk
+    expanding: ByteStream | None
+    _expanded: int = 0
+    _line_ends: tuple[bytes, bytes] | None = field(default=None)
+
+    def fetch(self, size: int) -> bytes | bytearray:
+        """So many bytes, or fewer at the end of the file."""
+        buffer = bytearray(size)
+        filled = 0
+        stream: ByteStream = self.expanding or self.raw  # type: ignore[assignment]  # both fill any buffer
+        with memoryview(buffer) as view:
+            while filled < size:
+                try:
+                    got = stream.readinto(view[filled:])
+                except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+                    raise self.problem(f"{self.path} is cut off or damaged: {error}.") from None
+                if not got:
+                    break
+                filled += got
+        self._check_expansion(filled)
+        del buffer[filled:]
+        if self._line_ends is None:
+            is_old_mac = b"\n" not in buffer and b"\r" in buffer.rstrip(b"\r")
+            self._line_ends = (b"\r", b"\n") if is_old_mac else (b"", b"")
+        return buffer.replace(*self._line_ends) if self._line_ends[0] else buffer
+
+    def read_all(self) -> bytes:
+        """All that is left."""
+        size = min(max(self.stored + 1, 1 << 16), 64 << 20)
+        pieces = [self.fetch(size)]
+        while len(pieces[-1]) == size:
+            pieces.append(self.fetch(size))
+        return b"".join(pieces)
+
+    def fact(self) -> InputFact:
+        """What the file on the disk was, compressed or not."""
+        return self.raw.fact()
+
+    def _check_expansion(self, got: int) -> None:
+        self._expanded += got
+        if self.expanding is not None and self._expanded > max(_ALWAYS_EXPANDED, _MOST_EXPANSION * self.stored):
+            raise self.problem(
+                f"{self.path} expands to more than {_MOST_EXPANSION} times its size ({self.stored} bytes). "
+                "Expand it yourself if it is meant to."
+            )
+
+
+@contextmanager
+def text_file(path: Path, problem: Problem) -> Iterator[TextFile]:
+    """An open text file, hashed while it is read."""
+    with opened(path, problem) as file:
+        stored = path.stat().st_size
+        start = file.read(6)
+        file.seek(0)
+        raw = HashingFile(file, path)
+        yield TextFile(path, problem, raw, stored, expanding(raw, start))
+
+
+def expanding(raw: HashingFile, start: bytes) -> ByteStream | None:
+    """What expands a compressed file, chosen by its first bytes; None for plain text."""
+    buffered = io.BufferedReader(raw, 1 << 20)  # type: ignore[type-var]  # a raw file that reads into bytes
+    if start.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=buffered)
+    if start.startswith(b"BZh"):
+        return bz2.BZ2File(buffered)
+    if start.startswith(b"\xfd7zXZ\x00"):
+        return lzma.LZMAFile(buffered)
+    buffered.detach()
+    return None
