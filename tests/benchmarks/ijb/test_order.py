@@ -304,3 +304,17 @@ def test_loose_crops_are_asked_of_a_model_and_serve_comparisons_and_searches(rel
     (submission,) = (tmp_path / "runs").glob("ijb/faces/*/*/predictions/submission")
     for task in TESTS:
         assert numbers(task, submission, folder) == pytest.approx(numbers(task, release, release), abs=1e-6)
+
+
+def test_a_run_of_both_layouts_is_explained_without_naming_its_files_again(
+    release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(release, tmp_path / "data")
+    (tmp_path / "own").mkdir()
+    for name in ("embeddings", "embeddings_flip"):
+        (tmp_path / "data" / f"{name}.npy").rename(tmp_path / "own" / f"{name}.npy")
+    more = ["--data", str(tmp_path / "data"), "--draws", "0", "--rows", "none", "--runs", str(tmp_path / "runs")]
+    assert main(["evaluate", "ijb/test1", str(tmp_path / "own"), *more]) == 0
+    (run,) = (tmp_path / "runs" / "ijb" / "test1").glob("*/*")
+    capsys.readouterr()
+    assert main(["explain", str(run), "--target", "0.9", "--quantity", "TAR@FAR=1e-2"]) == 0, capsys.readouterr().err

@@ -127,6 +127,11 @@ class ProtocolFiles:
         return f"It has {', '.join(there[:5])}{', …' if len(there) > 5 else ''}."
 
 
+def is_list(path: Path) -> bool:
+    """Whether a file is one of the lists of faces, by its name."""
+    return any(re.fullmatch(kind.pattern, path.name, flags=re.IGNORECASE) for kind in (FACE_LIST, LANDMARK_LIST))
+
+
 def _protocol_files(folder: Path) -> Iterator[Path]:
     inside = [folder / name for name in _PROTOCOL_FOLDERS if (folder / name).is_dir()]
     beside = [folder / name for name in _FOLDERS_BESIDE if (folder / name).is_dir()]

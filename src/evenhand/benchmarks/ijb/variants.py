@@ -22,6 +22,7 @@ from evenhand.benchmarks.ijb.conventions import (
     conventions_section,
     search_conventions,
 )
+from evenhand.benchmarks.ijb.layout import is_list
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
 from evenhand.benchmarks.ijb.record import record_searches
 from evenhand.benchmarks.ijb.submission import SubmittedEmbeddings
@@ -349,6 +350,8 @@ def _folder(run: Any, role: str) -> Path:
         path = Path(entry.path)
         if not path.is_file() or path.stat().st_size != entry.size:
             raise InputError(f"{path} is not there any more, or was changed. Name the {role} with --{role}.")
+    if role == "predictions":  # list files that said whose the rows are belong to the data
+        inputs = [entry for entry in inputs if not is_list(Path(entry.path))]
     files = [Path(entry.path) for entry in inputs if not entry.name]
     if files:
         return files[0]
