@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from evenhand.core.names import DisplayNames
+from evenhand.metrics.names import VERIFICATION_VALUES
 
 NAMES = DisplayNames(
     family="IJB",
     values=(
         (r"\w+: TPIR@FPIR=(\S+), rank (\d+)", r"TPIR at FPIR \1, rank \2"),
         (r"\w+: TPIR@FPIR=(\S+), top (\d+)", r"TPIR at FPIR \1, among the first \2"),
-        (r"\w+: TAR@FAR=(\S+)", r"TAR at FAR \1"),
+        *VERIFICATION_VALUES,
         (r"CMC: rank (\d+)", r"Rank-\1 identification rate"),
         ("CMC: curve", "Identification rate by rank (CMC)"),
         (r"search: TPIR@FPIR=(\S+), any rank", r"TPIR at FPIR \1, any rank"),
