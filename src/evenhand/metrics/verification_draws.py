@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from evenhand.core.metric import Sampled
 from evenhand.core.records import Array
 from evenhand.metrics.operating_points import Convention, SortedScores, crossing, tar_at_far
-from evenhand.metrics.verification_scores import Comparisons
+from evenhand.metrics.verification_scores import Comparisons, Scores
 from evenhand.metrics.verification_tails import (
     ComparedUnits,
     Floats,
@@ -47,7 +47,7 @@ class ComparedGroups:
     The last group is everyone, whether that was asked for or not.
     """
 
-    def __init__(self, genuine: ScoredCells, impostor: ScoredCells, cells: Sampled) -> None:
+    def __init__(self, genuine: Scores, impostor: Scores, cells: Sampled) -> None:
         self.genuine, self.impostor, self.cells = genuine, impostor, cells
         self.people = ComparedUnits.of(cells)
         kept = np.asarray(cells.kept, dtype=np.bool_)
@@ -84,7 +84,7 @@ class ComparedGroups:
             yield with_nobody, known
 
     def _weigh(self, weights: NDArray[np.float32]) -> Floats:
-        counts = np.bincount(self.impostor.codes, minlength=len(self.people.first)).astype(np.float64)
+        counts = self.impostor.per_basis()
         by_pattern = self.people.sums(counts, np.asarray(self.cells.pattern), self._kept.shape[1], weights)
         return by_pattern @ self._kept.T.astype(np.float64)
 
