@@ -141,16 +141,21 @@ def check(
     files: Annotated[
         list[Path] | None, typer.Argument(help="files of predictions; none: check the data folder")
     ] = None,
-    data: Annotated[Path, typer.Option("--data", help="the data folder")] = Path(),
+    data: Annotated[
+        Path | None, typer.Option("--data", help="the data folder; of a table, the file with the truth")
+    ] = None,
     options: Set = None,
     as_json: Json = False,
 ) -> None:
     """Are predictions, or the data folder, fit for evaluation?"""
     entry = registry.question(task)
     parsed = parse(entry.options, assignments(options or []))
-    reports = {str(path): _checked(entry, path, data, parsed) for path in (files or [])}
+    is_both = isinstance(entry, Task) and entry.data_optional
+    reports = {
+        str(path): _checked(entry, path, data or (path if is_both else Path()), parsed) for path in (files or [])
+    }
     if not files:
-        reports[str(data)] = _checked(entry, None, data, parsed)
+        reports[str(data or Path())] = _checked(entry, None, data or Path(), parsed)
     if as_json:
         from evenhand.store.plain import to_plain
 

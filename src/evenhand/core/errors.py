@@ -25,6 +25,8 @@ from collections.abc import Iterable
 
 from evenhand.core.printing import printable_lines
 
+_LISTED = 60  # names that a message lists
+
 
 class EvenhandError(Exception):
     """Everything that evenhand raises on purpose; its text may be printed anywhere."""
@@ -60,7 +62,8 @@ class UnknownNameError(OptionError):
         self.what, self.name, self.known, self.hint = what, name, tuple(known), hint
         close = nearest(name, self.known, most=1)
         ask = f" Did you mean {close[0]!r}?" if close else ""
-        listed = f" Known: {', '.join(self.known)}." if self.known else f" No {what} is known here."
+        more = f" and {len(self.known) - _LISTED:,} more" if len(self.known) > _LISTED else ""
+        listed = f" Known: {', '.join(self.known[:_LISTED])}{more}." if self.known else f" No {what} is known here."
         super().__init__(f"There is no {what} {name!r}.{ask}{listed}{' ' + hint if hint else ''}")
 
     def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...], str]]:

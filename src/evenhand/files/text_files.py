@@ -20,7 +20,13 @@ from typing import Protocol
 from evenhand.core.task import InputFact
 from evenhand.files.inputs import HashingFile, Problem, opened
 
-_ALWAYS_EXPANDED, _MOST_EXPANSION = 256 << 20, 200  # bytes that any file may expand to; beyond, so many times its size
+MOST_EXPANSION = 32  # times the size of the file
+_ALWAYS_EXPANDED = 40 << 20  # bytes that any file may expand to
+
+
+def most_expanded(stored: int) -> int:
+    """How many bytes a compressed file of a size may expand to."""
+    return max(_ALWAYS_EXPANDED, MOST_EXPANSION * stored)
 
 
 class ByteStream(Protocol):
@@ -76,9 +82,9 @@ class TextFile:
 
     def _check_expansion(self, got: int) -> None:
         self._expanded += got
-        if self.expanding is not None and self._expanded > max(_ALWAYS_EXPANDED, _MOST_EXPANSION * self.stored):
+        if self.expanding is not None and self._expanded > most_expanded(self.stored):
             raise self.problem(
-                f"{self.path} expands to more than {_MOST_EXPANSION} times its size ({self.stored} bytes). "
+                f"{self.path} expands to more than {MOST_EXPANSION} times its size ({self.stored} bytes). "
                 "Expand it yourself if it is meant to."
             )
 

@@ -27,10 +27,8 @@ from evenhand.benchmarks.fairface.table_records import (
 from evenhand.core.errors import PredictionError
 from evenhand.files.delimited import LONGEST_LINE
 from evenhand.files.inputs import HashingFile, decode, opened
-from evenhand.files.text_files import expanding
+from evenhand.files.text_files import MOST_EXPANSION, expanding, most_expanded
 
-_MOST_EXPANSION: Final = 200
-_ALWAYS_EXPANDED: Final = 256 << 20
 _FOLDER_KINDS: Final = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".gz", ".ndjson")
 _TYPED_TABLES: Final = {b"PAR1": parquet_table, b"PK\x03\x04": excel_table}  # by the first bytes of a file
 
@@ -88,7 +86,7 @@ def _records_of(
             return
         raw = HashingFile(file, path)
         stream: Any = expanding(raw, start) or raw
-        limit = math.inf if stream is raw else max(_ALWAYS_EXPANDED, _MOST_EXPANSION * path.stat().st_size)
+        limit = math.inf if stream is raw else most_expanded(path.stat().st_size)
         buffered = io.BufferedReader(stream, 1 << 20)
         try:
             head = buffered.peek(4096)[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -113,7 +111,7 @@ def _lines(stream: BinaryIO, path: Path, limit: float) -> Iterator[bytes]:
             if seen > limit or len(line) >= LONGEST_LINE:
                 raise PredictionError(
                     f"{path}, line {number}: no line may have {LONGEST_LINE >> 20} MiB, and no compressed file may "
-                    f"expand to more than {_MOST_EXPANSION} times its size. Is it the right file?"
+                    f"expand to more than {MOST_EXPANSION} times its size. Expand it yourself if it is meant to."
                 )
             yield line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
     except (EOFError, OSError) as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -295,7 +296,7 @@ def _texts(series: pl.Series) -> pl.Series:
 def _inferred(texts: pl.Series) -> pl.Series:
     """A column of texts as numbers, where all of them are; empty cells are missing.
 
-    Ids such as 007 stay texts: as numbers they would be those of 7.
+    Ids such as 007 stay texts: as numbers they would be those of 7. So do ids of 400 digits, which would be infinite.
     """
     import polars as pl
 
@@ -306,7 +307,8 @@ def _inferred(texts: pl.Series) -> pl.Series:
     for kind in (pl.Int64, pl.Float64):
         numbers = texts.cast(kind, strict=False)
         if numbers.null_count() == texts.null_count() and numbers.null_count() < len(texts):
-            return numbers
+            beyond = numbers.is_infinite() & texts.str.contains(r"\d")  # more digits than a number has
+            return texts if bool(beyond.any()) else numbers
     return texts
 
 
@@ -314,6 +316,11 @@ def _parsed(data: bytes, name: str, path: Path, problem: Problem) -> pl.DataFram
     import polars as pl
 
     if name.endswith((".jsonl", ".ndjson")):
+        from evenhand.files.delimited import MOST_COLUMNS
+
+        keys = {key for line in data.split(b"\n", 100)[:100] for key in re.findall(rb'"([^"]*)"\s*:', line)}
+        if len(keys) > MOST_COLUMNS:
+            raise problem(f"{path}: more than {MOST_COLUMNS:,} different names in its first 100 lines; is it a table?")
         with native_panics_in_words(path, problem, "JSON lines"):
             return pl.read_ndjson(io.BytesIO(data))
     read = read_parquet if name.endswith(".parquet") else read_arrow
