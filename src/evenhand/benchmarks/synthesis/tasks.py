@@ -52,6 +52,7 @@ from evenhand.benchmarks.synthesis.sections import every_convention, how_it_was_
 from evenhand.benchmarks.synthesis.view import view_frame, view_item
 from evenhand.core.errors import PredictionError
 from evenhand.core.measure import AnyMetric
+from evenhand.core.metric import Metric
 from evenhand.core.records import Attribute, Records
 from evenhand.core.task import About, Dataset, Task, Tools, check_with
 from evenhand.instruments.films import BUFFER
@@ -339,12 +340,59 @@ ATTRIBUTES = ("sex", "age", "skin_tone", "clothing", "motion")
 _PAIR_ROW = "a synthesised frame beside its truth; frames that could not be measured are rows with their reason"
 _SET_ROW = "a frame, real or synthesised, with its features"
 
-pictures: Task[FrameSet, FrameAnswers] = Task(
-    name="synthesis/pictures",
+_SHOWN: Mapping[str, Any] = {
+    "attributes": ATTRIBUTES,
+    "sections": (paper_table, how_it_was_measured),
+    "explain": every_convention,
+}
+
+
+def _of_frames(name: str, summary: str, **more: Any) -> Task[FrameSet, FrameAnswers]:
+    check = check_with(load_folder, FrameCodec(), inspect_answers=unanswered)
+    return Task(
+        name=f"synthesis/{name}",
+        summary=summary,
+        load=load_folder,
+        codec=FrameCodec(),
+        view=view_frame,
+        check=check,
+        **_SHOWN,
+        **more,
+    )
+
+
+def _of_items(
+    name: str,
+    summary: str,
+    load: Callable[[Path, Any], Dataset[ProtocolTruth]],
+    options: type[ProtocolOptions] = ProtocolOptions,
+    *,
+    row: str = _PAIR_ROW,
+    record: Callable[[Dataset[ProtocolTruth], ItemAnswers, Any, Tools], Iterator[Records]] = record_items,
+    metrics: Callable[[Any], tuple[Metric[Any], ...]] = metrics_paired,
+    headline: tuple[str, str] = ("ssim", "mean"),
+) -> Task[ProtocolTruth, ItemAnswers]:
+    predictions = "predictions.json: item → list of picture paths in frame order; or the folder that the model filled."
+    return Task(
+        name=f"synthesis/{name}",
+        summary=summary,
+        load=load,
+        codec=ItemCodec(),
+        options=options,
+        about=_about(_PROTOCOL, predictions, row),
+        record=record,
+        view=view_item,
+        metrics=metrics,
+        headline=headline,
+        check=check_with(load, ItemCodec(), against_published, unanswered),
+        **_SHOWN,
+    )
+
+
+pictures = _of_frames(
+    "pictures",
+    "The table of a paper from two folders of pictures or films, or two films.",
     aliases=("synthesis",),
-    summary="The table of a paper from two folders of pictures or films, or two films.",
-    load=load_folder,
-    codec=FrameCodec(),
     options=PictureOptions,
     about=_about(
         _FOLDER.replace("A folder of real frames", "A film, or a folder of real pictures or films"),
@@ -353,109 +401,43 @@ pictures: Task[FrameSet, FrameAnswers] = Task(
     ),
     resolve=without_motion,
     record=record_pictures,
-    view=view_frame,
     metrics=metrics_pictures,
-    attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
-    sections=(paper_table, how_it_was_measured),
-    explain=every_convention,
-    check=check_with(load_folder, FrameCodec(), inspect_answers=unanswered),
 )
-paired: Task[FrameSet, FrameAnswers] = Task(
-    name="synthesis/paired",
-    summary="Compare synthesised pictures with their truth, picture by picture.",
-    load=load_folder,
-    codec=FrameCodec(),
+paired = _of_frames(
+    "paired",
+    "Compare synthesised pictures with their truth, picture by picture.",
     options=PairedOptions,
     about=_about(_FOLDER, "A folder of pictures with the names of the real ones, or an .npz of features.", _PAIR_ROW),
     record=record_paired,
-    view=view_frame,
     metrics=metrics_paired,
-    attributes=ATTRIBUTES,
     headline=("ssim", "mean"),
-    sections=(paper_table, how_it_was_measured),
-    explain=every_convention,
-    check=check_with(load_folder, FrameCodec(), inspect_answers=unanswered),
 )
-unpaired: Task[FrameSet, FrameAnswers] = Task(
-    name="synthesis/unpaired",
-    summary="Compare a set of synthesised pictures with a set of real ones.",
-    load=load_folder,
-    codec=FrameCodec(),
+unpaired = _of_frames(
+    "unpaired",
+    "Compare a set of synthesised pictures with a set of real ones.",
     options=UnpairedOptions,
     about=_about(_FOLDER, "A folder of pictures, or an .npz of features; no names in common are needed.", _SET_ROW),
     record=record_unpaired,
-    view=view_frame,
     metrics=metrics_unpaired,
-    attributes=ATTRIBUTES,
     headline=("fid:pytorch-fid", "distance"),
-    sections=(paper_table, how_it_was_measured),
-    explain=every_convention,
-    check=check_with(load_folder, FrameCodec(), inspect_answers=unanswered),
 )
-_PREDICTIONS = "predictions.json: item → list of picture paths in frame order; or the folder that the model filled."
-self_imitation: Task[ProtocolTruth, ItemAnswers] = Task(
-    name="synthesis/self_imitation",
-    summary="A person performing the frames of their own video.",
-    load=load_self,
-    codec=ItemCodec(),
-    options=ProtocolOptions,
-    about=_about(_PROTOCOL, _PREDICTIONS, _PAIR_ROW),
-    record=record_items,
-    view=view_item,
-    metrics=metrics_paired,
-    attributes=ATTRIBUTES,
-    headline=("ssim", "mean"),
-    sections=(paper_table, how_it_was_measured),
-    explain=every_convention,
-    check=check_with(load_self, ItemCodec(), against_published, unanswered),
-)
-cross_imitation: Task[ProtocolTruth, ItemAnswers] = Task(
-    name="synthesis/cross_imitation",
-    summary="A person performing the frames of another's video, beside real frames of their own.",
-    load=load_cross,
-    codec=ItemCodec(),
-    options=CrossOptions,
-    about=_about(_PROTOCOL, _PREDICTIONS, _SET_ROW),
+self_imitation = _of_items("self_imitation", "A person performing the frames of their own video.", load_self)
+cross_imitation = _of_items(
+    "cross_imitation",
+    "A person performing the frames of another's video, beside real frames of their own.",
+    load_cross,
+    CrossOptions,
+    row=_SET_ROW,
     record=record_cross,
-    view=view_item,
     metrics=metrics_unpaired,
-    attributes=ATTRIBUTES,
     headline=("fid", "distance"),
-    sections=(paper_table, how_it_was_measured),
-    explain=every_convention,
-    check=check_with(load_cross, ItemCodec(), against_published, unanswered),
 )
-appearance_transfer: Task[ProtocolTruth, ItemAnswers] = Task(
-    name="synthesis/appearance_transfer",
-    summary="A person in the appearance of another video, in its motion.",
-    load=load_appearance,
-    codec=ItemCodec(),
-    options=AppearanceOptions,
-    about=_about(_PROTOCOL, _PREDICTIONS, _PAIR_ROW),
-    record=record_items,
-    view=view_item,
-    metrics=metrics_paired,
-    attributes=ATTRIBUTES,
-    headline=("ssim", "mean"),
-    sections=(paper_table, how_it_was_measured),
-    explain=every_convention,
-    check=check_with(load_appearance, ItemCodec(), against_published, unanswered),
+appearance_transfer = _of_items(
+    "appearance_transfer",
+    "A person in the appearance of another video, in its motion.",
+    load_appearance,
+    AppearanceOptions,
 )
-novel_view: Task[ProtocolTruth, ItemAnswers] = Task(
-    name="synthesis/novel_view",
-    summary="A person seen from other sides.",
-    load=load_novel_view,
-    codec=ItemCodec(),
-    options=ProtocolOptions,
-    about=_about(_PROTOCOL, _PREDICTIONS, _PAIR_ROW),
-    record=record_items,
-    view=view_item,
-    metrics=metrics_paired,
-    attributes=ATTRIBUTES,
-    headline=("ssim", "mean"),
-    sections=(paper_table, how_it_was_measured),
-    explain=every_convention,
-    check=check_with(load_novel_view, ItemCodec(), against_published, unanswered),
-)
+novel_view = _of_items("novel_view", "A person seen from other sides.", load_novel_view)
 TASKS = (pictures, self_imitation, cross_imitation, appearance_transfer, novel_view, paired, unpaired)
