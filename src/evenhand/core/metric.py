@@ -404,7 +404,7 @@ def tally(values: Array, cells: Array | None = None, size: int = 1) -> Array:
     """
     values = np.asarray(values)
     if values.dtype == np.bool_ and values.ndim == 1 and cells is not None:
-        return np.bincount(cells[values], minlength=size)
+        return np.bincount(cells[values], minlength=size) if values.any() else np.zeros(size, dtype=np.intp)
     if cells is None:
         whole = values.sum(axis=0, dtype=np.float64 if values.dtype.kind == "f" else np.int64)
         return np.asarray(whole)[np.newaxis] if size == 1 else _scatter(values, np.zeros(len(values), np.intp), size)

@@ -11,6 +11,8 @@ import numpy as np
 from evenhand.core.metric import Column, Direction, Linear, Metric, Numbers, Resampling, tally
 from evenhand.core.records import Array, Records
 
+_MANY_CELLS = 1 << 20  # cells: of so many, none has billions of rows
+
 
 @dataclass(frozen=True, eq=False)
 class Events(Linear):
@@ -42,12 +44,12 @@ class Counts(Metric[Events]):
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Events:
         counted = None if self.unless is None else ~np.asarray(rows[self.unless], dtype=np.bool_)
-        counts = []
-        for _, column, value in self.sorts:
+        events = np.empty((size, len(self.sorts)), dtype=np.int32 if size > _MANY_CELLS else np.int64)
+        for place, (_, column, value) in enumerate(self.sorts):
             inside = np.asarray(rows[column] == value)
             inside = inside if counted is None else inside & counted
-            counts.append(np.array([np.count_nonzero(inside)]) if size == 1 else tally(inside, cells, size))
-        return Events(np.stack(counts, axis=1))
+            events[:, place] = np.count_nonzero(inside) if size == 1 else tally(inside, cells, size)
+        return Events(events)
 
     def result(self, part: Events, whole: Events) -> Mapping[str, Column]:
         return {
