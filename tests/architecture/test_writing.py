@@ -147,6 +147,17 @@ def test_nothing_maps_a_file_of_others():
             assert not names & mapping, path
 
 
+def test_polars_gets_no_parquet_or_arrow_file_by_name():
+    """It would map it; `files.columnar` reads by the handle."""
+    readers = {"read_parquet", "scan_parquet", "read_parquet_schema", "read_parquet_metadata", "read_ipc", "scan_ipc"}
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.relative_to(SOURCE) == Path("files/columnar.py"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in readers:
+                assert ast.unparse(node.args[0]).startswith("io.BytesIO("), (path, node.lineno)
+
+
 AUDIT = """
 import os, sys
 from pathlib import Path

@@ -83,3 +83,36 @@ def test_a_column_that_would_expand_without_end_is_refused(name: str, tmp_path: 
     assert (tmp_path / name).stat().st_size < 5 << 20
     with pytest.raises(DataError, match=r"would become at least 1.6 GB"):
         read_table(tmp_path / name)
+
+
+CUT = """
+import os, sys, threading, time
+from pathlib import Path
+from evenhand.core.errors import DataError
+from evenhand.files.columnar import read_parquet
+path = Path(sys.argv[1])
+maps = Path("/proc/self/maps")
+seen, done = [], threading.Event()
+def watch():
+    while not done.is_set():
+        if maps.exists() and path.name in maps.read_text():
+            seen.append(True)
+threading.Thread(target=watch, daemon=True).start()
+assert len(read_parquet(path, DataError)) == 1_000_000
+done.set()
+threading.Timer(0.05, os.truncate, (path, 1000)).start()
+try:
+    while True:
+        read_parquet(path, DataError)
+except DataError as error:
+    print("mapped" if seen else "read", path.name in str(error))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="Polars maps files by name on this system")
+def test_a_file_is_not_mapped_and_may_be_cut_short_while_it_is_read(tmp_path: Path):
+    path = tmp_path / "a%20b[1]#?.parquet"  # nothing in a name is a pattern or an escape
+    noise = random.Random(0).randbytes(8_000_000)
+    pl.DataFrame({"x": pl.Series(memoryview(noise).cast("q").tolist())}).write_parquet(path)
+    done = subprocess.run([sys.executable, "-c", CUT, str(path)], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("read True\n", "", 0)

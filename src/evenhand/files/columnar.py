@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenhand.files.inputs import Problem, damage_in_words
+from evenhand.files.inputs import Problem, damage_in_words, opened
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,34 +26,43 @@ _TEXT = 16  # bytes that a text, a list or a record takes at least
 _ONE_AT_A_TIME = threading.Lock()  # standard error is the process's
 
 
+@contextmanager
+def scanned(path: Path, problem: Problem) -> Iterator[pl.LazyFrame]:
+    """A Parquet file as a lazy frame that reads blocks of it.
+
+    Polars maps a file that it is given by name, and a mapped file that another program cuts short ends the process.
+    By its handle, where the system has a name for that, it is read.
+    """
+    import polars as pl
+
+    with opened(path, problem) as file:
+        handles = Path("/proc/self/fd")
+        yield pl.scan_parquet(f"file://{handles}/{file.fileno()}" if handles.is_dir() else path, glob=False)
+
+
 def read_parquet(path: Path, problem: Problem, data: bytes | None = None, columns: list[str] | None = None) -> Any:
     """The frame in a Parquet file, or in its bytes where they were read; raises `problem` in words."""
     import polars as pl
 
-    return _frame(pl.scan_parquet, path, problem, "Parquet", data, columns)
+    if data is not None:
+        return _frame(pl.scan_parquet, data, path, problem, "Parquet")
+    with scanned(path, problem) as lazy, native_panics_in_words(path, problem, "Parquet"):
+        lazy = lazy if columns is None else lazy.select(columns)
+        check_expansion(lazy, path.stat().st_size, path, problem)
+        return lazy.collect()
 
 
-def read_arrow(path: Path, problem: Problem, data: bytes | None = None) -> Any:
-    """The frame in an Arrow or Feather file, or in its bytes where they were read; raises `problem` in words."""
+def read_arrow(path: Path, problem: Problem, data: bytes) -> Any:
+    """The frame in the bytes of an Arrow or Feather file; raises `problem` in words."""
     import polars as pl
 
-    return _frame(pl.scan_ipc, path, problem, "Arrow", data, None)
+    return _frame(pl.scan_ipc, data, path, problem, "Arrow")
 
 
-def _frame(
-    scan: Callable[..., pl.LazyFrame],
-    path: Path,
-    problem: Problem,
-    what: str,
-    data: bytes | None,
-    columns: list[str] | None,
-) -> pl.DataFrame:
-    size = path.stat().st_size if data is None else len(data)
+def _frame(scan: Callable[..., pl.LazyFrame], data: bytes, path: Path, problem: Problem, what: str) -> pl.DataFrame:
     with native_panics_in_words(path, problem, what):
-        lazy = scan(path if data is None else io.BytesIO(data))
-        if columns is not None:
-            lazy = lazy.select(columns)
-        check_expansion(lazy, size, path, problem)
+        lazy = scan(io.BytesIO(data))
+        check_expansion(lazy, len(data), path, problem)
         return lazy.collect()
 
 

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.files.arrays import FileArray, open_npy
-from evenhand.files.inputs import damage_in_words, opened
+from evenhand.files.columnar import scanned
+from evenhand.files.inputs import damage_in_words
 
 _NPY, _PARQUET = ".npy", ".parquet"
 
@@ -91,10 +92,8 @@ class EmbeddingStore:
     def _read(self, shard: Shard, start: int, stop: int) -> NDArray[np.float32]:
         if shard.path.suffix == _NPY:
             return np.asarray(self._array(shard.path)[start:stop], dtype=np.float32)
-        import polars as pl
-
-        with damage_in_words(shard.path, DataError, "Parquet"):
-            rows = pl.scan_parquet(shard.path).select(self.column).slice(start, stop - start).collect()
+        with scanned(shard.path, DataError) as lazy, damage_in_words(shard.path, DataError, "Parquet"):
+            rows = lazy.select(self.column).slice(start, stop - start).collect()
             flat = rows.to_series().explode().to_numpy()
         if flat.size != (stop - start) * self.dimensions:
             raise DataError(f"{shard.path}: the vectors in {self.column!r} are not all of {self.dimensions} numbers.")
@@ -150,8 +149,7 @@ def _npy_shape(path: Path) -> tuple[int, int]:
 def _parquet_shape(path: Path, column: str) -> tuple[int, int]:
     import polars as pl
 
-    with opened(path), damage_in_words(path, DataError, "Parquet"):
-        frame = pl.scan_parquet(path)
+    with scanned(path, DataError) as frame, damage_in_words(path, DataError, "Parquet"):
         names = frame.collect_schema().names()
         if column not in names:
             raise DataError(f"{path} has no column {column!r}; it has {', '.join(names)}.")

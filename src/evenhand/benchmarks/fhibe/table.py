@@ -22,6 +22,7 @@ from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files import inputs
+from evenhand.files.columnar import read_parquet
 from evenhand.files.delimited import read_header, shown_names
 from evenhand.files.delimited import read_table as read_delimited
 from evenhand.files.writing import open_file
@@ -225,11 +226,9 @@ def _kept(path: Path, fact: InputFact, cache: Path, wanted: Sequence[str]) -> An
 
 def _read_kept(path: Path) -> Any:
     """A kept file; None when it is not there or damaged."""
-    import polars as pl
-
     try:
-        return pl.read_parquet(path) if path.is_file() else None
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return read_parquet(path, DataError) if path.is_file() else None
+    except DataError:
         return None
 
 

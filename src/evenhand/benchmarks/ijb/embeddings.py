@@ -14,7 +14,7 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files.arrays import array_headers, open_npy, read_npy, read_npz, read_safetensors
-from evenhand.files.columnar import native_panics_in_words, read_parquet
+from evenhand.files.columnar import native_panics_in_words, read_parquet, scanned
 from evenhand.files.inputs import hash_of, opened
 
 FORMATS = (".npy", ".npz", ".parquet", ".safetensors")
@@ -75,8 +75,8 @@ def _npz(path: Path, entry: str) -> Array:
 def _parquet(path: Path, entry: str) -> Array:
     import polars as pl
 
-    with native_panics_in_words(path, PredictionError, "Parquet"):
-        schema = pl.read_parquet_schema(path)
+    with scanned(path, PredictionError) as lazy, native_panics_in_words(path, PredictionError, "Parquet"):
+        schema = lazy.collect_schema()
     vectors = [column for column, kind in schema.items() if isinstance(kind, pl.List | pl.Array)]
     if vectors:
         values = read_parquet(path, PredictionError, columns=[_pick(path, vectors, entry)]).to_series()
