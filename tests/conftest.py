@@ -1,4 +1,4 @@
-"""Without torch, the test files that import it at their top are left out, and the end of the run names them."""
+"""Without torch, tests that are marked so are skipped; files that import it at their top are named at the end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import importlib.util
 import re
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 _left_out: set[str] = set()
@@ -18,6 +20,11 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
         return None
     _left_out.add(collection_path.name)
     return True
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if not HAS_TORCH and item.get_closest_marker("torch"):
+        pytest.skip("torch is not installed")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -265,6 +265,7 @@ def test_report_and_serve(evenhand: Command, snapshot: Snapshot, here: Path) -> 
     snapshot("report", tell(evenhand, *calls), here)
 
 
+@pytest.mark.torch
 def test_doctor_cache_and_weights(evenhand: Command, snapshot: Snapshot, here: Path) -> None:
     calls = (
         ("cache", "--runs", "kept"),

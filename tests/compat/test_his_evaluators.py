@@ -257,6 +257,7 @@ def test_lpips_is_another_name_of_lps(data: Path, tmp_path: Path) -> None:
     assert own["lps"] > 0
 
 
+@pytest.mark.torch
 def test_metrics_that_have_no_place_and_absent_devices_are_refused_before_the_model_is_built(
     data: Path, tmp_path: Path
 ) -> None:
@@ -269,6 +270,7 @@ def test_metrics_that_have_no_place_and_absent_devices_are_refused_before_the_mo
     assert not model.ready
 
 
+@pytest.mark.torch
 def test_a_metric_without_weights_is_not_available_beside_the_other_numbers(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -286,6 +288,7 @@ def test_a_metric_without_weights_is_not_available_beside_the_other_numbers(
     assert "PCB-CS-reid = not available: " in (tmp_path / "results.txt").read_text()
 
 
+@pytest.mark.torch
 def test_faces_that_were_never_looked_for_are_not_available_and_not_absent(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def test_a_form_that_is_not_known_is_refused_with_those_that_are(tmp_path):
     assert set(WRITERS) == {"html", "pdf", "csv", "json", "markdown", "latex", "card"}
 
 
+@pytest.mark.filterwarnings("ignore:codecs.open:DeprecationWarning")  # of MLflow with Python 3.14
 def test_a_run_is_logged_to_a_local_mlflow_folder(results, tmp_path, monkeypatch):
     from evenhand.reporting.tracking import log_run
 

@@ -183,7 +183,11 @@ def _open(address: str, timeout: float) -> Any:
         request = urllib.request.Request(urlunsplit(bare), headers=dict(request.header_items()))
         word = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
         request.add_unredirected_header("Authorization", f"Basic {base64.b64encode(word).decode()}")
-    return urllib.request.urlopen(request, timeout=timeout)
+    try:
+        return urllib.request.urlopen(request, timeout=timeout)
+    except urllib.error.HTTPError as error:
+        error.close()  # its page is an open connection
+        raise
 
 
 def _without_password(address: str) -> str:

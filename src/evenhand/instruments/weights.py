@@ -376,6 +376,8 @@ def _fetch(address: str, place: Path, timeout: float) -> None:
             shutil.copyfileobj(answer, file, 1 << 20)
     except (urllib.error.URLError, TimeoutError, OSError) as error:
         reason = getattr(error, "reason", error)
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # its page is an open connection
         raise WeightsError(
             f"{address}: can't be fetched ({reason}). Fetch it by other means and save it in the folder under its name."
         ) from error

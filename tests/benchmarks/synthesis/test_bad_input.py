@@ -98,6 +98,7 @@ def test_a_picture_whose_truth_is_gone_is_counted_as_not_asked_for(data: Path, t
 
 
 @pytest.mark.parametrize(("task", "metrics"), [("paired", "ssim"), ("unpaired", "kid:pytorch-fid")])
+@pytest.mark.torch
 def test_an_empty_folder_is_refused_on_either_side(data: Path, tmp_path: Path, task: str, metrics: str) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -254,6 +254,7 @@ def test_an_animated_gif_is_a_film_and_a_single_one_a_picture(tmp_path: Path) ->
         results(tmp_path / "stills/a.gif", tmp_path / "stills")
 
 
+@pytest.mark.torch
 def test_what_is_missing_is_told_first_and_computed_when_it_arrives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,6 +132,7 @@ def test_a_picture_that_never_ends_is_named_and_the_next_is_measured(real: Path)
     assert "pipe.png: is a pipe" in rows["reason"][1]
 
 
+@pytest.mark.torch
 def test_what_a_network_is_made_of_is_part_of_the_run_s_fingerprint(real: Path, tmp_path: Path) -> None:
     task = benchmark.find("synthesis/unpaired")
 
@@ -228,6 +229,7 @@ def test_faces_that_were_not_found_are_left_out_as_each_reading_says(tmp_path: P
     assert sets.get("face-CS").value == pytest.approx(corrected.value, abs=1e-6)
 
 
+@pytest.mark.torch
 def test_a_metric_without_weights_is_said_to_be_unavailable_and_never_replaced(real: Path) -> None:
     found = results("synthesis/paired", real, real, metrics="ssim,OS-CS-reid", image_size=32)
     assert isinstance(found.get("OS-CS-reid").value, Undefined)

@@ -33,6 +33,7 @@ _TOKEN = re.compile(
 )
 _WORDS = {"True": True, "False": False, "None": None, "nan": float("nan"), "inf": float("inf")}
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class LiteralError(ValueError):
@@ -49,13 +50,29 @@ def parse_literal(text: str) -> Any:
     """
     if len(text) > MOST_CHARACTERS:
         raise LiteralError(f"{len(text):,} characters; a cell may have {MOST_CHARACTERS:,}")
-    if '"' not in text and "\\" not in text and "(" not in text:
+    if '"' not in text and "\\" not in text and "(" not in text and _is_shallow(text):
         # Without double quotes and escapes every single quote is a delimiter, so this is the same value as JSON.
         try:
             return msgspec.json.decode(text.replace("'", '"').encode())
         except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
             pass
     return _LiteralParser(text).parse()
+
+
+def _is_shallow(text: str) -> bool:
+    """Whether brackets are nested at most `DEEPEST` deep; how deep a JSON parser goes depends on Python's version.
+
+    >>> _is_shallow("[" * 32 + "]" * 32), _is_shallow("[" * 33 + "]" * 33)
+    (True, False)
+    """
+    if text.count("[") + text.count("{") <= DEEPEST:
+        return True
+    brackets = text.encode(errors="replace").translate(None, _NO_BRACKETS)
+    for _ in range(DEEPEST):  # each time the innermost pairs go
+        if not brackets:
+            break
+        brackets = brackets.replace(b"{}", b".").replace(b"[]", b".").replace(b".", b"")
+    return not brackets
 
 
 def numbers(cell: str) -> list[float]:
