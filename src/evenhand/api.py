@@ -333,13 +333,16 @@ def report(*runs: Run | PathLike, path: PathLike, form: str = "html", intervals:
     `intervals=False` leaves intervals out of the tables in LaTeX.
 
     A stored run that is damaged or incomplete is reported as far as it can be read, and the page says what is missing.
+    Of the folder of a model, its latest run is taken.
     """
     from evenhand.reporting.forms import write_report
+    from evenhand.run.reopened import run_folder
 
     if not runs:
         raise OptionError("No run given: name one or several runs to report on.")
-    check_output(Path(path), "the report", [run if isinstance(run, Run) else Path(run) for run in runs])
-    return write_report(runs, Path(path), form, intervals=intervals)
+    named = [run if isinstance(run, Run) else run_folder(Path(run)) for run in runs]
+    check_output(Path(path), "the report", named)
+    return write_report(named, Path(path), form, intervals=intervals)
 
 
 def _comparable(results: Results) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from rich.table import Table as RichTable
 
 from evenhand.cli.console import escape
 from evenhand.core.page import Figure, Interval, Section, Table, Text
+from evenhand.reporting.methods import best_cells
 from evenhand.reporting.rounding import cell
 
 NOTE = "note"
@@ -58,8 +59,11 @@ def draw_table(console: Console, table: Table, most_rows: int = 60) -> None:
     whole = _unbroken([columns, *texts], numeric, console.width - (1 if close else WIDE) * len(columns) - 2)
     for name, right, no_wrap in zip(columns, numeric, whole, strict=True):
         drawn.add_column(escape(name), justify="right" if right else "left", overflow="fold", no_wrap=no_wrap)
+    best = best_cells(table)
     for index, row in enumerate(texts[:most_rows]):
-        drawn.add_row(*(escape(text) for text in row), style="dim" if index in table.muted else None)
+        escaped = (escape(text) for text in row)
+        marked = (f"[bold]{text}[/]" if (index, at) in best else text for at, text in enumerate(escaped))
+        drawn.add_row(*marked, style="dim" if index in table.muted else None)
     console.print(drawn)
     for note in notes:
         console.print(escape(note), style="dim")

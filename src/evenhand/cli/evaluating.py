@@ -155,37 +155,13 @@ def show(run: Run, warn: Callable[[str], None] = warn) -> None:
 
 def show_paper_tables(runs: Sequence[Run]) -> None:
     """The tables that papers print, a line per metric and a column per method, with the best in bold."""
-    from rich.table import Table as RichTable
+    from evenhand.reporting.methods import methods_table
+    from evenhand.reporting.reported import family_of, names_of
 
-    from evenhand.reporting.rounding import decimals, number
-
-    methods: dict[str, dict[str, tuple[float | None, str]]] = {}
-    for run in runs:
-        for make in registry.task(run.results.task).sections:
-            section = make(run.results)
-            for block in section.blocks if section is not None and section.name == "paper" else ():
-                if isinstance(block, Table) and len(block.better) == len(block.rows):
-                    methods[block.columns[1]] = {
-                        str(name): (value if isinstance(value, float) else None, way)
-                        for (name, value), way in zip(block.rows, block.better, strict=True)
-                    }
-    if not methods:
-        return
-    drawn = RichTable("metric", box=None, padding=(0, 2, 0, 0))
-    for method in methods:
-        drawn.add_column(escape(method), justify="right")
-    for metric in dict.fromkeys(name for values in methods.values() for name in values):
-        cells = [values.get(metric, (None, "")) for values in methods.values()]
-        known = [value for value, _ in cells if value is not None]
-        best = (max(known) if cells[0][1] == "higher" else min(known)) if len(known) > 1 else None
-        places = max((decimals(value) for value in known), default=3)
-        texts = [number(value, places) for value, _ in cells]
-        marked = [
-            f"[bold]{text}[/]" if value == best and best is not None else text
-            for text, (value, _) in zip(texts, cells, strict=True)
-        ]
-        drawn.add_row(escape(metric), *marked)
-    out().print(drawn)
+    results = [run.results for run in runs]
+    table = methods_table([family_of(one)[1] for one in results], names_of(results))
+    if table is not None:
+        draw_table(out(), table)
 
 
 def narrowed(table: Table, columns: Sequence[str]) -> Table:

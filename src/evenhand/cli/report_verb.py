@@ -16,7 +16,9 @@ def mount(app: typer.Typer) -> None:
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="one or several run folders")],
+    runs: Annotated[
+        list[Path], typer.Argument(help="one or several run folders, or folders of models: their latest runs")
+    ],
     form: Annotated[
         str, typer.Option("--format", help="html, pdf, csv, json, markdown, latex, or card for a model card")
     ] = "html",
@@ -30,9 +32,11 @@ def report(
     A run that is damaged or incomplete is reported as far as it can be read; the page says what is missing.
     """
     from evenhand.reporting.forms import SUFFIXES, opened, writer_of
+    from evenhand.run.reopened import run_folder
     from evenhand.store.runs import check_output
 
     write = writer_of(form, intervals=intervals)
+    runs = [run_folder(path) for path in runs]
     found = opened(runs, form if mlflow is None else "")
     for path, run in zip(runs, found, strict=True):
         for problem in run.problems:

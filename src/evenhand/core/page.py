@@ -27,6 +27,7 @@ class Interval:
     high: float | None = None
     reason: str = ""  # why there is no value
     unit: str = ""  # "%": a share, written in per cent; "points": a difference of shares
+    places: int | None = None  # decimals, where a table decides for a whole row
 
 
 Cell = str | int | float | bool | Interval | None

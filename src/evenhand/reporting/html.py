@@ -24,6 +24,7 @@ from evenhand.core.results import Verdict
 from evenhand.files.writing import write_file
 from evenhand.reporting import canvas, drawing
 from evenhand.reporting.line_chart import domains
+from evenhand.reporting.methods import best_cells
 from evenhand.reporting.packing import Pool, packed
 from evenhand.reporting.rounding import cell
 
@@ -106,7 +107,7 @@ def page_html(page: Page, *, nonce: str | None = None) -> str:
         "long": lambda table: len(table.rows) > MOST_ROWS,
     }
     environment.tests.update(tests)
-    environment.filters.update(cell=cell, exact=exact, drawings=drawings)
+    environment.filters.update(cell=cell, best=best_cells, exact=exact, drawings=drawings)
     data = _Data()
     style, script = _asset("page.css"), _asset("page.js")
     body = environment.get_template("page.html.j2").render(page=page, data=data)

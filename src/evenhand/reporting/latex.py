@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import replace
 
 from evenhand.core.page import Cell, Interval, Table
+from evenhand.reporting.methods import best_cells
 from evenhand.reporting.rounding import cell
-from evenhand.reporting.tables import best_cells
 
 PREAMBLE = """% \\usepackage{booktabs} in the preamble gives better rules; without it these are plain lines.
 \\providecommand{\\toprule}{\\hline}
@@ -111,7 +112,7 @@ def _letter(char: str) -> str:
 
 
 def _plain(value: Cell) -> Cell:
-    return Interval(value.value, reason=value.reason, unit=value.unit) if isinstance(value, Interval) else value
+    return replace(value, low=None, high=None) if isinstance(value, Interval) else value
 
 
 def _is_numeric(table: Table, at: int) -> bool:

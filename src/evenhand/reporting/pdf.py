@@ -14,6 +14,7 @@ from evenhand.core.printing import printable
 from evenhand.files.writing import write_file
 from evenhand.reporting import drawing
 from evenhand.reporting.html import Page
+from evenhand.reporting.methods import best_cells
 from evenhand.reporting.rounding import cell
 
 MOST_ROWS = 60
@@ -108,10 +109,13 @@ def _table(table: Table, *, titled: bool = True) -> str:
     shown = table.rows[:MOST_ROWS]
     count = max(len(table.columns), 1)
     heads = ", ".join(f"[{escape(name)}]" for name in table.columns)
+    best = best_cells(table)
     cells: list[str] = []
     for place, row in enumerate(shown):
         style = f'text(style: "italic", {_SOFT})' if place in table.muted else ""
-        cells.extend(f"{style}[{escape(cell(value))}]" for value in row)
+        cells.extend(
+            f"{'strong' if (place, at) in best else style}[{escape(cell(value))}]" for at, value in enumerate(row)
+        )
     right = [bool(shown) and all(_is_number(row[at]) for row in shown) for at in range(len(table.columns))]
     aligned = ", ".join("right" if number else "left" for number in right) + ","
     title = f'#block(sticky: true, text(weight: "bold", size: 9pt)[{escape(table.title)}])\n' if titled else ""

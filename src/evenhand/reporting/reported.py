@@ -17,6 +17,7 @@ from evenhand.core.results import Results
 from evenhand.reporting.curves import curves_together
 from evenhand.reporting.display import ShownResults, shown, task_title
 from evenhand.reporting.html import Article, Link, Page
+from evenhand.reporting.methods import PAPER, methods_table, with_even_digits
 from evenhand.reporting.phrases import (
     as_cell,
     by_words,
@@ -126,7 +127,13 @@ def family_of(results: Results, *, sections: bool = True) -> tuple[str, tuple[Se
     except EvenhandError:
         return "", ()
     drawn = (section(results) for section in task.sections if sections)
-    return task.summary, tuple(section for section in drawn if section is not None)
+    return task.summary, tuple(_leveled(section) for section in drawn if section is not None)
+
+
+def _leveled(section: Section) -> Section:
+    if section.name != PAPER:
+        return section
+    return replace(section, blocks=[with_even_digits(b) if isinstance(b, Table) else b for b in section.blocks])
 
 
 def report_page(runs: Sequence[Reported], links: Sequence[Link] = ()) -> Page:
@@ -137,7 +144,7 @@ def report_page(runs: Sequence[Reported], links: Sequence[Link] = ()) -> Page:
         return Page(results.model or kicker, [Article(results.model, runs[0].sections)], kicker, runs[0].facts, links)
     tasks = list(dict.fromkeys(run.results.task for run in runs))
     models = {run.results.model for run in runs}
-    together = Article("Side by side", _together([run.shown for run in runs]))
+    together = Article("Side by side", _together(runs))
     many = len(runs) > MANY
     articles = []
     for run in runs:
@@ -164,8 +171,9 @@ def names_of(results: Sequence[Results]) -> list[str]:
     return names
 
 
-def _together(runs: Sequence[ShownResults]) -> tuple[Section, ...]:
-    """All runs in one chart and one table, then, for each task, its groups and curves over all models."""
+def _together(reports: Sequence[Reported]) -> tuple[Section, ...]:
+    """All runs in one chart and one table, then, for each task, its metrics, groups and curves over all models."""
+    runs = [report.shown for report in reports]
     names = names_of(runs)
     blocks: list[Block] = [Text(_together_sentence(runs, names), "lead")]
     blocks += [*_side_by_side(runs, names), _every_run(runs, names)]
@@ -173,6 +181,9 @@ def _together(runs: Sequence[ShownResults]) -> tuple[Section, ...]:
     for task in dict.fromkeys(run.task for run in runs):
         same = [at for at, run in enumerate(runs) if run.task == task]
         if 1 < len(same) <= MANY:
+            metrics = methods_table([reports[at].added for at in same], [names[at] for at in same])
+            if metrics is not None:
+                sections.append(Section(f"Metrics: {task_title(task)}", [metrics], name=f"methods-{task}"))
             sections.append(_groups_together([runs[at] for at in same], [names[at] for at in same]))
         if len(same) > 1:
             curves = curves_together([runs[at] for at in same], [names[at] for at in same])

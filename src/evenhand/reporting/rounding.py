@@ -65,6 +65,8 @@ def interval(cell: Interval) -> str:
     value = times * cell.value
     low, high = (None if part is None else times * part for part in (cell.low, cell.high))
     places = share_places(value, low, high) if unit else decimals(value, low, high)
+    if cell.places is not None:
+        places = cell.places
     if low is None or high is None:
         return number(value, places) + unit
     return f"{_fixed(value, places)}{unit} [{_fixed(low, places)}, {_fixed(high, places)}]"

@@ -19,6 +19,7 @@ from evenhand.reporting.contrasts import VERDICTS, differences, gaps, pairs, spr
 from evenhand.reporting.curves import curve_section, split_curves
 from evenhand.reporting.display import shown, task_title
 from evenhand.reporting.groups import group_figures, group_tables, intersections
+from evenhand.reporting.methods import PAPER
 from evenhand.reporting.phrases import (
     as_cell,
     by_words,
@@ -276,5 +277,9 @@ def with_added(sections: Sequence[Section], added: Sequence[Section]) -> tuple[S
 
 
 def _fold_texts(section: Section) -> Section:
-    """A family's section without a figure is folded, like ours."""
-    return section if any(isinstance(block, Figure) for block in section.blocks) else replace(section, folded=True)
+    """A family's section without a figure is folded, like ours; its table for papers is not."""
+    return (
+        section
+        if section.name == PAPER or any(isinstance(block, Figure) for block in section.blocks)
+        else replace(section, folded=True)
+    )

@@ -83,7 +83,9 @@ def finding(results: Results, first: tuple[str, str]) -> str:
     pairs = tuple(contrasts_of(results.contrasts, *first, order=1))
     name = value_name(*first)
     if not pairs:
-        return f"{name}: {in_words(results.get(*first), unit)}. No two groups were large enough to be compared."
+        grouped = any(estimate.group != EVERYONE for estimate in results.estimates)
+        reason = "No two groups were large enough to be compared." if grouped else "It is not grouped by anything."
+        return f"{name}: {in_words(results.get(*first), unit)}. {reason}"
     margin = f"{distance_words(pairs[0].margin, unit)}" if pairs[0].margin is not None else "the threshold"
     worst = worst_group(results, first, summary, pairs)
     if worst is not None:

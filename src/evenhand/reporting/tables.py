@@ -23,6 +23,7 @@ from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
 from evenhand.files.writing import write_file
 from evenhand.reporting.display import ShownResults, task_title
+from evenhand.reporting.methods import best_cells, methods_table, number_of
 from evenhand.reporting.phrases import as_cell, direction_of, group_words, headline, value_name
 from evenhand.reporting.reported import Reported, names_of
 from evenhand.reporting.rounding import cell
@@ -93,7 +94,10 @@ def paper_tables(runs: Sequence[Reported]) -> list[Table]:
     for task in dict.fromkeys(run.results.task for run in runs):
         same = [run for run in runs if run.results.task == task]
         models, names = [run.shown for run in same], names_of([run.results for run in same])
-        tables += [table for table in (_fairness_table(models, names), *_metric_tables(models, names)) if table.rows]
+        title = f"{task_title(task, models[0].names)}: all metrics, all groups together"
+        methods = methods_table([run.added for run in same], names, title)
+        metrics = _metric_tables(models, names, title) if methods is None else [_with_values(methods)]
+        tables += [table for table in (_fairness_table(models, names), *metrics) if table.rows]
         tables += _group_tables(models, names)
         tables += _family_tables(same, names)
     return tables
@@ -120,7 +124,14 @@ def _fairness_table(models: Sequence[ShownResults], names: Sequence[str]) -> Tab
     return Table(title, columns, tuple(rows), form="paper", better=("", better, better, "", "lower", ""))
 
 
-def _metric_tables(models: Sequence[ShownResults], names: Sequence[str]) -> Iterator[Table]:
+def _with_values(table: Table) -> Table:
+    """The methods × metrics table without the metrics of which no method has a value."""
+    known = [at for at, row in enumerate(table.rows) if any(number_of(value) is not None for value in row[1:])]
+    rows, better = tuple(table.rows[at] for at in known), tuple(table.better[at] for at in known)
+    return replace(table, rows=rows, better=better, caption="")
+
+
+def _metric_tables(models: Sequence[ShownResults], names: Sequence[str], title: str) -> Iterator[Table]:
     """All metrics over all groups: a row per model where the names of metrics are short, else a row per metric."""
     pairs = dict.fromkeys(
         (e.metric, e.output)
@@ -130,7 +141,6 @@ def _metric_tables(models: Sequence[ShownResults], names: Sequence[str]) -> Iter
     )
     titles = [value_name(*pair) for pair in pairs]
     better = tuple(direction_of(models[0], *pair) for pair in pairs)
-    title = f"{task_title(models[0].task, models[0].names)}: all metrics, all groups together"
     cells = [[_overall(model, pair) for pair in pairs] for model in models]
     if sum(map(len, titles)) <= 60:
         rows: tuple[tuple[Cell, ...], ...] = tuple((name, *values) for name, values in zip(names, cells, strict=True))
@@ -296,34 +306,6 @@ def markdown_table(table: Table) -> str:
         shown_cells = [f"**{text}**" if (line, at) in best else text for at, text in enumerate(cells)]
         lines.append("| " + " | ".join(shown_cells) + " |")
     return "\n".join(lines)
-
-
-def best_cells(table: Table) -> set[tuple[int, int]]:
-    """The places of the best values: of each column, or of each row where models stand side by side."""
-    if not table.better:
-        return set()
-    by_row = table.form in ("paper by row", "paper by metric")
-    by_metric = table.form == "paper by metric"  # each row has a direction of its own
-    best: set[tuple[int, int]] = set()
-    values = {
-        (line, at): number
-        for line, row in enumerate(table.rows)
-        for at, value in enumerate(row)
-        if table.better[line if by_metric else at] in ("higher", "lower") and (number := _number(value)) is not None
-    }
-    for key in {place[0] if by_row else place[1] for place in values}:
-        same = {place: value for place, value in values.items() if (place[0] if by_row else place[1]) == key}
-        if len(same) > 1:
-            first = next(iter(same))
-            highest = table.better[first[0] if by_metric else first[1]] == "higher"
-            top = max(same.values()) if highest else min(same.values())
-            best |= {place for place, value in same.items() if value == top}
-    return best
-
-
-def _number(value: Cell) -> float | None:
-    value = value.value if isinstance(value, Interval) else value
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def markdown_text(text: str) -> str:

@@ -25,8 +25,13 @@ _OWN = ("evenhand.metrics.", "evenhand.benchmarks.")
 
 def find_run(folder: Path, *, latest: bool = False) -> Run:
     """The run in a folder, or the latest one below the folder of a model; `latest` takes any folder of runs."""
+    return open_run(run_folder(folder, latest=latest))
+
+
+def run_folder(folder: Path, *, latest: bool = False) -> Path:
+    """The folder of a run: this one, or that of the latest run below the folder of a model."""
     if (folder / FILENAME).exists() or not folder.is_dir():
-        return open_run(folder)
+        return folder
     below = []
     for candidate in run_folders(folder):
         try:
@@ -36,7 +41,7 @@ def find_run(folder: Path, *, latest: bool = False) -> Run:
         if manifest.kind == "evaluation":
             below.append((manifest.clock.finished if manifest.clock else "", manifest, candidate))
     if not below:
-        return open_run(folder)
+        return folder
     several = {(manifest.task, manifest.model) for _, manifest, _ in below}
     if len(several) > 1 and not latest:
         shown = ", ".join(f"{task} of {model}" for task, model in sorted(several)[:4])
@@ -44,7 +49,7 @@ def find_run(folder: Path, *, latest: bool = False) -> Run:
             f"{folder} holds {len(below)} runs ({shown}). Name one of them, the folder of one model, or ask "
             "for the latest."
         )
-    return open_run(max(below, key=lambda entry: (entry[0], str(entry[2])))[2])
+    return max(below, key=lambda entry: (entry[0], str(entry[2])))[2]
 
 
 def task_of(results: Results) -> Task[Any, Any] | None:

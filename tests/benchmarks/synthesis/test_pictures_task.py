@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 import pytest
 
+from evenhand import report
 from evenhand.benchmarks.synthesis import benchmark
 from evenhand.benchmarks.synthesis.degrading import degrade
 from evenhand.benchmarks.synthesis.drawn import draw, save
@@ -90,6 +91,19 @@ def test_no_number_depends_on_the_order_of_names(tmp_path: Path) -> None:
     )  # the pictures are too small for five scales, which is no error
 
 
+def test_methods_stand_side_by_side_with_even_digits_and_the_best_in_bold(tmp_path: Path) -> None:
+    pictures(tmp_path / "real", 6), pictures(tmp_path / "ours", 6), pictures(tmp_path / "theirs", 6, wrong=3)
+    for name in ("ours", "theirs"):
+        assert command(tmp_path / name, tmp_path / "real", "metrics=ssim,mse") == 0
+    models = [tmp_path / "runs/synthesis/pictures" / name for name in ("ours", "theirs")]  # not runs: their parents
+    for form, best in (
+        ("html", "<b>1.000</b>"),
+        ("latex", r"SSIM $\uparrow$ & \textbf{1.000} & 0."),
+        ("markdown", "| SSIM ↑ | **1.000** |"),
+    ):
+        assert best in report(*models, path=tmp_path / f"report.{form}", form=form).read_text("utf-8")
+
+
 def test_pairs_and_sets_are_measured_in_one_run(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     pictures(tmp_path / "real", 12), pictures(tmp_path / "made", 14, wrong=2)
@@ -107,7 +121,7 @@ def test_pairs_and_sets_are_measured_in_one_run(tmp_path: Path) -> None:
     assert isinstance(table, Table)
     names = [row[0] for row in table.rows]
     assert names[:2] == ["SSIM ↑", "L1 ↓"]
-    assert {"Precision ↑", "Recall ↑", "Density ↑", "Coverage ↑"} <= set(names)
+    assert {f"{name} (own) ↑" for name in ("Precision", "Recall", "Density", "Coverage")} <= set(names)
     assert table.better[:2] == ("higher", "lower")
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from evenhand.benchmarks.synthesis.catalogue import CONVENTIONS, PUBLISHED, STRICT, canonical, entry_of
 from evenhand.benchmarks.synthesis.metrics import LEFT_OUT
+from evenhand.benchmarks.synthesis.names import NAMES
 from evenhand.core.errors import OptionError
-from evenhand.core.metric import Direction
+from evenhand.core.metric import Direction, Undefined
 from evenhand.core.page import Cell, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
@@ -19,19 +20,24 @@ def paper_table(results: Results) -> Section | None:
     """The values of everyone as papers print them: a line per metric, a column for the method."""
     rows: list[tuple[Cell, ...]] = []
     better: list[str] = []
+    without: dict[str, list[str]] = {}
+    missing = results.facts.get("not_available") or {}
     for estimate in results.estimates:
         name, output = estimate.metric, estimate.output
-        if estimate.group != EVERYONE or name.endswith((STRICT, PUBLISHED)) or not _is_printed(name, output):
+        if estimate.group != EVERYONE or not _is_printed(name, output):
             continue
-        direction = entry_of(canonical(name)).direction
-        mark = ", unverified weights" if _is_unverified(name, results) else ""
-        arrow = "↑" if direction is Direction.HIGHER else "↓"
-        rows.append((f"{_printed(name, output)}{mark} {arrow}", estimate.number))
-        better.append(direction.value)
+        entry, shown = entry_of(canonical(name)), NAMES.value(name, output)
+        mark = f"{shown}, unverified weights" if _is_unverified(name, results) else shown
+        rows.append((f"{mark} {'↑' if entry.direction is Direction.HIGHER else '↓'}", estimate.number))
+        better.append(entry.direction.value)
+        if isinstance(estimate.value, Undefined):
+            absent = (entry.feature or entry.name) in missing
+            without.setdefault("not available here" if absent else estimate.value.reason, []).append(shown)
     if not rows:
         return None
-    table = Table("Metrics", ("metric", results.model), tuple(rows), better=tuple(better))
-    return Section("Table", (table,), name=PAPER)
+    caption = " ".join(f"No value for {', '.join(names)}: {reason.rstrip('.')}." for reason, names in without.items())
+    columns = ("metric", results.model)
+    return Section("Table", (Table("Metrics", columns, tuple(rows), caption, better=tuple(better)),), name="paper")
 
 
 def _is_unverified(name: str, results: Results) -> bool:
@@ -47,37 +53,6 @@ def _is_printed(name: str, output: str) -> bool:
     except OptionError:
         return False
     return output in _FIRST or (kind == "neighbours" and output in ("recall", "density", "coverage"))
-
-
-def _printed(name: str, output: str) -> str:
-    """A metric as papers write it.
-
-    >>> _printed("lps", "mean"), _printed("neighbours:pytorch-fid", "recall"), _printed("CS:sface", "mean")
-    ('LPIPS', 'Recall', 'ID (SFace)')
-    """
-    kind, _, which = name.partition(":")
-    if kind == "neighbours":
-        return output.capitalize()
-    if kind == "CS":
-        return {
-            "sface": "ID (SFace)",
-            "arcface": "ID (ArcFace)",
-            "dlib": "ID (dlib)",
-            "clip": "CLIP",
-            "dino": "DINO",
-        }.get(which, f"CS ({which})")
-    shown = {
-        "lps": "LPIPS",
-        "lpips-vgg": "LPIPS-VGG",
-        "l1": "L1",
-        "face-CS": "ID (VGGFace2)",
-        "flicker": "Flicker",
-    }.get(kind, kind.upper() if kind.replace("-", "").islower() else kind)
-    return shown if not which or which == "pytorch-fid" else f"{shown} ({which})"
-
-
-PAPER = "paper"
-"""The name of the section that the command line prints for all methods side by side."""
 
 
 def how_it_was_measured(results: Results) -> Section | None:

@@ -114,7 +114,7 @@ class Mtcnn(nn.Module):
     def faces(self, pixels: Pixels, settings: CascadeSettings = CascadeSettings()) -> tuple[Face, ...]:  # noqa: B008
         """All faces of a picture, the most probable first; none is an empty tuple."""
         device = next(self.parameters()).device
-        picture = torch.from_numpy(np.ascontiguousarray(pixels)).to(device).permute(2, 0, 1)[None].float()
+        picture = torch.tensor(pixels).to(device).permute(2, 0, 1)[None].float()
         with torch.inference_mode():
             boxes = self._propose(picture, settings)
             boxes = self._refine(picture, boxes, settings)
