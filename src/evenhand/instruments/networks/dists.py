@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from evenhand.instruments.networks.blocks import one_by_one
 from evenhand.instruments.networks.lpips import Backbone, vgg16
 
 _MEAN = (0.485, 0.456, 0.406)
@@ -59,6 +60,9 @@ class Dists(nn.Module):
         self.shares = ChannelShares(sum(self.widths))
 
     def forward(self, pictures: Tensor, references: Tensor) -> Tensor:
+        return one_by_one(self._distances, pictures, references)
+
+    def _distances(self, pictures: Tensor, references: Tensor) -> Tensor:
         mean, deviation = (torch.tensor(part, device=pictures.device).view(1, 3, 1, 1) for part in (_MEAN, _DEVIATION))
         both = torch.cat([pictures, references])
         whole = self.shares.alpha.sum() + self.shares.beta.sum()
