@@ -12,13 +12,13 @@ from evenhand import api, registry
 from evenhand.cli.catalogue import Json
 from evenhand.cli.console import escape, out, print_json, progress, warn
 from evenhand.cli.draw import draw_table
-from evenhand.cli.evaluating import EngineName
+from evenhand.cli.evaluating import EngineName, show_paper_tables
 from evenhand.core.errors import MissingExtraError
 from evenhand.core.page import Cell, Interval, Table
 from evenhand.core.records import Group
 from evenhand.core.results import Results, Verdict
 from evenhand.core.task import Demo
-from evenhand.reporting.display import names_of_family
+from evenhand.reporting.display import names_of_family, task_title
 from evenhand.reporting.sections import as_cell, headline
 from evenhand.store.runs import Run
 
@@ -78,6 +78,8 @@ def demo(
         return
     columns = ("task, group", "value", "in truth", "evenhand says")
     draw_table(console, Table("What was planted, and what was found", columns, tuple(rows)))
+    for run in done if families else ():
+        show_paper_tables([run], task_title(run.results.task))
     for line in gates:
         console.print(f"gate:   {escape(line)}", soft_wrap=True)
     if report is not None:

@@ -153,13 +153,13 @@ def show(run: Run, warn: Callable[[str], None] = warn) -> None:
         console.print(f"next: evenhand report {escape(str(run.folder))}", style="dim", soft_wrap=True)
 
 
-def show_paper_tables(runs: Sequence[Run]) -> None:
+def show_paper_tables(runs: Sequence[Run], title: str = "Metrics") -> None:
     """The tables that papers print, a line per metric and a column per method, with the best in bold."""
     from evenhand.reporting.methods import methods_table
     from evenhand.reporting.reported import family_of, names_of
 
     results = [run.results for run in runs]
-    table = methods_table([family_of(one)[1] for one in results], names_of(results))
+    table = methods_table([family_of(one)[1] for one in results], names_of(results), title)
     if table is not None:
         draw_table(out(), table)
 
