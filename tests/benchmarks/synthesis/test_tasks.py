@@ -16,7 +16,7 @@ from evenhand.benchmarks.synthesis import benchmark
 from evenhand.benchmarks.synthesis.degrading import DegradingModel, degrade
 from evenhand.benchmarks.synthesis.drawn import read, save
 from evenhand.benchmarks.synthesis.pairs import FramePair
-from evenhand.benchmarks.synthesis.record import PixelPart, measure_pixels
+from evenhand.benchmarks.synthesis.pixel_rows import PixelPart, measure_pixels
 from evenhand.benchmarks.synthesis.sections import how_it_was_measured
 from evenhand.core.engine import Workplace
 from evenhand.core.errors import DataError, InputError, OptionError, PredictionError

@@ -417,6 +417,8 @@ def _corrected_pair(entry: CatalogueEntry, name: str) -> AnyMetric:
     column, nothing = column_of(entry.name), "no frame could be measured"
     if entry.looks_at is Region.MOTION:
         nothing = "no frame follows another: it is about films, or sub-folders of frames"
+    if entry.name.startswith("ms-ssim"):
+        nothing += f"; it needs {176 if entry.name.endswith('wang2003') else 161} pixels a side"
     return FrameMean(
         name, column, entry.direction, nothing=nothing, scale=entry.scale, about=entry.definition, policy=_policy(entry)
     )

@@ -9,9 +9,8 @@ one at its position. Whatever could not be measured is NaN, and `reason` says wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,22 +25,16 @@ from evenhand.benchmarks.synthesis.numbers import (
     sspe_rows,
 )
 from evenhand.benchmarks.synthesis.pairs import FramePair
+from evenhand.benchmarks.synthesis.pixel_rows import PixelPart, is_of_pixels, measure_pixels
 from evenhand.benchmarks.synthesis.protocol import Rules
-from evenhand.core.engine import Engine, Serial, Workplace, finished
+from evenhand.core.engine import Engine, Serial, finished
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Array, Attribute, Records, blocks
 from evenhand.files.inputs import MOST_PIXELS
-from evenhand.instruments.ahead import TIME_LIMIT
 from evenhand.metrics.distances.frames import PARTNER
 
-if TYPE_CHECKING:
-    from evenhand.instruments.pictures import Pixels
-
 PART = 256  # pairs that are measured together
-DECODED_AHEAD = 2  # pairs of pictures that wait in memory while one is compared
 CLIP = 16  # frames that FVD looks at together
-PIXELS = ("ssim", "psnr", "ms-ssim", "l1", "mse", "fd-ssim", "flicker")
-MOTION = ("fd-ssim", "flicker")
 WORST: Mapping[str, float] = {
     "ssim": -1.0,
     "psnr": 0.0,
@@ -83,17 +76,6 @@ class Asked:
     by_content: bool = False  # splits of the inception score by what files hold, not by their order
     part: int = PART
     most_pixels: int = MOST_PIXELS
-
-
-class PixelPart(NamedTuple):
-    """Pairs whose pixels are compared by one worker."""
-
-    pairs: tuple[FramePair, ...]
-    names: tuple[str, ...]
-    image_size: int
-    before: FramePair | None = None  # the pair in front of the first one, for what is about motion
-    most_pixels: int = MOST_PIXELS
-    time_limit: float = TIME_LIMIT
 
 
 def paired_rows(pairs: Sequence[FramePair], instruments: FrameInstruments, asked: Asked) -> Iterator[Records]:
@@ -279,112 +261,6 @@ def unpaired_rows(pairs: Sequence[FramePair], looks: FrameInstruments, asked: As
         asked.progress(span.stop, len(pairs), "frames")
 
 
-def measure_pixels(part: PixelPart, place: Workplace) -> Records:
-    """The pixel metrics of some pairs: what a worker does. The next pair is decoded while one is compared."""
-    from evenhand.instruments.ahead import ahead
-    from evenhand.instruments.errors import PictureError
-    from evenhand.instruments.pictures import HIS_EVALUATORS, Loading, load
-
-    size = part.image_size
-    loading = HIS_EVALUATORS.at(size, size) if size else Loading("his_evaluators", HIS_EVALUATORS.decoder)
-    loading = replace(loading, most_pixels=part.most_pixels)
-    count = len(part.pairs)
-    columns: dict[str, Array] = {column_of(name): np.full(count, np.nan) for name in part.names}
-    if "psnr" in part.names:
-        columns["squared_error"] = np.full(count, np.nan)
-    reasons = [""] * count
-
-    def decoded(paths: tuple[Path, Path]) -> tuple[Pixels, Pixels] | PictureError:
-        try:
-            return load(paths[0], loading).pixels, load(paths[1], loading).pixels
-        except PictureError as error:
-            return error
-
-    of_motion = any(name in MOTION for name in part.names)
-    listed = {
-        number: (pair.prediction, pair.reference)
-        for number, pair in enumerate(part.pairs)
-        if pair.prediction is not None and pair.reference is not None and part.names
-    }
-    before = part.before
-    previous: tuple[Pixels, Pixels] | PictureError | None = None
-    if of_motion and before is not None and before.prediction is not None and before.reference is not None:
-        previous = decoded((before.prediction, before.reference))
-    following = 0  # the number of the pair that follows `previous`
-    for (number, paths), outcome in zip(
-        listed.items(),
-        ahead(listed.values(), decoded, workers=1, depth=DECODED_AHEAD, limit=part.time_limit),
-        strict=True,
-    ):
-        predecessor = part.pairs[number - 1] if number else before
-        same_film = predecessor is not None and predecessor.unit == part.pairs[number].unit and number == following
-        earlier = previous if same_film and isinstance(previous, tuple) else None
-        try:
-            if outcome.done is None:
-                both = " or ".join(map(str, paths))
-                raise PictureError(both, f"was not read within {part.time_limit:g} seconds. Write it again.")
-            if isinstance(outcome.done, PictureError):
-                raise outcome.done
-            previous, following = outcome.done, number + 1
-            for name, value in _pixel_values(*outcome.done, part.names, earlier).items():
-                columns[name][number] = value
-        except PictureError as error:
-            where = "" if error.picture.startswith(str(paths[0].parent)) else f"{paths[0].name}, "
-            reasons[number] = f"{where}{error}"
-    columns |= {
-        "item": np.array([pair.id for pair in part.pairs], dtype=np.str_),
-        "unit": np.array([pair.unit for pair in part.pairs], dtype=np.str_),
-        "reason": np.array(reasons, dtype=np.str_),
-    }
-    return Records(columns, {})
-
-
-def _pixel_values(
-    made: Pixels, real: Pixels, names: Sequence[str], previous: tuple[Pixels, Pixels] | None
-) -> dict[str, float]:
-    """The numbers of one pair by column; without a metric that needs larger pictures, unless it is the only one."""
-    from evenhand.instruments.errors import PictureError
-    from evenhand.instruments.pixels import check_pair
-
-    check_pair(made, real, 1)
-    values: dict[str, float] = {}
-    refused: PictureError | None = None
-    for name in names:
-        if name in MOTION and previous is None:
-            continue
-        try:
-            values |= _pixel_value(made, real, name, previous)
-        except PictureError as error:
-            refused = error
-    if refused is not None and not values:
-        raise refused
-    return values
-
-
-def _pixel_value(made: Pixels, real: Pixels, name: str, previous: tuple[Pixels, Pixels] | None) -> dict[str, float]:
-    from evenhand.instruments import pixels
-
-    kind, _, convention = name.partition(":")
-    column = column_of(name)
-    match kind:
-        case "ssim":
-            return {column: pixels.ssim(made, real, pixels.SSIM[convention or "his_evaluators"])}
-        case "ms-ssim":
-            return {column: pixels.ms_ssim(made, real, pixels.MS_SSIM[convention or "pytorch_msssim"])}
-        case "psnr":
-            error = 4.0 * 10.0 ** (-pixels.psnr(made, real, pixels.PSNR["his_evaluators_strict"]) / 10.0)
-            return {column: pixels.psnr(made, real), "squared_error": error}
-        case "l1":
-            return {column: pixels.absolute_error(made, real)}
-        case "mse":
-            return {column: pixels.squared_error(made, real)}
-    assert previous is not None  # what is left is about motion
-    changes = pixels.change(made, previous[0]), pixels.change(real, previous[1])
-    if kind == "fd-ssim":
-        return {column: pixels.ssim(*changes, pixels.SSIM["skimage"])}
-    return {column: pixels.flicker((made, previous[0]), (real, previous[1]))}
-
-
 def _add_features(
     columns: dict[str, Array],
     reasons: list[str],
@@ -452,7 +328,7 @@ def _note_persons(columns: dict[str, Array], found: Array, *, looked_for: bool) 
 
 
 def _pixel_parts(pairs: Sequence[FramePair], asked: Asked) -> Iterator[Records]:
-    names = tuple(name for name in asked.names if _is_of_pixels(name))
+    names = tuple(name for name in asked.names if is_of_pixels(name))
     parts = [
         PixelPart(
             tuple(pairs[span]),
@@ -466,12 +342,8 @@ def _pixel_parts(pairs: Sequence[FramePair], asked: Asked) -> Iterator[Records]:
     yield from finished(asked.engine.map(measure_pixels, parts), "part")
 
 
-def _is_of_pixels(name: str) -> bool:
-    return name.partition(":")[0] in PIXELS
-
-
 def _comparisons(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if not entry_of(name).feature and not _is_of_pixels(name))
+    return tuple(name for name in names if not entry_of(name).feature and not is_of_pixels(name))
 
 
 def _path(pair: FramePair, *, made: bool) -> Path | None:
@@ -559,7 +431,10 @@ def _why(found: Array, reason: str) -> Array:
 def _refuse(reasons: Sequence[str], ids: Sequence[str]) -> None:
     wrong = [(name, reason) for name, reason in zip(ids, reasons, strict=True) if reason]
     if wrong:
-        more = f" So are {len(wrong) - 1} other frames of this part." if len(wrong) > 1 else ""
+        others = len(wrong) - 1
+        more = (
+            f" {others} other frame{'s' if others > 1 else ''} of this part can't be measured either." if others else ""
+        )
         raise PredictionError(
             f"{wrong[0][0]} can't be measured: {wrong[0][1]}{more} The evaluation stops here. To leave such frames "
             "out and count them: --set rules=strict --set on_missing=skip."

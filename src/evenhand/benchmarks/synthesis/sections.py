@@ -109,7 +109,8 @@ def every_convention(run: Any) -> Section:
         )
         base = entry.name.partition(":")[0]
         difference = _DIFFERENCE.get(base, "a mean of batch means against a mean of frames") if entry.published else ""
-        rows.append((entry.name, _convention(estimate.metric, results), value, difference or entry.definition))
+        mark = f"{entry.name} (unverified weights)" if _is_unverified(entry.name, results) else entry.name
+        rows.append((mark, _convention(estimate.metric, results), value, difference or entry.definition))
     columns = ("metric", "whose convention", "value", "what differs")
     note = Text("Rows that differ (boxes, windows, sources) need another run: --set rules=strict.", "small")
     measured = {estimate.metric for estimate in results.estimates}
