@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-
-
-def one_by_one(compare: Callable[[Tensor, Tensor], Tensor], pictures: Tensor, references: Tensor) -> Tensor:
-    """The distances of a batch; on a processor pair by pair, so that what a network holds stays in its cache."""
-    if pictures.device.type != "cpu" or len(pictures) < 2:
-        return compare(pictures, references)
-    pairs = zip(torch.split(pictures, 1), torch.split(references, 1), strict=True)
-    return torch.cat([compare(picture, reference) for picture, reference in pairs])
 
 
 class ConvNorm(nn.Module):

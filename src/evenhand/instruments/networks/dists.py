@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from evenhand.instruments.networks.blocks import one_by_one
 from evenhand.instruments.networks.lpips import Backbone, vgg16
 
 _MEAN = (0.485, 0.456, 0.406)
@@ -60,7 +59,11 @@ class Dists(nn.Module):
         self.shares = ChannelShares(sum(self.widths))
 
     def forward(self, pictures: Tensor, references: Tensor) -> Tensor:
-        return one_by_one(self._distances, pictures, references)
+        if pictures.device.type != "cpu" or len(pictures) < 2:
+            return self._distances(pictures, references)
+        # Pair by pair, what VGG-16 holds of a picture stays in the cache.
+        pairs = zip(torch.split(pictures, 1), torch.split(references, 1), strict=True)
+        return torch.cat([self._distances(picture, reference) for picture, reference in pairs])
 
     def _distances(self, pictures: Tensor, references: Tensor) -> Tensor:
         mean, deviation = (torch.tensor(part, device=pictures.device).view(1, 3, 1, 1) for part in (_MEAN, _DEVIATION))

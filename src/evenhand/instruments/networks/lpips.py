@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from evenhand.instruments.networks.blocks import convolutions, one_by_one
+from evenhand.instruments.networks.blocks import convolutions
 
 _SHIFT = (-0.030, -0.088, -0.188)
 _SCALE = (0.458, 0.448, 0.450)
@@ -75,9 +75,6 @@ class Lpips(nn.Module):
         self.heads = nn.ModuleDict({f"lin{index}": LpipsHead(width) for index, width in enumerate(backbone.widths)})
 
     def forward(self, pictures: Tensor, references: Tensor) -> Tensor:
-        return one_by_one(self._distances, pictures, references)
-
-    def _distances(self, pictures: Tensor, references: Tensor) -> Tensor:
         shift, scale = (torch.tensor(part, device=pictures.device).view(1, 3, 1, 1) for part in (_SHIFT, _SCALE))
         both = (torch.cat([pictures, references]) - shift) / scale
         total = torch.zeros(len(pictures), device=pictures.device, dtype=pictures.dtype)
