@@ -10,6 +10,7 @@ import pytest
 
 from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.options import Options, as_plain, facts, option, parse
+from evenhand.stats.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -58,3 +59,10 @@ def test_an_earlier_name_of_an_option_is_still_accepted() -> None:
         rules: str = option("compat", "whose rules count", former="reading")
 
     assert parse(Renamed, {"reading": "strict"}) == Renamed("strict")
+
+
+@pytest.mark.parametrize("name", ["draws", "permutations", "margin", "confidence", "min_rows", "margins"])
+def test_a_number_of_400_digits_is_refused_in_words(name: str):
+    huge = int("1" * 400)
+    with pytest.raises(OptionError, match=name):
+        Settings.make({name: {"a": huge} if name == "margins" else huge})

@@ -6,6 +6,7 @@ import io
 import json
 import random
 import zipfile
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -224,7 +225,7 @@ def _zip(data: bytes, rng: random.Random) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as source:
             members = {name: source.read(name) for name in source.namelist()}
-    except (zipfile.BadZipFile, OSError, ValueError):
+    except (zipfile.BadZipFile, zlib.error, OSError, ValueError):
         return _bytes(data, rng)
     if not members:
         return data

@@ -122,7 +122,7 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 def _convert(name: str, value: Any, kind: Any) -> Any:
     try:
         return _converted(value, kind)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise OptionError(f"Option {name!r} can't be {value!r}: it takes {describe(kind)}.") from None
 
 
@@ -137,7 +137,7 @@ def _converted(value: Any, kind: Any) -> Any:
         for part in sorted(get_args(kind), key=lambda part: part is not type(None)):
             try:
                 return _converted(value, part)
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, OverflowError):
                 continue
         raise ValueError(value)
     if origin is Mapping:

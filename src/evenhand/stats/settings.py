@@ -19,6 +19,7 @@ from evenhand.stats.multiplicity import Correction
 from evenhand.stats.resample import DEFAULT_DRAWS, DRAWS_WITH_THRESHOLDS
 from evenhand.stats.verdicts import DEFAULT_MARGIN
 
+_MOST = 10_000_000  # of resamples, permutations and rows: more would never end
 _INNER = ("scope", "unit")  # filled in from the task, not by a user
 
 
@@ -60,8 +61,8 @@ class Settings(Options):
 
     def __post_init__(self) -> None:
         for name in ("draws", "permutations", "set_permutations", "set_draws", "costly_draws", "min_rows", "min_units"):
-            if getattr(self, name) < 0:
-                raise OptionError(f"{name}={getattr(self, name)}: expected 0 or more.")
+            if not 0 <= getattr(self, name) <= _MOST:
+                raise OptionError(f"{name}={getattr(self, name)!s:.40}: expected 0 or more, at most {_MOST:,}.")
         if not 0 < self.confidence < 1:
             raise OptionError(
                 f"confidence={self.confidence}: expected a number between 0 and 1, such as 0.95 (not 95)."
@@ -70,7 +71,7 @@ class Settings(Options):
             raise OptionError(f"alpha={self.alpha}: expected a number between 0 and 0.5, such as 0.05.")
         own = {} if self.margin is None else {"margin": self.margin}
         for name, margin in {**own, **self.margins}.items():
-            if not margin > 0:
+            if not 0 < margin < float("inf"):
                 raise OptionError(f"{name}={margin}: a margin is a positive difference, such as 0.05.")
 
     @classmethod
