@@ -206,7 +206,7 @@ def test_commands_write_through_the_writing_module_alone(tmp_path: Path):
         f"gate {run} --require {demo}/data/table/release.toml --junit {out}/gate.xml",
         f"cache --runs {demo} --empty",
     ]  # fmt: skip
-    command = [sys.executable, "-c", AUDIT, str(demo), *lines]
+    command = [sys.executable, "-B", "-c", AUDIT, str(demo), *lines]  # Python itself writes bytecode where it may
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False, cwd=tmp_path)
     assert "DONE" in done.stdout, done.stdout[-2000:] + done.stderr[-2000:]
     assert "BYPASS" not in done.stdout, [line for line in done.stdout.splitlines() if "BYPASS" in line]
