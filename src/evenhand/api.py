@@ -136,6 +136,7 @@ def evaluate_table(
 
     from evenhand import run
     from evenhand.benchmarks.table.entry import cost_of_functions, prepare
+    from evenhand.benchmarks.table.options import bins_of
 
     names = (by,) if isinstance(by, str) else tuple(by)
     averaged = (value,) if isinstance(value, str) else value
@@ -144,8 +145,7 @@ def evaluate_table(
         "key": key,
     }  # fmt: skip
     chosen = settings_of(settings, **changes)
-    limits = tuple(":".join([name, *(f"{limit!r}" for limit in edges)]) for name, edges in (bins or {}).items())
-    chosen_options = {**dict(options or {}), **({"bins": limits} if limits else {})}
+    chosen_options = {**dict(options or {}), **({"bins": bins_of(bins)} if bins else {})}
     prepared = prepare(frame, columns, names, kind, metrics, chosen_options)
     say = warn or (lambda message: warnings.warn(printable_lines(message), stacklevel=3))
     counts = [len(levels) for levels in prepared.dataset.levels.values()]

@@ -529,6 +529,16 @@ def test_numbers_are_grouped_in_steps_at_the_limits_that_are_named() -> None:
     assert rows["age=(missing)"] == 40
 
 
+def test_limits_are_kept_to_the_last_digit_whatever_holds_them() -> None:
+    incomes = np.array([1234566.0, 1234567.0, 1234568.5, 1234569.0] * 30)
+    table = {"y": [0, 1] * 60, "p": [0, 1] * 60, "in:come": incomes}
+    limits = np.array([1234567, 1234568.5])
+    run = eh.evaluate_table(table, truth="y", prediction="p", by="in:come", bins={"in:come": limits}, draws=0)
+    rows = {str(e.group): e.rows for e in run.results.of("labels", "accuracy")}
+    assert rows["in:come=under 1234567"] == rows["in:come=1234567 to under 1234568.5"] == 30
+    assert rows["in:come=1234568.5 and over"] == 60
+
+
 def test_every_age_as_a_group_is_told_with_what_to_do() -> None:
     table = {"y": [0, 1] * 300, "p": [0, 1] * 300, "age": np.arange(600) % 60}
     run = eh.evaluate_table(table, truth="y", prediction="p", by="age", draws=0)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from evenhand.benchmarks.table.options import limit_text
 from evenhand.core.errors import DataError, InputError, OptionError, UnknownNameError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
@@ -84,7 +85,7 @@ class UserTable:
     def binned(self, name: str, limits: Sequence[float]) -> Coded:
         """A column of numbers in steps: each step begins with its limit and ends before the next."""
         numbers = self.numbers(name, "a column to group by")
-        steps = [f"{limit:g}" for limit in limits]
+        steps = [limit_text(limit) for limit in limits]
         inner = (f"{low} to under {high}" for low, high in pairwise(steps))
         codes = np.where(np.isnan(numbers), -1, np.searchsorted(np.asarray(limits), numbers, side="right"))
         return Coded(codes, (f"under {steps[0]}", *inner, f"{steps[-1]} and over"))

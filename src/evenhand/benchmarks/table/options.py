@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -30,22 +32,43 @@ class TableOptions(Options):
         for name in ("fpr", "tpr", "far"):
             if any(not 0 <= rate <= 1 for rate in getattr(self, name, ())):
                 raise OptionError(f"{name}={getattr(self, name)}: a rate lies between 0 and 1.")
-        self.limits  # noqa: B018  # refuses limits that are none
+        for text in self.bins:
+            limits_of(text)
 
     @property
     def limits(self) -> dict[str, tuple[float, ...]]:
         """The limits at which columns of numbers are cut into groups."""
-        limits: dict[str, tuple[float, ...]] = {}
-        for text in self.bins:
-            name, *numbers = text.split(":")
-            try:
-                limits[name] = tuple(map(float, numbers))
-            except ValueError:
-                limits[name] = ()
-            edges = limits[name]
-            if not edges or any(not low < high for low, high in pairwise((-inf, *edges, inf))):
-                raise OptionError(f"bins={text}: expected a column and its rising limits, such as age:18:30:50.")
-        return limits
+        return dict(map(limits_of, self.bins))
+
+
+def limits_of(text: str) -> tuple[str, tuple[float, ...]]:
+    """A column and the limits of its groups; refuses limits that do not rise.
+
+    >>> limits_of("age:18:30.5")
+    ('age', (18.0, 30.5))
+    """
+    match = re.fullmatch(r"(.+?)((?::[-+.\deE]+)+)", text)
+    try:
+        limits = tuple(map(float, match[2].split(":")[1:])) if match else ()
+    except ValueError:
+        limits = ()
+    if match is None or not limits or any(not low < high for low, high in pairwise((-inf, *limits, inf))):
+        raise OptionError(f"bins={text}: expected a column and its rising limits, such as age:18:30:50.")
+    return match[1], limits
+
+
+def bins_of(limits: Mapping[str, Iterable[float]]) -> tuple[str, ...]:
+    """Limits as the option has them.
+
+    >>> bins_of({"age": [18, 30.5]})
+    ('age:18:30.5',)
+    """
+    return tuple(":".join([name, *map(limit_text, edges)]) for name, edges in limits.items())
+
+
+def limit_text(limit: float) -> str:
+    """A limit as short as it can be written without loss: 18, 30.5, 1234567."""
+    return repr(float(limit)).removesuffix(".0")
 
 
 @dataclass(frozen=True)
