@@ -51,7 +51,7 @@ def interpreters() -> dict[str, str]:
 def carriers() -> list[str]:
     """The packages that carry weights of networks, as the Makefile names them."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
-    return re.findall(r"\S+==\S+", re.search(r"^CARRIERS := (.*)$", text, flags=re.M)[1])  # type: ignore[index]
+    return re.findall(r"\S+==\S+", re.search(r"^CARRIERS := (.*)$", text, flags=re.M)[1])  # type: ignore[index]  # the Makefile has it
 
 
 def environment(folder: Path, python: str) -> Path:

@@ -1,7 +1,7 @@
 """The bytes of a text file as they were before compression.
 
-Files compressed by gzip, bzip2 or xz are told by their first bytes, whatever their name; one that expands beyond all
-measure is refused as soon as that is seen.
+Files compressed by gzip, bzip2 or xz are recognised by their first bytes, whatever their name; one that expands beyond
+the limit is refused as soon as that is seen.
 """
 
 from __future__ import annotations

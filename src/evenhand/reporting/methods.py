@@ -32,8 +32,8 @@ def methods_table(added: Sequence[Sequence[Section]], names: Sequence[str], titl
         return None
     lines = tuple((metric, *(method.get(metric, (None, ""))[0] for method in methods)) for metric in metrics)
     better = tuple(next(method[metric][1] for method in methods if metric in method) for metric in metrics)
-    said = [f"{', '.join(of)}: {text}" if len(captions) > 1 else text for text, of in captions.items() if text]
-    table = Table(title, ("Metric", *names), lines, " ".join(said), form="paper by metric", better=better)
+    notes = [f"{', '.join(of)}: {text}" if len(captions) > 1 else text for text, of in captions.items() if text]
+    table = Table(title, ("Metric", *names), lines, " ".join(notes), form="paper by metric", better=better)
     return with_even_digits(table)
 
 

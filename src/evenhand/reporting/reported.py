@@ -12,7 +12,7 @@ from evenhand import registry
 from evenhand.core.contrasts import contrasts_of
 from evenhand.core.errors import EvenhandError, RunError
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
-from evenhand.core.records import Group
+from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Results
 from evenhand.reporting.curves import curves_together
 from evenhand.reporting.display import ShownResults, shown, task_title
@@ -215,24 +215,24 @@ def _best_sentences(runs: Sequence[ShownResults], names: Sequence[str]) -> list[
     way = {"higher": "Highest", "lower": "Lowest"}.get(direction_of(runs[0], *first), "") if first is not None else ""
     if first is None or not way or len({(run.task, headline(run)) for run in runs}) > 1:
         return []
-    pick = max if way == "Highest" else min
-    sentences = []
-    overall = {name: run.get(*first).number for name, run in zip(names, runs, strict=True)}
-    known = {name: value for name, value in overall.items() if value is not None}
-    if len(known) > 1:
-        best = pick(known, key=lambda name: known[name])
-        value = _short(Interval(known[best], unit=runs[0].unit(*first)))
-        sentences.append(f"{way} {in_sentence(value_name(*first))} over all groups: {best}, {value}.")
-    summaries = {name: widest(run, first) for name, run in zip(names, runs, strict=True)}
-    groups = {name: summary.worst for name, summary in summaries.items() if summary is not None and summary.worst}
-    values = {
-        name: run.get(*first, groups[name]).number for name, run in zip(names, runs, strict=True) if name in groups
+    unit, pick = runs[0].unit(*first), max if way == "Highest" else min
+    overall = {name: (run.get(*first).number, EVERYONE) for name, run in zip(names, runs, strict=True)}
+    worst = {
+        name: (run.get(*first, summary.worst).number, summary.worst)
+        for name, run in zip(names, runs, strict=True)
+        if (summary := widest(run, first)) is not None and summary.worst is not None
     }
-    worst = {name: value for name, value in values.items() if value is not None}
-    if len(worst) > 1:
-        best = pick(worst, key=lambda name: worst[name])
-        value = _short(Interval(worst[best], unit=runs[0].unit(*first)))
-        sentences.append(f"{way} for its worst group: {best}, {value} ({levels(groups[best])}).")
+    sentences = []
+    for values, what in (
+        (overall, f"{in_sentence(value_name(*first))} over all groups"),
+        (worst, "for its worst group"),
+    ):
+        known = {name: (value, group) for name, (value, group) in values.items() if value is not None}
+        if len(known) > 1:
+            best = pick(known, key=lambda name: known[name][0])
+            value, group = known[best]
+            of = f" ({levels(group)})" if group != EVERYONE else ""
+            sentences.append(f"{way} {what}: {best}, {cell_text(Interval(value, unit=unit))}{of}.")
     return sentences
 
 
