@@ -184,7 +184,7 @@ def comparisons() -> dict[str, Any]:
 def dyadic(data: dict[str, Any]) -> Any:
     """2,000 draws of people, FMR and FNMR at six fixed thresholds, from counting to intervals."""
     from evenhand.core.streams import stream
-    from evenhand.stats.differentials import impostor_draws, rate_draws
+    from evenhand.stats.differentials import rate_draws
     from evenhand.stats.intervals import percentile
     from evenhand.stats.resample import pair_counts, unit_weights
 
@@ -192,10 +192,9 @@ def dyadic(data: dict[str, Any]) -> Any:
     counts = pair_counts(data["a"], data["b"], data["score"], thresholds, PEOPLE)
     weights = unit_weights(PEOPLE, 2000, stream("bench", "people"))
     everyone = np.ones((PEOPLE, 1), dtype=np.bool_)
-    impostors = impostor_draws(counts, everyone, weights)
     return [
         (percentile(drawn.fmr), percentile(drawn.fnmr))
-        for drawn in (rate_draws(counts, everyone, weights, at, impostors) for at in range(len(thresholds)))
+        for drawn in (rate_draws(counts, everyone, weights, at) for at in range(len(thresholds)))
     ]
 
 
@@ -204,7 +203,7 @@ def whole_analysis(data: dict[str, Any]) -> Any:
     from evenhand.core.measure import tally
     from evenhand.core.records import Attribute, Records
     from evenhand.metrics.labels import Confusion
-    from evenhand.stats import analyse
+    from evenhand.stats.analysis import analyse
 
     sizes = {"gender": GENDERS, "race": RACES, "age": AGES}
     rows = Records(

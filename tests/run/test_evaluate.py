@@ -21,7 +21,7 @@ from evenhand.core.task import Task
 from evenhand.engines import parse
 from evenhand.run import evaluate
 from evenhand.run.analysis import UNCOUNTED
-from evenhand.stats import compare
+from evenhand.stats.comparison import compare
 from evenhand.store.manifest import code_facts
 from evenhand.store.runs import run_folders
 

@@ -14,10 +14,11 @@ from evenhand.core.records import EVERYONE, MISSING, Array, Attribute, Group, Re
 from evenhand.core.results import Contrast, Estimate, Status, Summary, Verdict
 from evenhand.metrics.labels import Confusion
 from evenhand.metrics.means import Mean, Rate
-from evenhand.stats import Analysis, Correction, Settings, analyse
-from evenhand.stats.analysis import work_asked
+from evenhand.stats.analysis import Analysis, analyse, work_asked
 from evenhand.stats.contrasts import proportion_test
 from evenhand.stats.intervals import clopper_pearson, cluster_means, mean_interval, proportion_interval, wilson
+from evenhand.stats.multiplicity import Correction
+from evenhand.stats.settings import Settings
 from evenhand.stats.tables import layout, unit_table
 
 QUICK = Settings(draws=200, permutations=200)

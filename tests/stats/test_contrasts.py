@@ -8,7 +8,6 @@ from reference_statistics import newcombe
 from scipy import stats
 
 from evenhand.core.results import Verdict
-from evenhand.stats.checks import StatisticsError
 from evenhand.stats.contrasts import (
     chi_square,
     cohens_h,
@@ -137,8 +136,3 @@ def test_a_verdict_follows_from_interval_margin_and_adjusted_p(
     low: float, high: float, p: float, expected: Verdict
 ) -> None:
     assert verdicts(low, high, low, high, p).item() is expected
-
-
-def test_a_margin_of_zero_is_refused() -> None:
-    with pytest.raises(StatisticsError, match="margin 0"):
-        verdicts(0, 0, 0, 0, 1, margin=0)

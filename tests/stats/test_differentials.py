@@ -9,7 +9,6 @@ from evenhand.core.metric import Undefined
 from evenhand.core.streams import stream
 from evenhand.stats.checks import StatisticsError
 from evenhand.stats.differentials import (
-    count_pairs,
     cross_counts,
     differentials,
     fmr_matrix,
@@ -20,7 +19,7 @@ from evenhand.stats.differentials import (
     smoothed,
     trade_off,
 )
-from evenhand.stats.resample import unit_weights
+from evenhand.stats.resample import pair_counts, unit_weights
 
 
 @settings(max_examples=60)
@@ -54,7 +53,7 @@ def _small() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 def test_rates_count_pairs_with_both_people_in_the_group() -> None:
     a, b, score, membership = _small()
-    counts = count_pairs(a, b, score, [1.0], 12)
+    counts = pair_counts(a, b, score, [1.0], 12)
     seen = rates(counts, membership)
     for group in range(2):
         inside = membership[a, group] & membership[b, group]
@@ -67,7 +66,7 @@ def test_rates_count_pairs_with_both_people_in_the_group() -> None:
 def test_the_matrix_is_symmetric_and_counts_each_comparison_once_when_people_are_in_both_groups() -> None:
     a, b, score, membership = _small()
     membership[0] = True
-    counts = count_pairs(a, b, score, [1.0], 12)
+    counts = pair_counts(a, b, score, [1.0], 12)
     table = cross_counts(counts.impostor, membership)
     other = a != b
     across = (membership[a, 0] & membership[b, 1]) | (membership[a, 1] & membership[b, 0])
@@ -77,7 +76,7 @@ def test_the_matrix_is_symmetric_and_counts_each_comparison_once_when_people_are
 
 
 def test_a_failure_to_enrol_is_a_non_match_that_stays_in_the_denominator() -> None:
-    counts = count_pairs([0, 0, 1], [0, 1, 1], [np.nan, np.nan, 0.9], [0.5], 2)
+    counts = pair_counts([0, 0, 1], [0, 1, 1], [np.nan, np.nan, 0.9], [0.5], 2)
     seen = rates(counts, np.ones((2, 1), dtype=bool))
     assert (seen.genuine_pairs[0], seen.false_non_matches[0]) == (2, 1)
     assert (seen.impostor_pairs[0], seen.false_matches[0]) == (1, 0)
@@ -86,7 +85,7 @@ def test_a_failure_to_enrol_is_a_non_match_that_stays_in_the_denominator() -> No
 
 def test_no_error_seen_has_an_upper_limit_from_subjects_and_not_zero_percent() -> None:
     a, b, score, membership = _small()
-    counts = count_pairs(a, b, score, [99.0], 12)
+    counts = pair_counts(a, b, score, [99.0], 12)
     seen = rates(counts, membership)
     found = rate_intervals(seen, rate_draws(counts, membership, unit_weights(12, 200, stream("test"))))
     assert found.fmr_is_limit.all()
@@ -101,7 +100,7 @@ def test_ratio_forms_are_undefined_with_a_zero_rate_and_smoothed_ones_are_not() 
     assert isinstance(found.fairness_discrepancy_rate, float)
     a, b, score, membership = _small()
     assert isinstance(
-        smoothed(rates(count_pairs(a, b, score, [99.0], 12), membership)).smoothed_max_over_min_fmr, float
+        smoothed(rates(pair_counts(a, b, score, [99.0], 12), membership)).smoothed_max_over_min_fmr, float
     )
 
 

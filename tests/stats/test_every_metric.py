@@ -12,7 +12,9 @@ import pytest
 from evenhand.core.measure import tally
 from evenhand.core.metric import UNIT_SCALE, Kind, Numbers, Resampling
 from evenhand.core.records import Attribute, Records
-from evenhand.stats import Settings, analyse, compare
+from evenhand.stats.analysis import analyse
+from evenhand.stats.comparison import compare
+from evenhand.stats.settings import Settings
 
 LAWS = Path(__file__).parents[1] / "laws"
 

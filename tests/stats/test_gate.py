@@ -8,8 +8,9 @@ from evenhand.core.measure import tally
 from evenhand.core.records import Attribute, Records
 from evenhand.core.results import Coverage, Results
 from evenhand.metrics.means import Rate
-from evenhand.stats import Settings, analyse
+from evenhand.stats.analysis import analyse
 from evenhand.stats.gate import GateOutcome, judge, read_requirements
+from evenhand.stats.settings import Settings
 
 
 def results(share_b: float = 0.6) -> Results:

@@ -5,7 +5,6 @@ import pytest
 from reference_statistics import exact_gap_reference
 
 from evenhand.core.streams import stream
-from evenhand.stats.checks import StatisticsError
 from evenhand.stats.contrasts import chi_square, chi_square_statistic
 from evenhand.stats.permutation import (
     Permuted,
@@ -51,14 +50,14 @@ def test_random_permutations_approach_the_exact_reference() -> None:
     exact = exact_gap_reference(values, labels, 3)
     dealt = permute_labels(values, np.ones(9), labels, 3, 5000, stream("test"))
     found = gap_reference(exact.gap, gap_of(dealt.means))
-    assert found.p_value == pytest.approx(exact.p_value, abs=0.02)
+    assert found is not None
+    assert found.p == pytest.approx(exact.p_value, abs=0.02)
     assert found.mean == pytest.approx(exact.mean, abs=0.02)
-    assert found.excess == pytest.approx(found.gap - found.mean)
+    assert found.excess == pytest.approx(exact.gap - found.mean)
 
 
 def test_a_gap_without_any_comparable_permutation_has_no_reference() -> None:
-    with pytest.raises(StatisticsError, match="no reference"):
-        gap_reference(0.1, [np.nan])
+    assert gap_reference(0.1, [np.nan]) is None
 
 
 def test_a_permuted_chi_square_serves_small_counts() -> None:

@@ -11,7 +11,8 @@ from evenhand.core.measure import tally
 from evenhand.core.metric import Column, Direction, Linear, Metric, Resampling, ratio
 from evenhand.core.metric import tally as add_up
 from evenhand.core.records import Array, Attribute, Group, Records
-from evenhand.stats import Settings, analyse
+from evenhand.stats.analysis import analyse
+from evenhand.stats.settings import Settings
 
 
 @dataclass(frozen=True, eq=False)

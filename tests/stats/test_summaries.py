@@ -6,17 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.core.metric import Direction, Undefined
-from evenhand.stats.checks import StatisticsError
+from evenhand.stats.standardised import standardise
 from evenhand.stats.summaries import (
-    Against,
-    difference,
-    eligible,
     extremes,
     gini,
     max_over_geometric_mean,
-    ratio,
     shrink,
-    standardise,
     summarise,
 )
 
@@ -60,17 +55,6 @@ def test_a_negative_value_has_no_geometric_mean() -> None:
     assert max_over_geometric_mean([-0.1, 0.2]) == Undefined("a value is negative")
 
 
-def test_a_group_without_value_is_refused() -> None:
-    with pytest.raises(StatisticsError, match="without a value"):
-        summarise([0.1, np.nan])
-
-
-def test_ratios_to_overall_are_folded_below_one() -> None:
-    assert ratio([0.5, 2.0], 1.0, Against.TO_OVERALL) == 0.5
-    assert isinstance(ratio([0.5], 0.0, Against.TO_OVERALL), Undefined)
-    assert isinstance(difference([0.5], None, Against.TO_OVERALL), Undefined)
-
-
 @settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 60)), min_size=2, max_size=10))
 def test_shrunken_rates_lie_between_the_raw_and_the_common_rate(cells: list[tuple[int, int]]) -> None:
@@ -100,13 +84,3 @@ def test_composition_alone_makes_a_crude_difference_that_standardising_removes()
     found = standardise([[90, 5], [9, 50]], [[100, 10], [10, 100]])
     assert found.crude[0] - found.crude[1] > 0.3
     assert found.standardised[0] == pytest.approx(found.standardised[1])
-
-
-def test_negative_stratum_weights_are_refused() -> None:
-    with pytest.raises(StatisticsError, match="negative"):
-        standardise([[1.0]], [[2.0]], weights=[-1.0])
-
-
-def test_a_group_needs_rows_and_where_known_subjects() -> None:
-    assert eligible([20, 19, 500], None) == [True, False, True]
-    assert eligible([20, 20], [10, 9]) == [True, False]

@@ -6,7 +6,8 @@ import pytest
 from evenhand.core.errors import UnknownNameError
 from evenhand.core.metric import Undefined
 from evenhand.core.records import Attribute, Records
-from evenhand.stats import Settings, verification_sheet
+from evenhand.stats.settings import Settings
+from evenhand.stats.verification import verification_sheet
 
 QUICK = Settings(draws=200, min_rows=5, min_units=5)
 

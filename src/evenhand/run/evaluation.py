@@ -59,7 +59,7 @@ from evenhand.store.underway import forget_underway, note_underway
 from evenhand.store.unfinished import claim
 
 if TYPE_CHECKING:
-    from evenhand.stats import Analysis
+    from evenhand.stats.analysis import Analysis
 
 CACHE = ".cache"
 USUAL_DEPTH = 2  # deeper intersections are computed on request, and their number is reported before
@@ -342,14 +342,14 @@ class _EvaluationJob:
 
     def _analyse(self, whole: Tallied) -> Analysis:
         """Estimates, contrasts and summaries by the settings of the run."""
-        from evenhand import stats
+        from evenhand.stats.analysis import Analysis, analyse, work_asked
 
         depth, settings = self.depth, self.settings
-        analysis = stats.Analysis((), (), (), (), settings.method())
+        analysis = Analysis((), (), (), (), settings.method())
         if whole.by_unit is not None:
             if depth > USUAL_DEPTH:
-                self.warn(stats.work_asked(whole.by_unit, self.by, depth, settings))
-            analysis = stats.analyse(whole.by_unit, self.by, depth, settings)
+                self.warn(work_asked(whole.by_unit, self.by, depth, settings))
+            analysis = analyse(whole.by_unit, self.by, depth, settings)
         if whole.plain is not None:
             every = (*analysis.estimates, *plain_estimates(whole.plain, self.by, depth))
             analysis = replace(analysis, estimates=in_metric_order(every, self.metrics))

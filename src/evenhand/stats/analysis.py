@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from evenhand.core.metric import Kind, Resampling, Undefined
 from evenhand.core.records import EVERYONE, Group, groups_of
 from evenhand.core.results import Contrast, Estimate, Method, Omnibus, Reference, Summary
 from evenhand.stats import summaries
-from evenhand.stats.checks import Floats, StatisticsError
+from evenhand.stats.checks import Floats, number_or_none
 from evenhand.stats.evidence import Evidence, RatioEvidence
 from evenhand.stats.families import families_of
 from evenhand.stats.findings import OutputFinding, findings_of
@@ -135,9 +135,9 @@ def _omnibus(finding: OutputFinding, places: TallyLayout, settings: Settings) ->
             finding.output,
             names,
             test.method,
-            _or_none(test.statistic),
+            number_or_none(test.statistic),
             float(test.degrees),
-            _or_none(test.p_value),
+            number_or_none(test.p_value),
             len(large),
             "no row differs from any other: there is nothing to test" if undefined else "",
         )
@@ -178,14 +178,13 @@ def _reference(
     evidence: Evidence, values: Floats, large: list[int], settings: Settings, notes: list[str]
 ) -> Reference | None:
     null = evidence.null_gaps(large, settings.permutations)
-    gap = float(values.max() - values.min())
-    try:
-        found = gap_reference(gap, null.gaps, null.method)
-    except StatisticsError as error:
-        notes.append(str(error))
-        return None
-    notes.append(f"reference of the gap: {null.method}")
-    return Reference(found.permutations, found.mean, found.quantile95, found.p_value, found.excess)
+    reference = gap_reference(float(values.max() - values.min()), null.gaps)
+    notes.append(
+        "no permutation had two groups with values: the gap has no reference."
+        if reference is None
+        else f"reference of the gap: {null.method}"
+    )
+    return reference
 
 
 def _shrunken(evidence: Evidence, places: TallyLayout, large: list[int], settings: Settings) -> dict[Group, float]:
@@ -229,8 +228,3 @@ def _draw_notes(tally: Tally, places: TallyLayout, settings: Settings) -> Iterat
         if metric.linearised and settings.draws:
             names = ", ".join(sorted(metric.linearised))
             yield f"{metric.name}: {names} is resampled to first order, the ranks of scores held fixed"
-
-
-def _or_none(value: Any) -> float | None:
-    number = float(value)
-    return number if np.isfinite(number) else None

@@ -1,12 +1,10 @@
-"""What the functions of this package ask of the arrays they are given.
+"""The arrays of this package, and the arithmetic that all of it shares.
 
-Counts, weights, confidences and codes are checked once, at the entry, with a
-message that names what was found and what to do. Inside the arrays of this package
-NaN means "not defined"; it never leaves the package: the layer over it says
-`Undefined(reason)` or None instead.
+Inside the arrays NaN means "not defined"; it never leaves the package: the layer over it says `Undefined(reason)` or
+None instead.
 """
 
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +17,7 @@ Booleans = NDArray[np.bool_]
 
 
 class StatisticsError(InputError):
-    """Numbers that no statistic can be made of: negative weights, more events than rows."""
+    """Numbers that no statistic can be made of, such as more events than rows."""
 
 
 def floats(values: ArrayLike) -> Floats:
@@ -47,27 +45,6 @@ def checked_counts(events: ArrayLike, rows: ArrayLike) -> tuple[Floats, Floats]:
     return np.minimum(k, n), n.copy()
 
 
-def checked_weights(weights: ArrayLike, name: str = "weights") -> Floats:
-    """The weights, all finite and none negative.
-
-    >>> checked_weights([1, 2])
-    array([1., 2.])
-    """
-    w = floats(weights)
-    if np.any(~np.isfinite(w)):
-        at = int(np.flatnonzero(~np.isfinite(w))[0])
-        raise StatisticsError(
-            f"{name}: {w.flat[at]} at position {at} is not a number. Give a finite weight to every row."
-        )
-    if np.any(w < 0):
-        at = int(np.flatnonzero(w < 0)[0])
-        raise StatisticsError(
-            f"{name}: {w.flat[at]:g} at position {at} is negative. A row counts zero times or more; "
-            "leave a row out by giving it the weight 0."
-        )
-    return w
-
-
 def checked_confidence(confidence: float) -> float:
     """A confidence between 0 and 1, exclusive."""
     if not 0.0 < confidence < 1.0:
@@ -75,25 +52,28 @@ def checked_confidence(confidence: float) -> float:
     return float(confidence)
 
 
-def checked_probabilities(p_values: ArrayLike) -> Floats:
-    """p-values between 0 and 1; NaN stands for a test that could not be made."""
-    p = floats(p_values)
-    bad = (p < 0) | (p > 1)
-    if np.any(bad):
-        at = int(np.flatnonzero(bad)[0])
-        raise StatisticsError(f"p-value {p.flat[at]:g} at position {at}: expected a number from 0 to 1.")
-    return p
+def number_or_none(value: ArrayLike) -> float | None:
+    """The number, or None where it is not finite."""
+    number = float(np.asarray(value))
+    return number if np.isfinite(number) else None
 
 
-def checked_codes(codes: ArrayLike, size: int, length: int) -> Integers:
-    """One group code from 0 to size − 1 for each of `length` entries."""
-    c = np.asarray(codes)
-    if c.shape != (length,):
-        raise StatisticsError(f"{c.shape} group codes for {length} values: give one code for each value.")
-    c = c.astype(np.int64, copy=False)
-    if length and (int(c.min()) < 0 or int(c.max()) >= size):
-        raise StatisticsError(f"group codes run from {int(c.min())} to {int(c.max())}: expected 0 to {size - 1}.")
-    return c
+def numbers_or_nan(values: Iterable[float | None]) -> Floats:
+    """Numbers as an array, NaN for None."""
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def mean_of(draws: Floats) -> Floats:
+    """The mean of each column, skipping NaN."""
+    there = ~np.isnan(draws)
+    return divide(np.where(there, draws, 0.0).sum(axis=0), there.sum(axis=0))
+
+
+def deviation_of(draws: Floats) -> Floats:
+    """The standard deviation of each column (n − 1), skipping NaN."""
+    there = ~np.isnan(draws)
+    squares = np.where(there, (draws - mean_of(draws)) ** 2, 0.0).sum(axis=0)
+    return np.sqrt(divide(squares, (there.sum(axis=0) - 1.0).clip(0)))
 
 
 def summed(codes: Integers, values: ArrayLike, size: int) -> Floats:
@@ -114,11 +94,3 @@ def divide(above: ArrayLike, below: ArrayLike) -> Floats:
     a, b = floats(above), floats(below)
     some = np.where(b == 0, np.nan, b)  # quicker than to leave places out
     return np.asarray(np.divide(a, some, out=some if a.shape == b.shape else None))
-
-
-def whole(value: Any) -> int:
-    """An integer, refused when the value is not whole."""
-    number = int(value)
-    if number != value:
-        raise StatisticsError(f"{value}: expected a whole number.")
-    return number

@@ -21,7 +21,7 @@ from evenhand.core.records import Array, Group, Records, groups_of
 from evenhand.core.results import Estimate, Method, Reference, Status, Verdict
 from evenhand.core.streams import stream
 from evenhand.stats import paired
-from evenhand.stats.checks import Floats, divide
+from evenhand.stats.checks import Floats, divide, number_or_none, numbers_or_nan
 from evenhand.stats.contrasts import joint_contrast
 from evenhand.stats.distributions import normal_quantile, t_quantile, t_two_sided
 from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
@@ -127,7 +127,7 @@ def compare(
             f"The runs compare {places[0].units} and {places[1].units} people among the units that both have: "
             "their comparisons are not the same. Compare runs of the same task and data."
         )
-    found: list[ModelContrast] = []
+    contrasts: list[ModelContrast] = []
     gaps: list[GapContrast] = []
     left_out: list[LeftOutValue] = []
     plain = [estimates(part, groups) for part in tallies]
@@ -147,10 +147,10 @@ def compare(
                 left_out.append(LeftOutValue(metric.name, output, reason))
         drawn = _draws_of(sides)
         for side in sides:
-            found.extend(side.contrasts(drawn))
-            gaps.extend(side.gaps(drawn))
-    contrasts, apart = tuple(map(_new_minus_baseline, found)), tuple(map(_new_minus_baseline, gaps))
-    return Comparison(*names, contrasts, apart, places[0].units, *only, chosen.method(), left_out=tuple(left_out))
+            contrasts.extend(map(_new_minus_baseline, side.contrasts(drawn)))
+            gaps.extend(map(_new_minus_baseline, side.gaps(drawn)))
+    units, method = places[0].units, chosen.method()
+    return Comparison(*names, tuple(contrasts), tuple(gaps), units, *only, method, left_out=tuple(left_out))
 
 
 def _new_minus_baseline(contrast: _Difference) -> _Difference:
@@ -169,7 +169,7 @@ def _draws_of(sides: Sequence[_Side]) -> _BothDraws:
     left = [side for side in sides if side.ratios is None]
     if not left or left[0].settings.draws == 0:
         return {}, {}
-    found: list[dict[str, Floats]] = []
+    sides_drawn: list[dict[str, Floats]] = []
     one = left[0]
     count = draws_of(one.states[0], one.places[0], one.settings)
     for place, state in zip(one.places, one.states, strict=True):
@@ -182,9 +182,9 @@ def _draws_of(sides: Sequence[_Side]) -> _BothDraws:
         others = frozenset(side.output for side in left if side.output not in ratios)
         if others:
             weights = one.halves() if one.of_sets else one.weights(count)
-            drawn.update(redraw(one.metric, state, place, weights, others).values)
-        found.append(drawn)
-    return found[0], found[1]
+            drawn.update(redraw(one.metric, state, place, weights, others))
+        sides_drawn.append(drawn)
+    return sides_drawn[0], sides_drawn[1]
 
 
 @dataclass(frozen=True)
@@ -221,8 +221,8 @@ class _Side:
         """Both models' sums, when the output is a ratio of sums over single units."""
         if self.places[0].unit_b is not None:
             return None
-        found = [self.metric.ratios(state).get(self.output) for state in self.states]
-        return None if found[0] is None or found[1] is None else (found[0], found[1])
+        first, second = (self.metric.ratios(state).get(self.output) for state in self.states)
+        return None if first is None or second is None else (first, second)
 
     def weights(self, draws: int | None = None) -> Iterator[Weights]:
         """The weights of units, the same for both models."""
@@ -251,12 +251,12 @@ class _Side:
                 for place, ratio in zip(self.places, ratios, strict=True)
             )
             return first, second
-        found = []
+        drawn_evidence = []
         for place, both, draws in zip(self.places, self.both, drawn, strict=True):
             units = np.array([e.units for e in both], dtype=np.int64)
-            centre = _numbers([e.number for e in both])
-            found.append(DrawnEvidence(centre, draws[self.output], units, place, "joint_bootstrap"))
-        return found[0], found[1]
+            centre = numbers_or_nan(e.number for e in both)
+            drawn_evidence.append(DrawnEvidence(centre, draws[self.output], units, place, "joint_bootstrap"))
+        return drawn_evidence[0], drawn_evidence[1]
 
     def contrasts(self, drawn: _BothDraws) -> list[ModelContrast]:
         """Every group, with p-values adjusted over the groups of one order."""
@@ -267,7 +267,7 @@ class _Side:
         for order in {len(contrast.group.terms) for contrast in raw}:
             inside = [i for i, contrast in enumerate(raw) if len(contrast.group.terms) == order]
             usable = [i for i in inside if raw[i].status is Status.OK and not raw[i].group.is_missing]
-            adjusted = self.settings.correction(_numbers([raw[i].p for i in usable]))
+            adjusted = self.settings.correction(numbers_or_nan(raw[i].p for i in usable))
             for position, i in enumerate(usable):
                 value = float(adjusted[position])
                 raw[i] = replace(raw[i], adjusted=None if np.isnan(value) else value, family_size=len(usable))
@@ -284,27 +284,12 @@ class _Side:
             large = [p for p in positions.tolist() if self._usable(p, a.values, b.values)]
             if len(large) < 2:
                 continue
-            apart = paired.gap_difference(
-                a.values[large],
-                b.values[large],
-                redrawn[0][:, large],
-                redrawn[1][:, large],
-                confidence=self.settings.confidence,
-            )
-            gap_a, gap_b = (float(np.ptp(side.values[large])) for side in (a, b))
-            yield GapContrast(
-                self.metric.name,
-                self.output,
-                by,
-                gap_a,
-                gap_b,
-                gap_a - gap_b,
-                _or_none(apart.low[0]),
-                _or_none(apart.high[0]),
-                _or_none(apart.p_value[0]),
-                self._reference(a, large, gap_a),
-                self._reference(b, large, gap_b),
-            )
+            values, draws = (a.values[large], b.values[large]), (draws[:, large] for draws in redrawn)
+            apart = paired.gap_difference(*values, *draws, confidence=self.settings.confidence)
+            gaps = float(np.ptp(values[0])), float(np.ptp(values[1]))
+            low, high, p = (number_or_none(number) for number in (apart.low[0], apart.high[0], apart.p_value[0]))
+            references = self._reference(a, large, gaps[0]), self._reference(b, large, gaps[1])
+            yield GapContrast(self.metric.name, self.output, by, *gaps, gaps[0] - gaps[1], low, high, p, *references)
 
     def _all_draws(self, side: Evidence) -> Floats:
         """The draws of all groups."""
@@ -316,11 +301,7 @@ class _Side:
     def _reference(self, side: Evidence, large: list[int], gap: float) -> Reference | None:
         if not self.settings.permutations:
             return None
-        null = side.null_gaps(large, self.settings.permutations).gaps
-        if np.all(np.isnan(null)):
-            return None
-        found = gap_reference(gap, null)
-        return Reference(found.permutations, found.mean, found.quantile95, found.p_value, found.excess)
+        return gap_reference(gap, side.null_gaps(large, self.settings.permutations).gaps)
 
     def _usable(self, position: int, a: Floats, b: Floats) -> bool:
         return bool(np.isfinite(a[position]) and np.isfinite(b[position])) and self._status(position) is Status.OK
@@ -342,36 +323,26 @@ class _Side:
         tops, bottoms = zip(*(table.wide(groups) for table in tables), strict=True)
         aligned = np.array_equal(bottoms[0], bottoms[1])
         binary = aligned and all(t.independent and t.kind is Kind.PROPORTION for t in tables)
-        for position, group in enumerate(self.places[0].groups):
+        for position in groups:
             counted = (bottoms[0][:, position] > 0) | (bottoms[1][:, position] > 0)
             if not counted.any():
                 continue
             if binary:
-                yield self._mcnemar(position, group, tops[0][counted, position], tops[1][counted, position])
+                yield self._mcnemar(position, tops[0][counted, position], tops[1][counted, position])
             else:
-                yield self._by_unit(position, group, tables, tops, bottoms, counted, aligned)
+                yield self._by_unit(position, tables, tops, bottoms, counted, aligned)
 
-    def _mcnemar(self, position: int, group: Group, a: Floats, b: Floats) -> ModelContrast:
+    def _mcnemar(self, position: int, a: Floats, b: Floats) -> ModelContrast:
         counts = paired.paired_table(a, b)
         limits = paired.bonett_price(counts.only_a, counts.only_b, counts.rows, confidence=self.settings.confidence)
-        exact = float(paired.mcnemar(counts.only_a, counts.only_b).exact)
+        exact = float(paired.mcnemar(counts.only_a, counts.only_b))
         note = f"{counts.only_a} rows only {self.names[0]} has right, {counts.only_b} only {self.names[1]}"
-        return self._contrast(
-            position,
-            group,
-            counts.difference,
-            float(limits.low),
-            float(limits.high),
-            exact,
-            "mcnemar_exact",
-            "bonett_price",
-            (note,),
-        )
+        ends = float(limits.low), float(limits.high)
+        return self._contrast(position, counts.difference, *ends, exact, "mcnemar_exact", "bonett_price", (note,))
 
     def _by_unit(
         self,
         position: int,
-        group: Group,
         tables: Sequence[UnitTable],
         tops: Sequence[Floats],
         bottoms: Sequence[Floats],
@@ -383,20 +354,16 @@ class _Side:
             divide(top[counted, position] - value * bottom[counted, position], bottom[counted, position].sum())
             for top, bottom, value in zip(tops, bottoms, values, strict=True)
         ]
-        difference = values[0] - values[1]
-        found = joint_contrast(
-            difference,
-            float(((pulls[0] - pulls[1]) ** 2).sum()),
-            int(counted.sum()),
-            confidence=self.settings.confidence,
-        )
+        difference, squares = values[0] - values[1], float(((pulls[0] - pulls[1]) ** 2).sum())
+        found = joint_contrast(difference, squares, int(counted.sum()), confidence=self.settings.confidence)
         p, test = float(found.p_value), "cluster_t"
         if aligned:
-            rng = stream("sign flip", *self.settings.stream_names, self.metric.name, self.output, str(group))
+            group = str(self.places[0].groups[position])
+            rng = stream("sign flip", *self.settings.stream_names, self.metric.name, self.output, group)
             flips = max(self.settings.permutations, 1)
             apart = tops[0][counted, position] - tops[1][counted, position]
-            p, test = paired.sign_flip(apart, flips=flips, rng=rng).p_value, "sign_flip"
-        return self._contrast(position, group, difference, float(found.low), float(found.high), p, test, "cluster_t")
+            p, test = paired.sign_flip(apart, flips=flips, rng=rng), "sign_flip"
+        return self._contrast(position, difference, float(found.low), float(found.high), p, test, "cluster_t")
 
     def _drawn(self, drawn: _BothDraws) -> Iterator[ModelContrast]:
         """Anything else: joint draws."""
@@ -412,23 +379,13 @@ class _Side:
             p = np.where(found.value == 0, 1.0, t_two_sided(t, units - 1))
             found = found._replace(low=spread.low, high=spread.high, p_value=p)
             name, limits = "joint_subsample_t", "joint_subsample"
-        for position, group in enumerate(self.places[0].groups):
-            if np.isfinite(found.value[position]):
-                yield self._contrast(
-                    position,
-                    group,
-                    float(found.value[position]),
-                    float(found.low[position]),
-                    float(found.high[position]),
-                    float(found.p_value[position]),
-                    name,
-                    limits,
-                )
+        for position, (difference, low, high, p) in enumerate(np.transpose(found).tolist()):
+            if np.isfinite(difference):
+                yield self._contrast(position, difference, low, high, p, name, limits)
 
     def _contrast(
         self,
         position: int,
-        group: Group,
         difference: float,
         low: float,
         high: float,
@@ -440,6 +397,7 @@ class _Side:
         a, b = self.both[0][position], self.both[1][position]
         span = self.metric.scales.get(self.output, UNBOUNDED).span
         low, high = max(low, -span), min(high, span)
+        group = self.places[0].groups[position]
         order = len(group.terms)
         kind = "everyone" if order == 0 else "single attributes" if order == 1 else f"intersections of {order}"
         better = None
@@ -451,10 +409,10 @@ class _Side:
             group=group,
             value_first=a.number,
             value_second=b.number,
-            difference=_or_none(difference),
-            low=_or_none(low),
-            high=_or_none(high),
-            p=_or_none(p),
+            difference=number_or_none(difference),
+            low=number_or_none(low),
+            high=number_or_none(high),
+            p=number_or_none(p),
             adjusted=None,
             verdict=None,
             better=better,
@@ -473,24 +431,14 @@ class _Side:
         if contrast.low is None or contrast.high is None or contrast.difference is None or contrast.adjusted is None:
             return contrast
         shrink = normal_quantile(1 - 2 * self.settings.alpha) / normal_quantile(self.settings.confidence)
-        centre, margin = contrast.difference, self._margin()
-        found = verdicts(
-            contrast.low,
-            contrast.high,
-            centre + (contrast.low - centre) * shrink,
-            centre + (contrast.high - centre) * shrink,
-            contrast.adjusted,
-            margin=np.inf if margin is None else margin,
-            alpha=self.settings.alpha,
-        )
-        verdict: Verdict = found.item()
-        if margin is None and verdict is Verdict.EQUIVALENT:
-            verdict = Verdict.UNDECIDED
-        return replace(contrast, verdict=verdict)
+        centre, limits = contrast.difference, (contrast.low, contrast.high)
+        low, high = (centre + (limit - centre) * shrink for limit in limits)
+        found = verdicts(*limits, low, high, contrast.adjusted, margin=self._margin(), alpha=self.settings.alpha)
+        return replace(contrast, verdict=found.item())
 
     def _margin(self) -> float | None:
-        numbers = [e.number for side in self.both for e in side if e.number is not None]
-        return margin_of(self.settings, self.metric.name, self.output, _numbers(numbers))
+        numbers = numbers_or_nan(e.number for side in self.both for e in side)
+        return margin_of(self.settings, self.metric.name, self.output, numbers)
 
 
 def _own_units(rows: Records) -> Records:
@@ -525,12 +473,3 @@ def _common(first: Records, second: Records) -> tuple[tuple[Records, Records], t
             inside &= np.isin(rows["unit_b"], common)
         kept.append(rows if inside.all() else rows.take(inside))
     return (kept[0], kept[1]), (len(sides[0]) - len(common), len(sides[1]) - len(common))
-
-
-def _numbers(values: Sequence[float | None]) -> Floats:
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-
-
-def _or_none(value: Any) -> float | None:
-    number = float(value)
-    return number if np.isfinite(number) else None

@@ -9,15 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand.stats.checks import (
-    Booleans,
-    Floats,
-    checked_codes,
-    checked_counts,
-    divide,
-    floats,
-    summed,
-)
+from evenhand.stats.checks import Booleans, Floats, Integers, checked_counts, divide, floats, summed
 from evenhand.stats.distributions import (
     chi_square_above,
     log_choose,
@@ -39,15 +31,7 @@ PRIOR_CLUSTERS = 30.0
 
 
 class ContrastInterval(NamedTuple):
-    """First minus second group, with its limits."""
-
-    value: Floats
-    low: Floats
-    high: Floats
-
-
-class RatioContrast(NamedTuple):
-    """First over second group, with its limits."""
+    """First minus second group, or first over second, with its limits."""
 
     value: Floats
     low: Floats
@@ -88,7 +72,9 @@ def difference_of_limits(
     return ContrastInterval(d, low, high)
 
 
-def log_ratio(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, confidence: float = 0.95) -> RatioContrast:
+def log_ratio(
+    k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, confidence: float = 0.95
+) -> ContrastInterval:
     """Ratios of two independent proportions on the log scale, with ½ added to counts and rows.
 
     >>> r = log_ratio(10, 20, 15, 20)
@@ -100,7 +86,7 @@ def log_ratio(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, con
     centre = np.log(a / m) - np.log(b / n)
     half = normal_quantile(confidence) * np.sqrt((1 / a - 1 / m + 1 / b - 1 / n).clip(0))
     some = (m > 0.5) & (n > 0.5)
-    return RatioContrast(*(np.where(some, np.exp(centre + step), np.nan) for step in (0.0, -half, half)))
+    return ContrastInterval(*(np.where(some, np.exp(centre + step), np.nan) for step in (0.0, -half, half)))
 
 
 def welch(
@@ -222,12 +208,11 @@ class ClusterSums(NamedTuple):
     clusters: Floats
 
 
-def cluster_sums(sums: ArrayLike, counts: ArrayLike, groups: ArrayLike, size: int) -> ClusterSums:
+def cluster_sums(sums: ArrayLike, counts: ArrayLike, groups: Integers, size: int) -> ClusterSums:
     """What `cluster_score_test` needs of each group, from the sums and counts of its clusters."""
     s, n = floats(sums), floats(counts)
-    g = checked_codes(groups, size, len(s))
     columns = (s, n, s * s, s * n, n * n, (n > 0).astype(np.float64))
-    return ClusterSums(*(summed(g, column, size) for column in columns))
+    return ClusterSums(*(summed(groups, column, size) for column in columns))
 
 
 def cluster_score_test(first: ClusterSums, second: ClusterSums) -> Floats:
@@ -238,7 +223,7 @@ def cluster_score_test(first: ClusterSums, second: ClusterSums) -> Floats:
     saw no error would otherwise seem far surer than it is. t with Welch and Satterthwaite's degrees of freedom; 1 when
     no row differs; NaN with fewer than two clusters in a group.
 
-    >>> a, b = (cluster_sums([4, 1, 3], [4, 4, 4], [0, 0, 0], 1), cluster_sums([0, 1, 2], [4, 4, 4], [0, 0, 0], 1))
+    >>> a, b = (cluster_sums(sums, [4, 4, 4], np.zeros(3, int), 1) for sums in ([4, 1, 3], [0, 1, 2]))
     >>> cluster_score_test(a, b).round(3)
     array([0.306])
     """

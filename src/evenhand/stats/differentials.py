@@ -106,14 +106,6 @@ def shared_threshold(impostor_scores: ArrayLike, target: float, other_scores: Ar
     return float(observed.min()) if len(observed) else float("inf")
 
 
-def count_pairs(
-    unit_a: ArrayLike, unit_b: ArrayLike, scores: ArrayLike, thresholds: ArrayLike, units: int
-) -> PairCounts:
-    """Comparisons and errors by pair of subjects; a score that is not a number is never accepted."""
-    s = floats(scores)
-    return pair_counts(unit_a, unit_b, np.where(np.isnan(s), -np.inf, s), thresholds, units)
-
-
 def rates(counts: PairCounts, membership: Booleans, threshold: int = 0) -> ErrorRates:
     """Counts of every group at one of the thresholds; `membership` is (units × groups)."""
     inside = membership.astype(np.float64)
@@ -148,27 +140,19 @@ def cross_counts(pairs: sparse.csr_array, membership: Booleans) -> Floats:
     return table
 
 
-def impostor_draws(counts: PairCounts, membership: Booleans, weights: Weights) -> Floats:
-    """How many impostor comparisons each group has in every draw (draws × groups); the same for all thresholds."""
-    return np.stack([dyadic_totals(weights, counts.impostor, inside, inside) for inside in membership.T], axis=1)
-
-
-def rate_draws(
-    counts: PairCounts, membership: Booleans, weights: Weights, threshold: int = 0, impostors: Floats | None = None
-) -> RateDraws:
+def rate_draws(counts: PairCounts, membership: Booleans, weights: Weights, threshold: int = 0) -> RateDraws:
     """ErrorRates of every group when subjects are resampled, the threshold fixed (draws × groups).
 
     A genuine comparison weighs as its person, an impostor comparison as the product of its two.
-    `impostors`, from `impostor_draws`, saves counting them again for every threshold.
     """
     inside = membership.astype(np.float64)
     wide = weights.astype(np.float64)
     fnmr = divide((wide * counts.genuine_errors[threshold]) @ inside, (wide * counts.genuine) @ inside)
-    errors = counts.impostor_errors[threshold]
-    matches = np.stack([dyadic_totals(weights, errors, inside, inside) for inside in membership.T], axis=1)
-    return RateDraws(
-        divide(matches, impostor_draws(counts, membership, weights) if impostors is None else impostors), fnmr
+    matches, pairs = (
+        np.stack([dyadic_totals(weights, table, inside) for inside in membership.T], axis=1)
+        for table in (counts.impostor_errors[threshold], counts.impostor)
     )
+    return RateDraws(divide(matches, pairs), fnmr)
 
 
 class RateIntervals(NamedTuple):
@@ -280,7 +264,7 @@ def trade_off(
     a, b, s = np.asarray(unit_a), np.asarray(unit_b), floats(scores)
     impostor = a != b
     thresholds = [shared_threshold(s[impostor], target, s[~impostor]) for target in targets]
-    counts = count_pairs(a, b, s, thresholds, len(membership))
+    counts = pair_counts(a, b, s, thresholds, len(membership))
     everyone = np.ones((len(membership), 1), dtype=np.bool_)
     rows = []
     carried = True

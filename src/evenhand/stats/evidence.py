@@ -20,7 +20,7 @@ from evenhand.core.metric import UNBOUNDED, UNIT_SCALE, Kind, Ratio, Scale
 from evenhand.core.records import EVERYONE, blocks
 from evenhand.core.streams import stream
 from evenhand.stats import contrasts, ranks
-from evenhand.stats.checks import Booleans, Floats, Integers, divide
+from evenhand.stats.checks import Booleans, Floats, Integers, deviation_of, divide
 from evenhand.stats.distributions import t_two_sided
 from evenhand.stats.intervals import (
     MOST_SKIPPED,
@@ -351,7 +351,7 @@ class DrawnEvidence(Evidence):
         difference = self.centre[first] - self.centre[second]
         apart = self.draws[:, first] - self.draws[:, second]
         units = np.minimum(self.units[first], self.units[second]).astype(np.float64)
-        error = spread(apart) * np.sqrt(divide(units, units - 1))
+        error = deviation_of(apart) * np.sqrt(divide(units, units - 1))
         p = t_two_sided(divide(difference, error), units - 1)
         few = units < FEW_DRAWN_UNITS
         levels = (confidence, 1 - 2 * alpha)
@@ -393,16 +393,3 @@ class DrawnEvidence(Evidence):
         picked = list(chosen)
         moved = self.draws[:, picked] - self.centre[picked]
         return NullGaps(gap_of(moved), "units resampled, groups moved to a common value")
-
-
-def middle(draws: Floats) -> Floats:
-    """The mean of the draws of each column, skipping draws without a value."""
-    there = ~np.isnan(draws)
-    return divide(np.where(there, draws, 0.0).sum(axis=0), there.sum(axis=0))
-
-
-def spread(draws: Floats) -> Floats:
-    """The standard deviation of the draws of each column, skipping draws without a value."""
-    there = ~np.isnan(draws)
-    squares = np.where(there, (draws - middle(draws)) ** 2, 0.0).sum(axis=0)
-    return np.sqrt(divide(squares, (there.sum(axis=0) - 1.0).clip(0)))

@@ -11,7 +11,6 @@ import numpy as np
 
 from evenhand.core.contrasts import Family
 from evenhand.core.metric import Direction
-from evenhand.core.results import Verdict
 from evenhand.stats.checks import Floats, Integers
 from evenhand.stats.evidence import Evidence
 from evenhand.stats.findings import OutputFinding
@@ -104,17 +103,7 @@ def _family(
         adjusted = settings.correction(compared.p_value)
         tested = int(np.count_nonzero(~np.isnan(compared.p_value)))
     margin = margin_of(settings, finding.metric, finding.output, evidence.values)
-    judged = verdicts(
-        compared.interval.low,
-        compared.interval.high,
-        compared.narrow.low,
-        compared.narrow.high,
-        adjusted,
-        margin=np.inf if margin is None else margin,
-        alpha=settings.alpha,
-    )
-    if margin is None:
-        judged[judged == Verdict.EQUIVALENT] = Verdict.UNDECIDED
+    judged = verdicts(*compared.interval, *compared.narrow, adjusted, margin=margin, alpha=settings.alpha)
     attributes = "single attributes" if order == 1 else f"intersections of {order}"
     return Family(
         metric=finding.metric,

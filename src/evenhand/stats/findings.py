@@ -20,7 +20,7 @@ from evenhand.core.metric import UNBOUNDED, Direction, Resampling
 from evenhand.core.records import EVERYONE, blocks
 from evenhand.core.results import Estimate, Status
 from evenhand.core.streams import stream
-from evenhand.stats.checks import Booleans, Floats, Integers
+from evenhand.stats.checks import Booleans, Floats, Integers, numbers_or_nan
 from evenhand.stats.contrasts import detectable_difference
 from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
 from evenhand.stats.intervals import IntervalArrays, bias_corrected
@@ -125,10 +125,10 @@ def _evidence(
             yield table_draws(sizes, count, stream("kinds", *settings.stream_names, metric.name)).astype(np.float32)
 
         together = None if settings.stratified else of_kinds
-        drawn.update(redraw(metric, state, places, weights(count), others, of_kinds=together, kinds=kinds).values)
-    without = left_out(metric, state, places, others).values if settings.bias_corrected and others else {}
+        drawn.update(redraw(metric, state, places, weights(count), others, of_kinds=together, kinds=kinds))
+    without = left_out(metric, state, places, others) if settings.bias_corrected and others else {}
     for name, values in drawn.items():
-        centre = np.array([np.nan if e.number is None else e.number for e in mine[name]])
+        centre = numbers_or_nan(e.number for e in mine[name])
         corrected: IntervalArrays | None = None
         if name in without:
             corrected = bias_corrected(values, centre, without[name], confidence=settings.confidence).interval
@@ -194,7 +194,11 @@ def _strata(places: TallyLayout) -> Integers:
 def _judged(found: Sequence[Estimate], evidence: Evidence | None, settings: Settings) -> tuple[Estimate, ...]:
     """Estimates with interval, status, events and what has to be said beside them."""
     if evidence is None:
-        return tuple(_with_status(estimate, _status(estimate, None, settings)) for estimate in found)
+        return tuple(
+            estimate if estimate.status is status else replace(estimate, status=status)
+            for estimate in found
+            for status in [_status(estimate, None, settings)]
+        )
     limits = evidence.limits(settings.confidence)
     size = len(found)
     rows = [None] * size if evidence.rows is None or evidence.events is None else evidence.rows.tolist()
@@ -229,15 +233,6 @@ def _judged(found: Sequence[Estimate], evidence: Evidence | None, settings: Sett
             )
         )
     return tuple(judged)
-
-
-def _with_status(one: Estimate, status: Status) -> Estimate:
-    if one.status is status:
-        return one
-    return Estimate(
-        one.metric, one.output, one.group, one.value, one.low, one.high, one.rows, one.units, one.method, status,
-        one.missing, one.events, one.at, one.notes,
-    )  # fmt: skip
 
 
 def _shown(everyone: Estimate, evidence: Evidence, settings: Settings) -> list[float | None]:

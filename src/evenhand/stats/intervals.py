@@ -21,12 +21,12 @@ from evenhand.core.metric import UNBOUNDED, Scale
 from evenhand.stats.checks import (
     Floats,
     Integers,
-    checked_codes,
     checked_confidence,
     checked_counts,
-    checked_weights,
+    deviation_of,
     divide,
     floats,
+    mean_of,
     summed,
 )
 from evenhand.stats.distributions import logistic, logit, normal_quantile, t_quantile
@@ -128,8 +128,8 @@ def cluster_means(sums: ArrayLike, counts: ArrayLike, groups: ArrayLike | None =
     >>> cluster_means([3, 1, 2], [4, 2, 2]).value
     array([0.75])
     """
-    s, n = floats(sums), checked_weights(counts, "counts")
-    g = np.zeros(len(s), dtype=np.int64) if groups is None else checked_codes(groups, size, len(s))
+    s, n = floats(sums), floats(counts)
+    g = np.zeros(len(s), dtype=np.int64) if groups is None else np.asarray(groups)
     clusters = np.bincount(g[n > 0], minlength=size).astype(np.int64)
     rows = floats(np.bincount(g, n, minlength=size))
     value = divide(np.bincount(g, s, minlength=size), rows)
@@ -159,25 +159,21 @@ class JackknifeMean(NamedTuple):
 
 
 def jackknife_means(
-    sums: ArrayLike,
-    counts: ArrayLike,
-    groups: ArrayLike | None = None,
-    size: int = 1,
-    plain: ClusteredMean | None = None,
+    sums: ArrayLike, counts: ArrayLike, plain: ClusteredMean, groups: ArrayLike | None = None
 ) -> JackknifeMean:
-    """As `cluster_means`, whose numbers may be given as `plain`, for few clusters of unequal size.
+    """As `cluster_means`, whose numbers are `plain`, for few clusters of unequal size.
 
     A large cluster pulls the mean towards itself and hides its own deviation; leaving it out shows it:
     V = (G−1)/G · Σ((s − m·n)/(1 − n/N))² / N². Unequal clusters are worth fewer: (Σn)²/Σn² − 1 degrees of freedom.
     With clusters of equal size both are what they are in `cluster_means`.
 
-    >>> plain, wide = cluster_means([3, 1, 9], [4, 2, 9]), jackknife_means([3, 1, 9], [4, 2, 9])
+    >>> plain = cluster_means([3, 1, 9], [4, 2, 9])
+    >>> wide = jackknife_means([3, 1, 9], [4, 2, 9], plain)
     >>> bool(wide.variance[0] > plain.variance[0]), wide.degrees.round(2)
     (True, array([1.23]))
     """
-    plain = cluster_means(sums, counts, groups, size) if plain is None else plain
-    s, n = floats(sums), floats(counts)
-    g = np.zeros(len(s), dtype=np.int64) if groups is None else checked_codes(groups, size, len(s))
+    s, n, size = floats(sums), floats(counts), len(plain.value)
+    g = np.zeros(len(s), dtype=np.int64) if groups is None else np.asarray(groups)
     rest = plain.rows[g] - n
     apart = divide((s - np.where(np.isnan(plain.value), 0.0, plain.value)[g] * n) * plain.rows[g], rest)
     squares = summed(g, np.where(n > 0, apart, 0.0) ** 2, size)
@@ -349,9 +345,7 @@ def bias_corrected(
     share = np.clip(divide(below, total), divide(0.5, total), 1 - divide(0.5, total))
     bias = special.ndtri(share)
     jack = floats(left_out)
-    present = ~np.isnan(jack)
-    middle = divide(np.where(present, jack, 0.0).sum(axis=0), present.sum(axis=0))
-    deviation = np.where(present, middle - jack, 0.0)
+    deviation = np.where(np.isnan(jack), 0.0, mean_of(jack) - jack)
     acceleration = divide((deviation**3).sum(axis=0), 6 * (deviation**2).sum(axis=0) ** 1.5)
     acceleration = np.where(np.isnan(acceleration), 0.0, acceleration)
     shifted = bias + np.array([[-z], [z]])
@@ -373,7 +367,7 @@ def subsampled(
     centre, m, n = floats(value), floats(taken), floats(of)
     spread = np.full(centre.shape, np.nan)
     if values.shape[0] > 1:
-        spread[kept] = _standard_deviation(values[:, kept])
+        spread[kept] = deviation_of(values[:, kept])
     half = t_quantile(confidence, n - 1) * spread * np.sqrt(divide(m, n - m))
     return DrawInterval(centre - half, centre + half, skipped)
 
@@ -397,12 +391,3 @@ def _quantiles(values: Floats, levels: Floats) -> Floats:
     columns = np.arange(values.shape[1])
     low, high = ordered[under, columns], ordered[over, columns]
     return floats(low + (high - low) * (place - under))
-
-
-def _standard_deviation(values: Floats) -> Floats:
-    """The standard deviation per column (n − 1), skipping NaN."""
-    there = ~np.isnan(values)
-    count = there.sum(axis=0)
-    middle = divide(np.where(there, values, 0.0).sum(axis=0), count)
-    squares = np.where(there, (values - middle) ** 2, 0.0).sum(axis=0)
-    return np.sqrt(divide(squares, (count - 1.0).clip(0)))

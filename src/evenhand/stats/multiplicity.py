@@ -11,7 +11,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.stats.checks import Booleans, Floats, checked_probabilities
+from evenhand.stats.checks import Booleans, Floats, floats
 
 
 class Correction(Enum):
@@ -30,7 +30,7 @@ class Correction(Enum):
         """The adjusted p-values of the smallest of a family of so many; not for adjustments that step up."""
         if self is Correction.BENJAMINI_HOCHBERG:
             raise ValueError("a step-up adjustment needs all p-values")
-        p = checked_probabilities(p_values)
+        p = floats(p_values)
         if self is Correction.NONE:
             return p.copy()
         if self is Correction.BONFERRONI:
@@ -44,7 +44,7 @@ def bonferroni(p_values: ArrayLike) -> Floats:
     >>> bonferroni([0.01, 0.5, float("nan")])
     array([0.02, 1.  ,  nan])
     """
-    p = checked_probabilities(p_values)
+    p = floats(p_values)
     return np.minimum(1.0, p * np.count_nonzero(~np.isnan(p)))
 
 
@@ -81,12 +81,12 @@ def rejected(adjusted: ArrayLike, alpha: float = 0.05) -> Booleans:
     >>> rejected([0.05, 0.051, float("nan")])
     array([ True, False, False])
     """
-    return checked_probabilities(adjusted) <= alpha * (1 + 1e-12)
+    return floats(adjusted) <= alpha * (1 + 1e-12)
 
 
 def _in_order(p_values: ArrayLike, adjust: Callable[[Floats], Floats]) -> Floats:
     """Apply an adjustment of sorted p-values, and put the results back where they came from."""
-    p = checked_probabilities(p_values)
+    p = floats(p_values)
     out = np.full(p.shape, np.nan)
     there = np.flatnonzero(~np.isnan(p))
     order = there[np.argsort(p[there])]  # equal p-values get the same, whichever comes first
@@ -95,7 +95,7 @@ def _in_order(p_values: ArrayLike, adjust: Callable[[Floats], Floats]) -> Floats
 
 
 def _unadjusted(p_values: ArrayLike) -> Floats:
-    return checked_probabilities(p_values).copy()
+    return floats(p_values).copy()
 
 
 _ADJUST: dict[Correction, Callable[[ArrayLike], Floats]] = {

@@ -5,9 +5,9 @@ intervals on effective sizes, and a score test between units. Means: t and Welch
 unit means. Groups that share units: one joint formula.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,14 +48,15 @@ class GroupPairs:
     shared_rows: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     shared_units: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
-    def take(self, at: Integers) -> "GroupPairs":
-        """Some of the pairs, in the order given."""
-        return GroupPairs(
-            self.difference[at], IntervalArrays(self.interval.low[at], self.interval.high[at]),
-            IntervalArrays(self.narrow.low[at], self.narrow.high[at]), self.p_value[at], self.test[at],
-            self.interval_name[at], self.detectable[at], {name: values[at] for name, values in self.effects.items()},
-            self.shared_rows[at], self.shared_units[at],
-        )  # fmt: skip
+
+class _Levels(NamedTuple):
+    confidence: float
+    alpha: float
+
+    @property
+    def narrow(self) -> float:
+        """The confidence of the interval that shows equivalence."""
+        return 1 - 2 * self.alpha
 
 
 def joined(parts: Sequence[GroupPairs]) -> GroupPairs:
@@ -63,21 +64,14 @@ def joined(parts: Sequence[GroupPairs]) -> GroupPairs:
     if len(parts) == 1:
         return parts[0]
 
-    def every(column: Callable[[GroupPairs], NDArray[Any]]) -> NDArray[Any]:
-        return np.concatenate([column(part) for part in parts])
+    def together(columns: Sequence[Any]) -> Any:
+        if isinstance(columns[0], dict):
+            return {name: np.concatenate([column[name] for column in columns]) for name in columns[0]}
+        if isinstance(columns[0], IntervalArrays):
+            return IntervalArrays(*(np.concatenate(ends) for ends in zip(*columns, strict=True)))
+        return np.concatenate(columns)
 
-    return GroupPairs(
-        every(lambda part: part.difference),
-        IntervalArrays(every(lambda part: part.interval.low), every(lambda part: part.interval.high)),
-        IntervalArrays(every(lambda part: part.narrow.low), every(lambda part: part.narrow.high)),
-        every(lambda part: part.p_value),
-        every(lambda part: part.test),
-        every(lambda part: part.interval_name),
-        every(lambda part: part.detectable),
-        {name: np.concatenate([part.effects[name] for part in parts]) for name in parts[0].effects},
-        every(lambda part: part.shared_rows),
-        every(lambda part: part.shared_units),
-    )
+    return GroupPairs(*(together([getattr(part, entry.name) for part in parts]) for entry in fields(GroupPairs)))
 
 
 def names(text: str | Names, count: int | None = None) -> Names:
@@ -116,17 +110,14 @@ def _either(few: Booleans, wider: IntervalArrays, plain: IntervalArrays) -> Inte
 def table_pairs(table: UnitTable, first: Integers, second: Integers, confidence: float, alpha: float) -> GroupPairs:
     """Differences of groups by the formula that fits the table; groups that share units get the joint one."""
     shared = table.units_in_both(first, second)
-    narrow = 1 - 2 * alpha
+    levels = _Levels(confidence, alpha)
     make = _mean_pairs if table.kind is not Kind.PROPORTION else _proportion_pairs
-    found = make(table, first, second, np.flatnonzero(shared == 0), confidence, narrow, alpha)
-    found = GroupPairs(
-        found.difference, found.interval, found.narrow, found.p_value, found.test, found.interval_name,
-        found.detectable, found.effects, np.zeros(len(first), dtype=np.int64), shared,
-    )  # fmt: skip
+    compared = make(table, first, second, np.flatnonzero(shared == 0), levels)
+    compared = replace(compared, shared_rows=np.zeros(len(first), dtype=np.int64), shared_units=shared)
     joint = np.flatnonzero(shared > 0)
     if len(joint):
-        _put_joint(found, joint, table, first[joint], second[joint], confidence, narrow, alpha)
-    return found
+        _put_joint(compared, joint, table, first[joint], second[joint], levels)
+    return compared
 
 
 def table_tests(table: UnitTable, first: Integers, second: Integers) -> Floats:
@@ -191,20 +182,14 @@ def _proportion_tests(table: UnitTable, first: Integers, second: Integers) -> tu
 
 
 def _proportion_pairs(
-    table: UnitTable,
-    first: Integers,
-    second: Integers,
-    apart: Integers,
-    confidence: float,
-    narrow: float,
-    alpha: float,
+    table: UnitTable, first: Integers, second: Integers, apart: Integers, levels: _Levels
 ) -> GroupPairs:
     k, n = _counts(table)
     p = table.means.value
-    limits = [_from_limits(table, first, second, level) for level in (confidence, narrow)]
+    limits = [_from_limits(table, first, second, level) for level in (levels.confidence, levels.narrow)]
     test, tests = np.full(len(first), np.nan), names("", len(first))
     test[apart], tests[apart] = _proportion_tests(table, first[apart], second[apart])
-    ratio = contrasts.log_ratio(k[first], n[first], k[second], n[second], confidence=confidence)
+    ratio = contrasts.log_ratio(k[first], n[first], k[second], n[second], confidence=levels.confidence)
     pooled = divide(k[first] + k[second], n[first] + n[second])
     return GroupPairs(
         p[first] - p[second],
@@ -213,13 +198,9 @@ def _proportion_pairs(
         test,
         tests,
         names("newcombe" if table.independent else "newcombe_effective", len(first)),
-        contrasts.detectable_difference(pooled, n[first], n[second], alpha=alpha),
-        {
-            "ratio": ratio.value,
-            "ratio_low": ratio.low,
-            "ratio_high": ratio.high,
-            "cohens_h": contrasts.cohens_h(np.clip(p[first], 0, 1), np.clip(p[second], 0, 1)),
-        },
+        contrasts.detectable_difference(pooled, n[first], n[second], alpha=levels.alpha),
+        dict(zip(("ratio", "ratio_low", "ratio_high"), ratio, strict=True))
+        | {"cohens_h": contrasts.cohens_h(np.clip(p[first], 0, 1), np.clip(p[second], 0, 1))},
     )
 
 
@@ -232,15 +213,7 @@ def _from_limits(table: UnitTable, first: Integers, second: Integers, confidence
     return IntervalArrays(found.low, found.high)
 
 
-def _mean_pairs(
-    table: UnitTable,
-    first: Integers,
-    second: Integers,
-    apart: Integers,
-    confidence: float,
-    narrow: float,
-    alpha: float,
-) -> GroupPairs:
+def _mean_pairs(table: UnitTable, first: Integers, second: Integers, apart: Integers, levels: _Levels) -> GroupPairs:
     """Differences of means; interval and test only of the pairs that are `apart`, sharing no unit."""
     means = table.means
     m, v, g = means.value, means.variance, floats(means.clusters)
@@ -249,11 +222,11 @@ def _mean_pairs(
     error = contrasts.welch_error(*sides)
     if np.isfinite(table.scale.span):  # so that it can't be wider than the scale
         name = "newcombe_means"
-        limits = _from_limits(table, i, j, confidence), _from_limits(table, i, j, narrow)
+        limits = _from_limits(table, i, j, levels.confidence), _from_limits(table, i, j, levels.narrow)
     else:
         name = "welch" if table.independent else "welch_clusters"
-        wide = contrasts.welch(*sides, confidence=confidence)
-        limits = IntervalArrays(wide.low, wide.high), contrasts.at_confidence(wide, narrow)
+        wide = contrasts.welch(*sides, confidence=levels.confidence)
+        limits = IntervalArrays(wide.low, wide.high), contrasts.at_confidence(wide, levels.narrow)
     unit_means = divide(table.top, table.bottom)
     sums = ranks.paired_ranks(unit_means, table.group, table.groups, first, second)
     u, n = sums.u, sums.counts
@@ -268,7 +241,7 @@ def _mean_pairs(
         return every
 
     delta = ranks.cliffs_delta(u, n[first], n[second])
-    ranked = ranks.cliffs_delta_interval(delta[apart], n[i], n[j], confidence=confidence)
+    ranked = ranks.cliffs_delta_interval(delta[apart], n[i], n[j], confidence=levels.confidence)
     return GroupPairs(
         _apart(m, first, second),
         IntervalArrays(of_all(limits[0].low), of_all(limits[0].high)),
@@ -276,7 +249,7 @@ def _mean_pairs(
         of_all(test.p_value),
         names("mann_whitney", len(first)),
         names(name, len(first)),
-        of_all(contrasts.detectable_by_error(error, alpha=alpha)),
+        of_all(contrasts.detectable_by_error(error, alpha=levels.alpha)),
         {
             "ratio": divide(m[first], m[second]),
             "cliffs_delta": delta,
@@ -295,25 +268,18 @@ def _joint_units(table: UnitTable, first: Integers, second: Integers, shared: In
 
 
 def _put_joint(
-    found: GroupPairs,
-    at: Integers,
-    table: UnitTable,
-    first: Integers,
-    second: Integers,
-    confidence: float,
-    narrow: float,
-    alpha: float,
+    found: GroupPairs, at: Integers, table: UnitTable, first: Integers, second: Integers, levels: _Levels
 ) -> None:
     """Write the joint formula over the pairs at the given places: what a unit does to both groups counts once."""
     units = _joint_units(table, first, second, found.shared_units[at])
     squares = table.joint_squares(first, second)
-    wide = contrasts.joint_contrast(found.difference[at], squares, units, confidence=confidence)
-    slim = contrasts.at_confidence(wide, narrow)
+    wide = contrasts.joint_contrast(found.difference[at], squares, units, confidence=levels.confidence)
+    slim = contrasts.at_confidence(wide, levels.narrow)
     span = table.scale.span
     found.interval.low[at], found.interval.high[at] = np.maximum(wide.low, -span), np.minimum(wide.high, span)
     found.narrow.low[at], found.narrow.high[at] = np.maximum(slim.low, -span), np.minimum(slim.high, span)
     found.p_value[at] = wide.p_value
-    found.detectable[at] = contrasts.detectable_by_error(wide.standard_error, alpha=alpha)
+    found.detectable[at] = contrasts.detectable_by_error(wide.standard_error, alpha=levels.alpha)
     found.test[at] = "cluster_t"
     found.interval_name[at] = "cluster_t"
 

@@ -12,30 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.core.records import blocks
-from evenhand.stats.checks import Booleans, Floats, Integers, StatisticsError, checked_codes, divide, floats, summed
+from evenhand.core.results import Reference
+from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
 from evenhand.stats.ranks import OmnibusTest
 
-DEFAULT_PERMUTATIONS = 2000
 MANY_CLUSTERS = 20_000
 """From so many clusters on, sums under permutation are drawn from the distribution that they tend to."""
 _DRAWN_AT_ONCE = 4_000_000  # sums of labels
 _FEW_OF_A_LABEL = 200  # clusters of a label that are drawn one by one all the same
-
-
-class GapReference(NamedTuple):
-    """A gap beside the gaps expected by chance alone."""
-
-    gap: float
-    mean: float  # of the gap under no difference
-    quantile95: float
-    p_value: float
-    permutations: int
-    method: str
-
-    @property
-    def excess(self) -> float:
-        """How much wider the gap is than chance alone makes it."""
-        return self.gap - self.mean
 
 
 class Permuted(NamedTuple):
@@ -61,7 +45,7 @@ def permute_labels(
     from their (hypergeometric) distribution.
     """
     s, n = floats(sums), floats(counts)
-    g = checked_codes(labels, size, len(s))
+    g = np.asarray(labels)
     if np.all(n == 1) and np.all((s == 0) | (s == 1)):
         return permute_events(np.bincount(g, minlength=size), int(s.sum()), permutations, rng)
     if len(s) >= MANY_CLUSTERS:
@@ -138,27 +122,22 @@ def gap_of(values: ArrayLike) -> Floats:
     return floats(np.where(enough, np.where(enough, highest, 0.0) - np.where(enough, lowest, 0.0), np.nan))
 
 
-def gap_reference(gap: float, null_gaps: ArrayLike, method: str = "permutation") -> GapReference:
+def gap_reference(gap: float, null_gaps: ArrayLike) -> Reference | None:
     """A gap beside its null distribution: mean, 95th percentile, p = (1 + #{gap* ≥ gap})/(R + 1).
 
-    Gaps that are equal up to rounding count as equal. Permutations without two groups are left out.
+    Gaps that are equal up to rounding count as equal. Permutations without two groups are left out; None when none is
+    left.
 
-    >>> gap_reference(0.3, [0.1, 0.2, 0.3]).p_value
+    >>> gap_reference(0.3, [0.1, 0.2, 0.3]).p
     0.5
     """
     null = floats(null_gaps).ravel()
     null = null[~np.isnan(null)]
     if not len(null):
-        raise StatisticsError("no permutation had two groups with values: the gap has no reference.")
+        return None
     reached = int(np.count_nonzero(null >= gap - 1e-12 * max(1.0, abs(gap))))
-    return GapReference(
-        float(gap),
-        float(null.mean()),
-        float(np.quantile(null, 0.95)),
-        (1 + reached) / (len(null) + 1),
-        len(null),
-        method,
-    )
+    mean, p = float(null.mean()), (1 + reached) / (len(null) + 1)
+    return Reference(len(null), mean, float(np.quantile(null, 0.95)), p, gap - mean)
 
 
 def permuted_test(plain: OmnibusTest, null: ArrayLike) -> OmnibusTest:

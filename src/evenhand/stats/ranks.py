@@ -10,20 +10,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.stats.checks import Floats, Integers, StatisticsError, checked_codes, divide, floats
+from evenhand.stats.checks import Floats, Integers, divide, floats
 from evenhand.stats.distributions import chi_square_above, normal_quantile, normal_two_sided
 from evenhand.stats.intervals import IntervalArrays
 
 _BLOCK = 8192
 _HALVINGS = 40
-_NOT_A_NUMBER = "a rank test was given NaN: leave out what could not be scored, and count it."
 
 
 class RankSums(NamedTuple):
-    """What the rank tests of all pairs of groups need."""
+    """What the rank tests of pairs of groups need: of all (groups, groups), or of some (pairs,)."""
 
-    u: Floats  # (groups, groups); how often a value of the row's group exceeds one of the column's, ties count half
-    ties: Floats  # (groups, groups); Σ(t³ − t) over the tied values of the two groups together
+    u: Floats  # how often a value of the row's (first) group exceeds one of the column's (second), ties count half
+    ties: Floats  # Σ(t³ − t) over the tied values of the two groups together
     counts: Integers  # (groups,)
 
 
@@ -54,10 +53,7 @@ def rank_sums(values: ArrayLike, codes: ArrayLike, size: int) -> RankSums:
     array([[2. , 0.5],
            [3.5, 2. ]])
     """
-    x = floats(values)
-    if np.any(np.isnan(x)):
-        raise StatisticsError(_NOT_A_NUMBER)
-    c = checked_codes(codes, size, len(x))
+    x, c = floats(values), np.asarray(codes)
     order = np.argsort(x, kind="stable")
     x, c = x[order], c[order]
     place = np.cumsum(np.concatenate(([0], np.diff(x) > 0))) if len(x) else np.zeros(0, dtype=np.int64)
@@ -81,15 +77,7 @@ def rank_sums(values: ArrayLike, codes: ArrayLike, size: int) -> RankSums:
     return RankSums(u, ties, counts.astype(np.int64))
 
 
-class PairedRanks(NamedTuple):
-    """What the rank test of each pair needs."""
-
-    u: Floats  # (pairs,)
-    ties: Floats  # (pairs,)
-    counts: Integers  # (groups,)
-
-
-def paired_ranks(values: ArrayLike, codes: ArrayLike, size: int, first: Integers, second: Integers) -> PairedRanks:
+def paired_ranks(values: ArrayLike, codes: ArrayLike, size: int, first: Integers, second: Integers) -> RankSums:
     """U statistics and tie sums of some pairs of groups.
 
     Where there are more pairs than groups all are computed together, else each pair is sorted by itself.
@@ -99,12 +87,9 @@ def paired_ranks(values: ArrayLike, codes: ArrayLike, size: int, first: Integers
     """
     if len(first) > size:
         together = rank_sums(values, codes, size)
-        return PairedRanks(together.u[first, second], together.ties[first, second], together.counts)
-    x = floats(values)
-    c = checked_codes(codes, size, len(x))
+        return RankSums(together.u[first, second], together.ties[first, second], together.counts)
+    x, c = floats(values), np.asarray(codes)
     distinct = np.sort(x)
-    if len(distinct) and np.isnan(distinct[-1]):
-        raise StatisticsError(_NOT_A_NUMBER)
     distinct = distinct[np.append(True, distinct[1:] > distinct[:-1])[: len(distinct)]]
     place = np.searchsorted(distinct, x)
     order = np.argsort(c, kind="stable")
@@ -129,7 +114,7 @@ def paired_ranks(values: ArrayLike, codes: ArrayLike, size: int, first: Integers
     sums = np.bincount(pair_of_tie, rank * from_first, minlength=len(first))
     ties = np.bincount(pair_of_tie, length.astype(np.float64) ** 3 - length, minlength=len(first))
     many = counts[first].astype(np.float64)
-    return PairedRanks(floats(sums - many * (many + 1) / 2), floats(ties), counts.astype(np.int64))
+    return RankSums(floats(sums - many * (many + 1) / 2), floats(ties), counts.astype(np.int64))
 
 
 def mann_whitney(u: ArrayLike, n1: ArrayLike, n2: ArrayLike, ties: ArrayLike = 0.0) -> RankTest:
@@ -200,8 +185,7 @@ def kruskal_wallis(values: ArrayLike, codes: ArrayLike, size: int) -> OmnibusTes
     >>> kruskal_wallis([1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 1, 1], 2).p_value.__round__(4)
     0.0495
     """
-    x = floats(values)
-    c = checked_codes(codes, size, len(x))
+    x, c = floats(values), np.asarray(codes)
     count = np.bincount(c, minlength=size)
     groups = int((count > 0).sum())
     _, place, multiplicity = np.unique(x, return_inverse=True, return_counts=True)

@@ -6,7 +6,6 @@ them into values. Rows about two units are weighted by the product of both weigh
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.measure import AnyMetric, numbers
 from evenhand.core.metric import Collected, Linear, Ratio
-from evenhand.core.records import unique_codes
+from evenhand.core.records import blocks, unique_codes
 from evenhand.stats.checks import Floats, divide
 from evenhand.stats.resample import Weights, dyadic_totals
 from evenhand.stats.settings import Settings
@@ -40,15 +39,8 @@ _BLOCK_ENTRIES = 3_000_000
 _FEW_CELLS = 500
 _MOST_AT_ONCE = 100  # draws, so that what lies between two products stays small
 _MOST_COMPARED = 5_000_000
+_AT_ONCE = 4_000_000  # weights of units that are left out in turn
 _LONG_PATTERNS = 50  # cells of a pattern on average, from which on a product for each pattern is quicker
-
-
-@dataclass(frozen=True)
-class Draws:
-    """Redrawn values of every numeric output (draws × groups); NaN where a draw has no value."""
-
-    values: Mapping[str, Floats]
-    count: int
 
 
 def redraw(
@@ -60,8 +52,8 @@ def redraw(
     *,
     of_kinds: Callable[[NDArray[np.int64]], Iterator[Weights]] | None = None,
     kinds: "Kinds | None" = None,
-) -> Draws:
-    """The wanted outputs of a metric in every draw and group.
+) -> Mapping[str, Floats]:
+    """The wanted outputs of a metric in every draw and group (draws × groups); NaN where a draw has no value.
 
     `of_kinds` gives weights of kinds of cells from their sizes; it is asked instead of `weights` where every
     unit is one cell and cells are of few kinds, since how often each kind was drawn is then all that matters.
@@ -69,8 +61,8 @@ def redraw(
     """
     quick = metric.redrawn(state, places, weights, wanted)
     if quick is not None:
-        return Draws(quick, len(next(iter(quick.values()))) if quick else 0)
-    found: dict[str, list[Floats]] = {name: [] for name in wanted}
+        return quick
+    drawn_values: dict[str, list[Floats]] = {name: [] for name in wanted}
     groups, patterns = places.keeps.shape
     kinds = kinds_of(state, places) if kinds is None else kinds
     pattern = places.pattern
@@ -89,7 +81,6 @@ def redraw(
     sorted_sums = _whole_sums(state, order) if cells > _LONG_PATTERNS * patterns else None
     if sorted_sums is not None:
         block = max(block, min(_MOST_AT_ONCE, _BLOCK_ENTRIES // max(places.cells, 1)))
-    count = 0
     steps: dict[int, tuple[Any, Any, Any]] = {}
     for many in source:
         for start in range(0, len(many), block):
@@ -110,9 +101,8 @@ def redraw(
             for name in wanted:
                 column = numbers(values[name])
                 assert column is not None, f"{metric.name}.{name} is not a number in a draw"
-                found[name].append(column.reshape(len(drawn), groups))
-            count += len(drawn)
-    return Draws({name: np.concatenate(parts) for name, parts in found.items()}, count)
+                drawn_values[name].append(column.reshape(len(drawn), groups))
+    return {name: np.concatenate(parts) for name, parts in drawn_values.items()}
 
 
 def _steps(draws: int, groups: Any) -> tuple[Any, Any, Any]:
@@ -173,13 +163,13 @@ def redraw_dyadic(ratio: Ratio, places: TallyLayout, weights: Iterator[Weights])
     return np.concatenate(parts) if parts else np.zeros((0, len(tables)))
 
 
-def left_out(metric: AnyMetric, state: Any, places: TallyLayout, wanted: frozenset[str]) -> Draws:
+def left_out(metric: AnyMetric, state: Any, places: TallyLayout, wanted: frozenset[str]) -> Mapping[str, Floats]:
     """The wanted outputs without one unit at a time (units × groups), for acceleration."""
-    weights = (np.ones((len(chunk), places.units), dtype=np.float32) for chunk in _chunks(places.units))
 
     def each() -> Iterator[Weights]:
-        for chunk, ones in zip(_chunks(places.units), weights, strict=True):
-            ones[np.arange(len(chunk)), chunk] = 0.0
+        for block in blocks(places.units, max(1, _AT_ONCE // places.units)):
+            ones = np.ones((block.stop - block.start, places.units), dtype=np.float32)
+            ones[np.arange(len(ones)), np.arange(block.start, block.stop)] = 0.0
             yield ones
 
     return redraw(metric, state, places, each(), wanted)
@@ -246,11 +236,6 @@ def _order(pattern: NDArray[np.int64], state: Linear, cells: int) -> NDArray[np.
         return np.argsort(codes, kind="stable")
     rows = np.ascontiguousarray(np.hstack([pattern[:, None].astype(np.float64), *columns]))
     return np.argsort(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1), kind="stable")
-
-
-def _chunks(units: int) -> list[NDArray[np.int64]]:
-    size = max(1, 4_000_000 // max(units, 1))
-    return [np.arange(start, min(start + size, units)) for start in range(0, units, size)]
 
 
 def _on_cells(weights: Weights, places: TallyLayout) -> Floats:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand.stats.checks import Floats, Integers, StatisticsError, checked_codes, floats
+from evenhand.stats.checks import Floats, Integers, StatisticsError, floats
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -36,30 +36,21 @@ _BLOCK_CELLS = 8_000_000
 Weights = NDArray[np.float32]
 
 
-def unit_weights(units: int, draws: int, rng: np.random.Generator, *, strata: ArrayLike | None = None) -> Weights:
-    """How often each unit is drawn, with replacement, in each draw (draws × units).
-
-    With `strata`, a code per unit, every stratum keeps its number of units. The same generator
-    gives the same weights, in whatever blocks they are asked for.
-
-    >>> unit_weights(3, 2, np.random.default_rng(0)).sum(axis=1)
-    array([3., 3.], dtype=float32)
-    """
-    return (
-        np.concatenate([*weight_blocks(units, draws, rng, strata=strata)])
-        if draws
-        else np.zeros((0, units), np.float32)
-    )
-
-
 def weight_blocks(
     units: int, draws: int, rng: np.random.Generator, *, strata: ArrayLike | None = None
 ) -> Iterator[Weights]:
-    """The rows of `unit_weights`, in blocks of bounded memory."""
+    """How often each unit is drawn, with replacement, in each draw (draws × units), in blocks of bounded memory.
+
+    With `strata`, a code per unit, every stratum keeps its number of units. The same generator
+    gives the same weights, whatever the size of the blocks.
+
+    >>> next(weight_blocks(3, 2, np.random.default_rng(0))).sum(axis=1)
+    array([3., 3.], dtype=float32)
+    """
     if units <= 0:
         raise StatisticsError("there are no units to draw from: give at least one row with a unit.")
     size = max(1, _BLOCK_CELLS // units)
-    members = _members(strata, units)
+    members = _members(strata)
     for start in range(0, draws, size):
         block = min(size, draws - start)
         if members is None:
@@ -71,6 +62,11 @@ def weight_blocks(
                     drawn = rng.integers(0, len(inside), size=len(inside), dtype=np.int32)
                     weights[row, inside] = np.bincount(drawn, minlength=len(inside))
             yield weights
+
+
+def unit_weights(units: int, draws: int, rng: np.random.Generator, *, strata: ArrayLike | None = None) -> Weights:
+    """All rows of `weight_blocks` at once."""
+    return np.concatenate([np.zeros((0, units), np.float32), *weight_blocks(units, draws, rng, strata=strata)])
 
 
 def subsample_weights(units: int, taken: int, draws: int, rng: np.random.Generator) -> Weights:
@@ -123,9 +119,10 @@ def pair_counts(
 
     A comparison is accepted when its score reaches the threshold. The same subject on both sides
     makes it genuine, and its error a false non-match; otherwise an accepted one is a false match.
+    A score that is not a number is never accepted.
     """
-    a, b = _units(unit_a, units), _units(unit_b, units)
-    s = np.asarray(scores)
+    a, b, s = np.asarray(unit_a, dtype=np.int64), np.asarray(unit_b, dtype=np.int64), floats(scores)
+    s = np.where(np.isnan(s), -np.inf, s)
     genuine = a == b
     own = a[genuine]
     own_scores = s[genuine]
@@ -142,49 +139,30 @@ def pair_counts(
     )
 
 
-def dyadic_totals(
-    weights: Weights,
-    counts: sparse.csr_array,
-    rows: NDArray[np.bool_] | None = None,
-    columns: NDArray[np.bool_] | None = None,
-) -> Floats:
-    """Σ wᵢwⱼ·counts[i, j] in every draw, over all pairs or over those of two groups of units.
+def dyadic_totals(weights: Weights, counts: sparse.csr_array, inside: NDArray[np.bool_] | None = None) -> Floats:
+    """Σ wᵢwⱼ·counts[i, j] in every draw, over all pairs or over those with both units in a group.
 
-    With `rows` and `columns` a pair counts when one unit is in the first and the other in the second,
-    whichever stands first. Whole counts and whole weights are added exactly.
+    Whole counts and whole weights are added exactly.
 
     >>> from scipy import sparse
     >>> table = sparse.csr_array([[0, 2], [0, 0]])
     >>> dyadic_totals(np.array([[1, 1], [2, 3]], dtype=np.float32), table)
     array([ 2., 12.])
     """
-    if rows is None or columns is None or (rows.all() and columns.all()):
-        return _bilinear(weights, weights, counts)
-    inside_rows, inside_columns = np.flatnonzero(rows), np.flatnonzero(columns)
-    forward = counts[inside_rows][:, inside_columns]
-    total = _bilinear(weights[:, inside_rows], weights[:, inside_columns], forward)
-    if not np.array_equal(inside_rows, inside_columns):
-        back = counts[inside_columns][:, inside_rows]
-        total += _bilinear(weights[:, inside_columns], weights[:, inside_rows], back)
-        both = np.flatnonzero(rows & columns)
-        if len(both):  # pairs inside the overlap were met twice
-            total -= _bilinear(weights[:, both], weights[:, both], counts[both][:, both])
-    return total
-
-
-def _bilinear(left: Weights, right: Weights, counts: sparse.csr_array) -> Floats:
-    """Σ leftᵢ·counts[i, j]·rightⱼ per draw."""
+    if inside is not None and not inside.all():
+        chosen = np.flatnonzero(inside)
+        weights, counts = weights[:, chosen], counts[chosen][:, chosen]
     size = counts.shape[0] * counts.shape[1]
     if size == 0 or counts.nnz == 0:
-        return np.zeros(len(left))
+        return np.zeros(len(weights))
     if counts.nnz > 0.02 * size:
         table = counts.toarray()
-        largest = float(np.abs(table).sum(axis=1).max()) * float(right.max(initial=0.0))
+        largest = float(np.abs(table).sum(axis=1).max()) * float(weights.max(initial=0.0))
         kind = np.float32 if largest < EXACT_SINGLE else np.float64
-        inner = right.astype(kind) @ table.T.astype(kind)
+        inner = weights.astype(kind) @ table.T.astype(kind)
     else:
-        inner = np.ascontiguousarray((counts @ right.T.astype(np.float64)).T)
-    return floats(np.einsum("di,di->d", left, inner, dtype=np.float64))
+        inner = np.ascontiguousarray((counts @ weights.T.astype(np.float64)).T)
+    return floats(np.einsum("di,di->d", weights, inner, dtype=np.float64))
 
 
 def _counted(place: Integers, units: int) -> sparse.csr_array:
@@ -197,11 +175,6 @@ def _counted(place: Integers, units: int) -> sparse.csr_array:
     return sparse.csr_array((counts.astype(np.float64), (pairs // units, pairs % units)), shape=(units, units))
 
 
-def _units(codes: ArrayLike, units: int) -> Integers:
-    values = np.asarray(codes)
-    return checked_codes(values, units, len(values))
-
-
 def _tally(drawn: NDArray[np.int32], units: int) -> Weights:
     """How often each unit occurs in each row of drawn units; row by row, as a row stays in the cache."""
     weights = np.empty((len(drawn), units), dtype=np.float32)
@@ -210,8 +183,7 @@ def _tally(drawn: NDArray[np.int32], units: int) -> Weights:
     return weights
 
 
-def _members(strata: ArrayLike | None, units: int) -> list[Integers] | None:
+def _members(strata: ArrayLike | None) -> list[Integers] | None:
     if strata is None:
         return None
-    codes = checked_codes(strata, int(np.max(np.asarray(strata), initial=0)) + 1, units)
-    return [np.flatnonzero(codes == code) for code in np.unique(codes)]
+    return [np.flatnonzero(strata == code) for code in np.unique(strata)]

@@ -16,10 +16,10 @@ from evenhand.core.measure import AnyMetric, numbers
 from evenhand.core.metric import UNBOUNDED
 from evenhand.core.results import Estimate
 from evenhand.core.streams import stream
-from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats
+from evenhand.stats.checks import Booleans, Floats, Integers, deviation_of, divide, floats, mean_of, numbers_or_nan
 from evenhand.stats.contrasts import detectable_by_error
 from evenhand.stats.distributions import t_quantile, t_two_sided
-from evenhand.stats.evidence import Evidence, Limits, NullGaps, middle, spread
+from evenhand.stats.evidence import Evidence, Limits, NullGaps
 from evenhand.stats.intervals import IntervalArrays, subsampled
 from evenhand.stats.pairing import GroupPairs, names
 from evenhand.stats.permutation import gap_of
@@ -61,7 +61,7 @@ class SetEvidence(Evidence):
     def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> GroupPairs:
         apart = self.draws[:, first] - self.draws[:, second]
         scale = np.sqrt(divide(self.taken, self.places.units - self.taken))
-        error = spread(apart) * scale
+        error = deviation_of(apart) * scale
         degrees = np.minimum(self.units[first], self.units[second]) - 1.0
         difference, p = np.empty(len(first)), t_two_sided(np.zeros(len(first)), degrees)
         tests = names("subsample_t", len(first))
@@ -95,7 +95,7 @@ class SetEvidence(Evidence):
         picked = list(chosen)
         scale = np.sqrt(self.taken / max(self.places.units - self.taken, 1))
         drawn = self.draws[:, picked]
-        moved = (drawn - middle(drawn)) * scale
+        moved = (drawn - mean_of(drawn)) * scale
         return NullGaps(gap_of(moved), "units drawn again without replacement, groups moved to a common value")
 
     @property
@@ -161,9 +161,9 @@ def set_evidence(
     if taken < 1 or draws < 2:
         return {}
     weights = subsample_weights(places.units, taken, draws, stream("subsample", *settings.stream_names, places.units))
-    drawn = redraw(metric, state, places, iter([weights]), frozenset(outputs)).values
+    drawn = redraw(metric, state, places, iter([weights]), frozenset(outputs))
     found: dict[str, Evidence] = {}
     for name in outputs:
-        centre = np.array([np.nan if e.number is None else e.number for e in mine[name]])
+        centre = numbers_or_nan(e.number for e in mine[name])
         found[name] = SetEvidence(metric, state, places, name, centre, drawn[name], taken, units, settings)
     return found

@@ -5,14 +5,15 @@ standardisation gives every group the composition of the whole data, stratum by 
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.measure import Tally
 from evenhand.core.metric import Undefined
-from evenhand.stats.checks import summed
-from evenhand.stats.summaries import standardise
+from evenhand.stats.checks import Floats, divide, floats, summed
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,7 @@ def standardised_rates(
     )
     found = standardise(sums, counts)
 
-    def rates_or_reason(
-        values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], reason: str
-    ) -> dict[str, float | Undefined]:
+    def rates_or_reason(values: Floats, reason: str) -> dict[str, float | Undefined]:
         return {
             name: Undefined(reason) if np.isnan(value) else float(value)
             for name, value in zip(levels, values, strict=True)
@@ -75,3 +74,27 @@ def standardised_rates(
         rates_or_reason(found.crude, "the group has no rows"),
         rates_or_reason(found.standardised, f"the group has no rows in some of {strata}"),
     )
+
+
+class Standardised(NamedTuple):
+    """Crude and directly standardised values of groups, and the strata's common weights."""
+
+    crude: Floats  # (groups,)
+    standardised: Floats  # (groups,); NaN where a needed cell is empty
+    weights: Floats  # (strata,): their shares of the whole data
+
+
+def standardise(sums: ArrayLike, counts: ArrayLike) -> Standardised:
+    """Values of groups as if all had the composition of the whole data (groups × strata).
+
+    A group without rows in a stratum that carries weight has no standardised value.
+
+    >>> result = standardise([[9, 1], [1, 9]], [[10, 2], [2, 10]])
+    >>> result.standardised.round(3), result.weights
+    (array([0.7, 0.7]), array([0.5, 0.5]))
+    """
+    s, n = floats(sums), floats(counts)
+    shares = divide(n.sum(axis=0), n.sum())
+    needed = shares > 0
+    standard = (divide(s, n)[:, needed] * shares[needed]).sum(axis=1)
+    return Standardised(divide(s.sum(axis=1), n.sum(axis=1)), standard, shares)

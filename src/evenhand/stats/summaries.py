@@ -5,15 +5,14 @@ follows from the metric's direction: of error rates and distances, the largest i
 Ties go to the group declared first. A number that does not exist says why.
 """
 
-from collections.abc import Mapping, Sequence
-from enum import Enum
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.core.metric import Direction, Undefined
-from evenhand.stats.checks import Floats, StatisticsError, checked_counts, checked_weights, divide, floats
+from evenhand.stats.checks import Floats, checked_counts, divide, floats
 
 TOO_FEW = Undefined("fewer than two groups are large enough to be compared")
 
@@ -23,13 +22,6 @@ class Extremes(NamedTuple):
 
     worst: int
     best: int
-
-
-class Against(Enum):
-    """What groups are compared with in `difference` and `ratio`."""
-
-    BETWEEN_GROUPS = "between_groups"
-    TO_OVERALL = "to_overall"
 
 
 def extremes(values: ArrayLike, direction: Direction) -> Extremes | Undefined:
@@ -55,31 +47,20 @@ def summarise(values: ArrayLike, overall: float | None = None) -> Mapping[str, f
     (0.2, 0.0833)
     """
     x = floats(values)
-    if np.any(np.isnan(x)):
-        raise StatisticsError("a group without a value can't be summarised: leave it out, and say so.")
-    names = (
-        "max_gap",
-        "min_over_max_ratio",
-        "max_gap_to_overall",
-        "std_population",
-        "equal_weight_mean",
-        "gini_corrected",
-        "max_over_geometric_mean",
-        "max_over_min_ratio",
-    )
-    if len(x) < 2:
-        return dict.fromkeys(names, TOO_FEW)
-    numbers = (
-        float(x.max() - x.min()),
-        min_over_max(x),
-        Undefined("there is no overall value") if overall is None else float(np.abs(x - overall).max()),
-        float(x.std()),
-        float(x.mean()),
-        gini(x),
-        max_over_geometric_mean(x),
-        max_over_min(x),
-    )
-    return dict(zip(names, numbers, strict=True))
+    several = len(x) >= 2
+    no_overall = Undefined("there is no overall value")
+    return {
+        "max_gap": float(np.ptp(x)) if several else TOO_FEW,
+        "min_over_max_ratio": min_over_max(x),
+        "max_gap_to_overall": (
+            TOO_FEW if not several else no_overall if overall is None else float(np.abs(x - overall).max())
+        ),
+        "std_population": float(x.std()) if several else TOO_FEW,
+        "equal_weight_mean": float(x.mean()) if several else TOO_FEW,
+        "gini_corrected": gini(x),
+        "max_over_geometric_mean": max_over_geometric_mean(x),
+        "max_over_min_ratio": max_over_min(x),
+    }
 
 
 def gini(values: ArrayLike) -> float | Undefined:
@@ -88,21 +69,13 @@ def gini(values: ArrayLike) -> float | Undefined:
     >>> gini([1.0, 0.0])
     1.0
     """
-    x = floats(values)
-    if len(x) < 2:
+    x = np.sort(floats(values))
+    count, mean = len(x), x.mean() if len(x) else 0.0
+    if count < 2:
         return TOO_FEW
-    return float(gini_of(x))
-
-
-def gini_of(values: ArrayLike) -> Floats:
-    """Corrected Gini coefficients along the last axis, for tables of at least two columns."""
-    x = np.sort(floats(values), axis=-1)
-    count = x.shape[-1]
     # Σᵢⱼ|xᵢ−xⱼ| of sorted values is 2·Σ(2i − K + 1)·xᵢ.
-    apart = 2 * (x * (2 * np.arange(count) - count + 1)).sum(axis=-1)
-    mean = x.mean(axis=-1)
-    raw = divide(apart, 2.0 * count**2 * mean) * count / (count - 1)
-    return floats(np.where(mean == 0, 0.0, raw))
+    apart = 2 * float((x * (2 * np.arange(count) - count + 1)).sum())
+    return float(apart / (2.0 * count**2 * mean) * count / (count - 1)) if mean else 0.0
 
 
 def min_over_max(values: ArrayLike) -> float | Undefined:
@@ -135,42 +108,6 @@ def max_over_geometric_mean(values: ArrayLike) -> float | Undefined:
     return float(x.max() / np.exp(np.log(x).mean()))
 
 
-def difference(
-    values: ArrayLike, overall: float | None = None, against: Against = Against.BETWEEN_GROUPS
-) -> float | Undefined:
-    """The widest difference between two groups, or between a group and the overall value.
-
-    >>> round(difference([0.74, 0.84], overall=0.79, against=Against.TO_OVERALL), 4)
-    0.05
-    """
-    x = floats(values)
-    if against is Against.BETWEEN_GROUPS:
-        return float(x.max() - x.min()) if len(x) >= 2 else TOO_FEW
-    if overall is None or not len(x):
-        return Undefined("there is no overall value to compare with" if overall is None else "there are no groups")
-    return float(np.abs(x - overall).max())
-
-
-def ratio(
-    values: ArrayLike, overall: float | None = None, against: Against = Against.BETWEEN_GROUPS
-) -> float | Undefined:
-    """The most uneven ratio of two groups, or of a group and the overall value, folded to at most 1.
-
-    >>> round(ratio([0.5, 1.0], overall=0.8, against=Against.TO_OVERALL), 4)
-    0.625
-    """
-    x = floats(values)
-    if against is Against.BETWEEN_GROUPS:
-        return min_over_max(x)
-    if overall is None or not len(x):
-        return Undefined("there is no overall value to compare with" if overall is None else "there are no groups")
-    if overall == 0:
-        return Undefined("the overall value is 0")
-    shares = x / overall
-    folded = np.where(shares > 1, divide(1.0, shares), shares)
-    return float(folded.min())
-
-
 def shrink(events: ArrayLike, rows: ArrayLike) -> Floats:
     """Proportions pulled towards their common mean, the more the smaller the group (beta–binomial, by moments).
 
@@ -198,46 +135,3 @@ def shrink(events: ArrayLike, rows: ArrayLike) -> Floats:
         return np.where(some, centre, np.nan)
     strength = max(1 / min(correlation, 1.0) - 1, 0.0)
     return np.where(some, (k + strength * centre) / (n + strength), np.nan)
-
-
-class Standardised(NamedTuple):
-    """Crude and directly standardised values of groups, and the strata's common weights."""
-
-    crude: Floats  # (groups,)
-    standardised: Floats  # (groups,); NaN where a needed cell is empty
-    weights: Floats  # (strata,)
-
-
-def standardise(sums: ArrayLike, counts: ArrayLike, weights: ArrayLike | None = None) -> Standardised:
-    """Values of groups as if all had the composition of the whole data (groups × strata).
-
-    Weights are the strata's shares of the whole data unless given. A group without rows in a
-    stratum that carries weight has no standardised value.
-
-    >>> result = standardise([[9, 1], [1, 9]], [[10, 2], [2, 10]])
-    >>> result.standardised.round(3), result.weights
-    (array([0.7, 0.7]), array([0.5, 0.5]))
-    """
-    s, n = floats(sums), checked_weights(counts, "counts")
-    shares = n.sum(axis=0) if weights is None else checked_weights(weights)
-    if shares.sum() <= 0:
-        raise StatisticsError("the strata have no weight: give a positive weight to at least one.")
-    shares = shares / shares.sum()
-    cells = divide(s, n)
-    needed = shares > 0
-    standard = (cells[:, needed] * shares[needed]).sum(axis=1)
-    return Standardised(divide(s.sum(axis=1), n.sum(axis=1)), standard, shares)
-
-
-def eligible(
-    rows: Sequence[int], units: Sequence[int] | None, *, min_rows: int = 20, min_units: int = 10
-) -> list[bool]:
-    """Which groups are large enough to be compared: enough rows and, where subjects are known, enough of them.
-
-    >>> eligible([100, 19, 40], [30, 19, 9])
-    [True, False, False]
-    """
-    enough = [count >= min_rows for count in rows]
-    if units is None:
-        return enough
-    return [big and count >= min_units for big, count in zip(enough, units, strict=True)]

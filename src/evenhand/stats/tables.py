@@ -77,10 +77,10 @@ class TallyLayout:
     @cached_property
     def attribute_sets(self) -> Integers:
         """(groups,): which attribute or intersection each group is of; −1 for everyone and for `(missing)`."""
-        found = np.full(len(self.groups), -1)
+        sets = np.full(len(self.groups), -1)
         for number, positions in enumerate(self.by_attributes.values()):
-            found[positions] = number
-        return found
+            sets[positions] = number
+        return sets
 
     @cached_property
     def pattern_rows(self) -> Floats:
@@ -232,8 +232,8 @@ def layout(cells: Records, groups: Sequence[Group]) -> TallyLayout:
         unit, unit_b = codes[: len(cells)], codes[len(cells) :]
         units = int(codes.max(initial=-1)) + 1
     elif "unit" in cells:
-        found, unit = unique_codes(cells["unit"])
-        units = len(found)
+        names, unit = unique_codes(cells["unit"])
+        units = len(names)
     else:
         unit, units = np.arange(len(cells)), len(cells)
     return TallyLayout(
@@ -270,7 +270,7 @@ class UnitTable:
     @cached_property
     def jackknife(self) -> JackknifeMean:
         """Value, variance and degrees of freedom of every group, for few units of unequal size."""
-        return jackknife_means(self.top, self.bottom, self.group, self.groups, self.means)
+        return jackknife_means(self.top, self.bottom, self.means, self.group)
 
     @cached_property
     def totals(self) -> Floats:
@@ -465,8 +465,8 @@ def entries_by_unit(places: TallyLayout, kept: Memberships) -> UnitEntries:
 
 def unit_table(places: TallyLayout, ratio: Ratio, entries: UnitEntries | None = None) -> UnitTable:
     """Sums and counts of an output by unit and group; `entries` replace those of the layout's groups."""
-    found = places.unit_entries if entries is None else entries
-    group, cell = found.group, found.cell
+    entries = places.unit_entries if entries is None else entries
+    group, cell = entries.group, entries.cell
     use = ratio.bottom[cell] > 0
     if not use.all():
         group, cell = group[use], cell[use]
@@ -478,7 +478,7 @@ def unit_table(places: TallyLayout, ratio: Ratio, entries: UnitEntries | None = 
         top, bottom = summed(at, top, len(group)), summed(at, bottom, len(group))
     alone = bool(np.all(places.rows_per_unit <= 1)) and bool(np.all(bottom == 1))
     scale = UNIT_SCALE if ratio.kind is Kind.PROPORTION else ratio.scale
-    return UnitTable(group, unit, top, bottom, found.groups, places.units, ratio.kind, alone, scale)
+    return UnitTable(group, unit, top, bottom, entries.groups, places.units, ratio.kind, alone, scale)
 
 
 def apart_entries(places: TallyLayout, first: Integers, second: Integers) -> UnitEntries:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.core.results import Verdict
-from evenhand.stats.checks import StatisticsError, floats
+from evenhand.stats.checks import floats
 
 DEFAULT_MARGIN = 0.05
 
@@ -20,26 +20,24 @@ def verdicts(
     high90: ArrayLike,
     adjusted_p: ArrayLike,
     *,
-    margin: float = DEFAULT_MARGIN,
+    margin: float | None = DEFAULT_MARGIN,
     alpha: float = 0.05,
 ) -> NDArray[np.object_]:
     """The verdict of each pair from the 95 % and 90 % limits of its difference and its adjusted p-value.
 
     Large: the interval lies entirely beyond the margin and p < α. Different: p < α. Equivalent: the 90 %
-    interval lies inside the margin. A pair without interval or p-value cannot be large, different or equivalent.
+    interval lies inside the margin. Without a margin nothing is large or equivalent; a pair without interval or p-value
+    cannot be large, different or equivalent.
 
     >>> [v.value for v in verdicts([0.06, 0.01, -0.01, -0.2], [0.2, 0.2, 0.02, 0.2], [0, 0, -0.01, -0.2],
     ...                            [0, 0, 0.02, 0.2], [0.001, 0.02, 0.9, 0.9])]
     ['large', 'different', 'equivalent', 'undecided']
     """
-    if not margin > 0:
-        raise StatisticsError(f"margin {margin}: expected a positive difference, such as 0.05.")
     lo, hi, lo90, hi90, p = np.broadcast_arrays(*(floats(x) for x in (low, high, low90, high90, adjusted_p)))
-    found = p < alpha
-    beyond = (lo > margin) | (hi < -margin)
-    inside = (lo90 > -margin) & (hi90 < margin)
     out = np.full(lo.shape, Verdict.UNDECIDED, dtype=object)
-    out[inside] = Verdict.EQUIVALENT
-    out[found] = Verdict.DIFFERENT
-    out[found & beyond] = Verdict.LARGE
+    if margin is not None:
+        out[(lo90 > -margin) & (hi90 < margin)] = Verdict.EQUIVALENT
+    out[p < alpha] = Verdict.DIFFERENT
+    if margin is not None:
+        out[(p < alpha) & ((lo > margin) | (hi < -margin))] = Verdict.LARGE
     return out

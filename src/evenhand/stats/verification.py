@@ -14,7 +14,7 @@ from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.metric import Undefined
 from evenhand.core.records import Records, unique_codes
 from evenhand.core.streams import stream
-from evenhand.stats.checks import Booleans, Floats, Integers, floats
+from evenhand.stats.checks import Booleans, Floats, Integers, floats, number_or_none
 from evenhand.stats.differentials import (
     TARGETS,
     Differentials,
@@ -22,7 +22,6 @@ from evenhand.stats.differentials import (
     RateDraws,
     SmoothedDifferentials,
     TradeOff,
-    count_pairs,
     differentials,
     fmr_matrix,
     naive_intervals,
@@ -34,9 +33,8 @@ from evenhand.stats.differentials import (
     trade_off,
 )
 from evenhand.stats.intervals import IntervalArrays
-from evenhand.stats.resample import Weights, unit_weights
+from evenhand.stats.resample import Weights, pair_counts, unit_weights
 from evenhand.stats.settings import Settings
-from evenhand.stats.summaries import eligible
 
 
 @dataclass(frozen=True)
@@ -112,31 +110,18 @@ def verification_sheet(
         inside = membership[:, levels.index(reference)]
         base = impostor & inside[a] & inside[b]
     threshold = shared_threshold(score[base], target, score[~impostor])
-    counts = count_pairs(a, b, score, [threshold], len(people))
+    counts = pair_counts(a, b, score, [threshold], len(people))
     everyone = rates(counts, np.ones((len(people), 1), dtype=np.bool_))
     weights = unit_weights(len(people), chosen.draws, stream("verification", *chosen.stream_names, len(people)))
     if attribute_b is None:
         seen, drawn = _of_pairs(rows.attributes[attribute].member, a, b, score, threshold, len(people), weights)
     else:
         seen, drawn = rates(counts, membership), rate_draws(counts, membership, weights)
-    large = np.array(
-        eligible(
-            np.minimum(seen.impostor_pairs, seen.genuine_pairs).astype(int).tolist(),
-            seen.subjects.tolist(),
-            min_rows=chosen.min_rows,
-            min_units=chosen.min_units,
-        ),
-        dtype=np.bool_,
-    )
+    fewest = np.minimum(seen.impostor_pairs, seen.genuine_pairs)
+    large = (fewest >= chosen.min_rows) & (seen.subjects >= chosen.min_units)
     absent = (membership & _never_scored(a, b, score, len(people))[:, None]).sum(axis=0)
     overall = float(everyone.fnmr[0])
-    kept = ErrorRates(
-        seen.subjects[large],
-        seen.impostor_pairs[large],
-        seen.false_matches[large],
-        seen.genuine_pairs[large],
-        seen.false_non_matches[large],
-    )
+    kept = ErrorRates(seen.subjects[large], *(column[large] for column in seen[1:]))
     crossed = attribute_b is not None
     nobody = np.full((len(levels), len(levels)), np.nan)
     return VerificationSheet(
@@ -182,18 +167,12 @@ def _of_pairs(
     seen, drawn = [], []
     for level in range(member.shape[1]):
         inside = np.asarray(member[:, level])
-        counts = count_pairs(a[inside], b[inside], score[inside], [threshold], people)
+        counts = pair_counts(a[inside], b[inside], score[inside], [threshold], people)
         seen.append(rates(counts, everyone))
         drawn.append(rate_draws(counts, everyone, weights))
     return (
-        ErrorRates(
-            np.concatenate([one.subjects for one in seen]),
-            np.concatenate([one.impostor_pairs for one in seen]),
-            np.concatenate([one.false_matches for one in seen]),
-            np.concatenate([one.genuine_pairs for one in seen]),
-            np.concatenate([one.false_non_matches for one in seen]),
-        ),
-        RateDraws(np.hstack([one.fmr for one in drawn]), np.hstack([one.fnmr for one in drawn])),
+        ErrorRates(*(np.concatenate(columns) for columns in zip(*seen, strict=True))),
+        RateDraws(*(np.hstack(columns) for columns in zip(*drawn, strict=True))),
     )
 
 
@@ -213,43 +192,39 @@ def _group_rates(
     """Every group with its counts, rates and intervals; an error rate of zero with its upper limit."""
     limits = rate_intervals(seen, drawn, confidence=confidence)
     naive_fmr, naive_fnmr = naive_intervals(seen, confidence=confidence)
-    found = []
+    sheet = []
     for at, level in enumerate(levels):
-        notes = []
-        if limits.fmr_is_limit[at]:
-            notes.append("no false match was seen: the upper limit stands for the rate")
-        if limits.fnmr_is_limit[at]:
-            notes.append("no false non-match was seen: the upper limit stands for the rate")
-        found.append(
+        notes = [
+            f"no {what} was seen: the upper limit stands for the rate"
+            for what, is_limit in (("false match", limits.fmr_is_limit), ("false non-match", limits.fnmr_is_limit))
+            if is_limit[at]
+        ]
+        sheet.append(
             GroupRates(
                 group=level,
                 subjects=int(seen.subjects[at]),
                 impostor_pairs=int(seen.impostor_pairs[at]),
                 false_matches=int(seen.false_matches[at]),
                 fmr=_rate(seen.fmr[at], "the group has no impostor comparisons"),
-                fmr_low=_or_none(limits.fmr.low[at]),
-                fmr_high=_or_none(limits.fmr.high[at]),
+                fmr_low=number_or_none(limits.fmr.low[at]),
+                fmr_high=number_or_none(limits.fmr.high[at]),
                 fmr_naive=_both(naive_fmr, at),
                 genuine_pairs=int(seen.genuine_pairs[at]),
                 false_non_matches=int(seen.false_non_matches[at]),
                 fnmr=_rate(seen.fnmr[at], "the group has no genuine comparisons"),
-                fnmr_low=_or_none(limits.fnmr.low[at]),
-                fnmr_high=_or_none(limits.fnmr.high[at]),
+                fnmr_low=number_or_none(limits.fnmr.low[at]),
+                fnmr_high=number_or_none(limits.fnmr.high[at]),
                 fnmr_naive=_both(naive_fnmr, at),
                 failures_to_enrol=absent[at],
                 eligible=bool(large[at]),
                 notes=tuple(notes),
             )
         )
-    return tuple(found)
+    return tuple(sheet)
 
 
 def _rate(value: float, reason: str) -> float | Undefined:
     return Undefined(reason) if np.isnan(value) else float(value)
-
-
-def _or_none(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _both(interval: IntervalArrays, at: int) -> tuple[float, float] | None:

@@ -380,7 +380,7 @@ def _paired(checks: Checks, where: str, first: _Answers, second: _Answers, expec
             "only_b": table.only_b,
             "both_wrong": table.neither,
             "difference_a_minus_b": table.difference,
-            "mcnemar_exact_p": float(paired.mcnemar(table.only_a, table.only_b).exact),
+            "mcnemar_exact_p": float(paired.mcnemar(table.only_a, table.only_b)),
             "bonett_price_ci95": [float(interval.low), float(interval.high)],
         }
         for key, value in wanted.items():

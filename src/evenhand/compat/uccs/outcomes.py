@@ -175,7 +175,8 @@ def band(outcome: SystemOutcome, rank: int, metric: str, draws: int) -> Band | N
     Each place is an operating point of its own, read in every resample as the challenge reads its four.
     """
     from evenhand.core.measure import tally
-    from evenhand.stats import Settings, analyse
+    from evenhand.stats.analysis import analyse
+    from evenhand.stats.settings import Settings
 
     x = outcome.curves[rank].curve.per_image
     if len(x) < 2 or isinstance(outcome.curves[rank].curve.rate, Undefined):

@@ -145,7 +145,8 @@ class ReportSource:
     def _from_picture_scores(
         self, asked: Sequence[str], metrics: Sequence[str], options: dict[str, Any]
     ) -> tuple[Sequence[Estimate], Sequence[Contrast]]:
-        from evenhand import stats
+        from evenhand.stats.analysis import analyse
+        from evenhand.stats.settings import Settings
 
         task = task_named(self.task)
         chosen = parse_options(task.options, {**options, "metrics": tuple(metrics)})
@@ -159,8 +160,8 @@ class ReportSource:
                 [np.nan if value is None else value for value in values], dtype=np.float64
             )
         rows = person_rows(people, columns)
-        settings = stats.Settings().for_task(task.name, task.margin, task.about.unit)
-        analysis = stats.analyse(tally(rows, task.metrics(chosen), tuple(asked)), tuple(asked), 1, settings)
+        settings = Settings().for_task(task.name, task.margin, task.about.unit)
+        analysis = analyse(tally(rows, task.metrics(chosen), tuple(asked)), tuple(asked), 1, settings)
         return analysis.estimates, analysis.contrasts
 
     def _subset(self, metric: str) -> tuple[tuple[str, ...] | None, int | None]:
