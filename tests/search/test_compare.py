@@ -7,7 +7,7 @@ import pytest
 
 from evenhand.engines import parse
 from evenhand.search import compare
-from evenhand.search.compare import pair_scores
+from evenhand.search.compare import pair_scores, scores_in_double
 from evenhand.search.enrol import Templates
 
 
@@ -19,12 +19,12 @@ def templates(count: int, seed: int = 1) -> Templates:
 
 @pytest.mark.parametrize("tile", [7, 64, 4096])
 @pytest.mark.parametrize("pairs", [50, 4000])
-@pytest.mark.parametrize("held", [0, 1 << 26])
+@pytest.mark.parametrize("held", [500, 1 << 26])
 def test_tiles_of_any_size_give_the_cosine_of_each_pair(
     tile: int, pairs: int, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compare, "_TILE", tile)
-    monkeypatch.setattr(compare, "_BYTES_HELD", held)
+    monkeypatch.setattr(compare, "_STRIP_BYTES", held)
     some = templates(100)
     rng = np.random.default_rng(2)
     first, second = rng.integers(0, 100, pairs), rng.integers(0, 100, pairs)
@@ -34,6 +34,7 @@ def test_tiles_of_any_size_give_the_cosine_of_each_pair(
 
 def test_threads_and_one_worker_find_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "_TILE", 32)
+    monkeypatch.setattr(compare, "_STRIP_BYTES", 1 << 12)
     some = templates(100)
     first, second = np.repeat(np.arange(100), 100), np.tile(np.arange(100), 100)
     here = pair_scores(some, first, second, engine=parse("serial"))
@@ -43,6 +44,7 @@ def test_threads_and_one_worker_find_the_same_bits(monkeypatch: pytest.MonkeyPat
 def test_a_pair_with_a_failure_to_enrol_scores_minus_infinity() -> None:
     some = templates(3)._replace(enrolled=np.array([True, False, True]))
     assert pair_scores(some, np.array([0, 0]), np.array([1, 2]))[0] == -np.inf
+    assert scores_in_double(some, np.array([0, 0]), np.array([1, 2]))[0] == -np.inf
 
 
 def test_no_pairs_give_no_scores() -> None:

@@ -1,15 +1,16 @@
 """Scores of listed pairs of templates.
 
 Fetching two vectors per pair would move tens of gigabytes. Instead the templates that occur
-are multiplied tile by tile, and the listed entries are picked from each product. Where a
-tile has only few listed pairs, their vectors are multiplied one by one.
+are multiplied strip by strip, or tile by tile where few pairs are listed, and the listed entries are picked from each
+product. Where a tile has only few listed pairs, their vectors are multiplied one by one.
 
-The tiles have a fixed size, so the same pairs give the same bits on any number of workers.
+The sizes of strips and tiles follow from the templates, so the same pairs give the same bits on any number of workers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +23,8 @@ from evenhand.search.lookup import AT_ONCE, looked_up
 
 _TILE = 2048  # templates on each side of a tile
 _WORTH_A_PRODUCT = 1 / 64  # listed share of a tile above which the whole product is cheaper
-_PAIRS_AT_ONCE = 4096
-_BYTES_HELD = 640 << 20  # of a whole matrix of products
+_PAIRS_AT_ONCE = 1024
+_STRIP_BYTES = 31 << 20  # of products held at a time; from 32 MB on memory is mapped anew each time
 
 
 class _Tile(NamedTuple):
@@ -49,54 +50,68 @@ def pair_scores(
     used_first, row_of = _used(first, len(templates.vectors))
     used_second, column_of = _used(second, len(templates.vectors))
     rows, columns = templates.vectors[used_first], templates.vectors[used_second]
-    area = len(rows) * len(columns)
-    if _WORTH_A_PRODUCT * area <= len(first) and area * rows.itemsize <= _BYTES_HELD:
-        scores = _picked(_all_products(rows, columns, engine), row_of, first, column_of, second)
+    scores = np.empty(len(first), dtype=rows.dtype)
+    if _WORTH_A_PRODUCT * len(rows) * len(columns) <= len(first):
+        height = max(_STRIP_BYTES // max(len(columns) * rows.itemsize, 1), 1)
+        strips = -(-len(rows) // height)
+        codes = (row_of // height).astype(np.uint8 if strips < 2**8 else np.uint16 if strips < 2**16 else np.int32)
+        strip_of_pair = looked_up(codes, first)
+        shared = (rows, columns, strip_of_pair, first, second, row_of, column_of)
+        parts = finished(engine.map(partial(_score_strip, height), range(strips), shared=shared), "strip")
+        for strip, part in enumerate(parts):
+            for (pairs, _), some in zip(_blocks_of_strip(strip_of_pair, strip), part, strict=True):
+                scores[pairs] = some
     else:
         left, right = looked_up(row_of, first), looked_up(column_of, second)
-        scores = np.empty(len(left), dtype=rows.dtype)
         tiles = list(_tiles(left, right, len(rows), len(columns)))
-        found = finished(engine.map(_score_tile, tiles, shared=(rows, columns, left, right)), "tile")
-        for tile, part in zip(tiles, found, strict=True):
-            scores[tile.pairs] = part
+        products = finished(engine.map(_score_tile, tiles, shared=(rows, columns, left, right)), "tile")
+        for tile, product in zip(tiles, products, strict=True):
+            scores[tile.pairs] = product
     if not templates.enrolled.all():
         failed = ~(looked_up(templates.enrolled, first) & looked_up(templates.enrolled, second))
         scores[failed] = -np.inf
     return scores
 
 
-def _all_products(rows: Array, columns: Array, engine: Engine) -> NDArray[np.floating]:
-    """Every row with every column, tile by tile: quicker than sorting pairs when most of it is asked for."""
-    whole = np.empty((len(rows), len(columns)), dtype=rows.dtype)
-    corners = [(a, b) for a in range(0, len(rows), _TILE) for b in range(0, len(columns), _TILE)]
-    if engine.name == Serial().name:  # nobody else works on it, so every tile is computed where it belongs
-        for a, b in corners:
-            out = whole[a : a + _TILE, b : b + _TILE]
-            np.matmul(rows[a : a + _TILE], columns[b : b + _TILE].T, out=out)
-        return whole
-    products = finished(engine.map(_product, corners, shared=(rows, columns)), "tile")
-    for (a, b), product in zip(corners, products, strict=True):
-        whole[a : a + _TILE, b : b + _TILE] = product
-    return whole
-
-
-def _picked(
-    products: NDArray[np.floating], row_of: Array, first: Array, column_of: Array, second: Array
-) -> NDArray[np.floating]:
-    """The listed entries of a matrix, block by block: places of all of them would take more memory than the scores."""
-    flat, width = products.reshape(-1), products.shape[1]
-    scores = np.empty(len(first), dtype=products.dtype)
-    start_of_row = row_of.astype(np.int64) * width
-    for block in blocks(len(first), AT_ONCE):
-        place = np.take(start_of_row, first[block], mode="clip")
-        place += np.take(column_of, second[block], mode="clip")
-        np.take(flat, place, out=scores[block], mode="clip")
+def scores_in_double(templates: Templates, first: Array, second: Array) -> NDArray[np.float64]:
+    """As `pair_scores` in double precision, for few pairs: only vectors that are being multiplied are converted."""
+    scores = np.full(len(first), -np.inf)
+    enrolled = np.flatnonzero(templates.enrolled[first] & templates.enrolled[second])
+    for block in blocks(len(enrolled), _PAIRS_AT_ONCE):
+        pairs = enrolled[block]
+        sides = (in_double(templates.vectors[side[pairs]]) for side in (first, second))
+        scores[pairs] = np.einsum("ij,ij->i", *sides)
     return scores
 
 
-def _product(corner: tuple[int, int], place: Workplace) -> NDArray[np.floating]:
-    rows, columns = place.shared
-    return np.asarray(rows[corner[0] : corner[0] + _TILE] @ columns[corner[1] : corner[1] + _TILE].T)
+def in_double(vectors: Array) -> NDArray[np.float64]:
+    """Vectors of unit length in double precision; those without length stay zero."""
+    double = vectors.astype(np.float64)
+    lengths = np.sqrt(np.einsum("ij,ij->i", double, double))
+    double /= np.where(lengths > 0, lengths, 1.0)[:, None]
+    return double
+
+
+def _score_strip(height: int, strip: int, place: Workplace) -> list[NDArray[np.floating]]:
+    """The scores of the pairs whose first template is in a strip of rows, block by block of the list."""
+    rows, columns, strip_of_pair, first, second, row_of, column_of = place.shared
+    strip_rows = rows[strip * height : (strip + 1) * height]
+    products = np.empty((len(strip_rows), len(columns)), dtype=rows.dtype)
+    for block in blocks(len(columns), _TILE):
+        np.matmul(strip_rows, columns[block].T, out=products[:, block])
+    flat, start_of_row = products.reshape(-1), (row_of.astype(np.int64) - strip * height) * len(columns)
+    scores = []
+    for pairs, block in _blocks_of_strip(strip_of_pair, strip):
+        entry = start_of_row.take(first[block].take(pairs - block.start))
+        entry += column_of.take(second[block].take(pairs - block.start))
+        scores.append(flat.take(entry))
+    return scores
+
+
+def _blocks_of_strip(strip_of_pair: Array, strip: int) -> Iterator[tuple[Array, slice]]:
+    """The pairs of a strip, in blocks of the list that stay in a core's cache."""
+    for block in blocks(len(strip_of_pair), AT_ONCE):
+        yield block.start + np.flatnonzero(strip_of_pair[block] == strip), block
 
 
 def _used(templates: Array, count: int) -> tuple[Array, Array]:

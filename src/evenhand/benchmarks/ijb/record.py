@@ -30,7 +30,7 @@ from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.core.task import Dataset, Submitted, Tools
 from evenhand.metrics.operating_points import SortedScores, allowed_accepts
 from evenhand.metrics.search_rates import LEFT_OUT, NO_GALLERY
-from evenhand.search.compare import pair_scores
+from evenhand.search.compare import in_double, pair_scores, scores_in_double
 from evenhand.search.enrol import Templates, enrol
 from evenhand.search.lookup import looked_up
 from evenhand.search.one_to_many import Searched, search, search_scores
@@ -93,34 +93,23 @@ def _compared(
         scores = pair_scores(templates, truth.first, truth.second, engine=tools.engine)
         if count > _MOST_IN_DOUBLE:
             return scores, None
-        precise = _refined(scores, templates, truth, options, tools)
+        precise = _refined(scores, templates, truth, options)
         if precise is not None:
             return scores, precise
-    scores = pair_scores(_in_double(templates), truth.first, truth.second, engine=tools.engine)
+    double = templates._replace(vectors=in_double(templates.vectors))
+    scores = pair_scores(double, truth.first, truth.second, engine=tools.engine)
     return (scores, None) if is_nearest else (scores.astype(np.float32), scores)
 
 
-def _in_double(templates: Templates) -> Templates:
-    vectors = templates.vectors.astype(np.float64)
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    vectors /= np.where(lengths > 0, lengths, 1.0)[:, None]
-    return templates._replace(vectors=vectors)
-
-
 def _refined(
-    scores: NDArray[Any], templates: Templates, truth: PairTruth, options: PoolingOptions, tools: Tools
+    scores: NDArray[Any], templates: Templates, truth: PairTruth, options: PoolingOptions
 ) -> NDArray[np.float64] | None:
     """Scores with those that decide a rate in double precision; these are also rounded into `scores`.
 
     None when so many decide that all can as well be computed in double precision.
     """
-    double = _in_double(templates)
-
-    def corrected(rows: Array) -> NDArray[Any]:
-        return pair_scores(double, truth.first[rows], truth.second[rows], engine=tools.engine)
-
     mates = np.flatnonzero(truth.same)
-    genuine = corrected(mates)
+    genuine = scores_in_double(templates, truth.first[mates], truth.second[mates])
     asked = getattr(options, "far", ())
     is_impostor = ~truth.same
     if options.fte == "exclude":
@@ -139,7 +128,8 @@ def _refined(
     if len(rows) > len(scores) * _WORTH_REFINING:
         return None
     precise = scores.astype(np.float64)
-    for some, value in ((rows, corrected(rows)), (mates, genuine)):
+    deciding = scores_in_double(templates, truth.first[rows], truth.second[rows])
+    for some, value in ((rows, deciding), (mates, genuine)):
         precise[some] = scores[some] = value
     return precise
 
