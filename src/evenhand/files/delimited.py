@@ -30,7 +30,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
@@ -127,12 +127,15 @@ def read_table(
     optional: Mapping[str, CellKind] | None = None,
     other: CellKind | None = None,
     separator: str | None = ",",
+    plain: Callable[[str], CellKind | None] | None = None,
 ) -> DelimitedTable:
     """The wanted columns of a file, and of the optional ones those that it has; without `wanted`, all as text.
 
     With `other`, all further columns that have a name are of that kind, and are read too.
     Raises `problem` when the file can't be read, a wanted column is missing, or a line is wrong; the first wrong line
     is named, with the number of others. With `separator=None` the one that is most frequent in the header is taken.
+    `plain` gives kinds of columns, None for those that are not needed, that are tried first: they do where every line
+    is as they say.
     """
     path = Path(path)
     with text_file(path, problem) as source:
@@ -142,6 +145,11 @@ def read_table(
         raise problem(f"{path} is empty ({size}). Was the program that wrote it stopped? Write it again.")
     first, _, body = _unix_lines(data).partition(b"\n")
     header = header_of(first, path, problem, separator=separator)
+    if plain is not None and not header.issues:
+        expected = {name: kind for name in header.names if (kind := plain(name)) is not None}
+        frame = _by_polars(body, header, expected)
+        if frame is not None:
+            return DelimitedTable(path, header, frame, np.arange(2, 2 + len(frame)), fact)
     kinds = dict.fromkeys(header.names, CellKind.CELL) if wanted is None else dict(wanted)
     raise_missing(header, tuple(kinds), path, problem)
     kinds |= {name: kind for name, kind in (optional or {}).items() if name in header.places}

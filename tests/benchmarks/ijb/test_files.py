@@ -11,7 +11,7 @@ from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.covariates import AGE_WITH_UNKNOWN, GENDER, read_codes
 from evenhand.benchmarks.ijb.files import read_matrix, read_pairs, read_table, scores_of
 from evenhand.benchmarks.ijb.layout import CLUSTERING, CLUSTERING_TRUTH, GALLERY, MATCHES, ProtocolFiles
-from evenhand.benchmarks.ijb.templates import ProtocolFaces, TemplateSet
+from evenhand.benchmarks.ijb.templates import FacePlaces, ProtocolFaces, TemplateSet
 from evenhand.core.errors import DataError
 
 
@@ -119,9 +119,7 @@ def test_ids_that_need_more_than_32_bits_are_read_as_they_are(tmp_path: Path) ->
 
 def test_small_ids_are_looked_up_among_large_ones() -> None:
     known = np.array([3000000001, 3000000002])
-    faces = ProtocolFaces(
-        known, known, np.array(["a", "b"], dtype=object), known, known, *[np.zeros((2, 4))] * 2, known, known
-    )
+    faces = ProtocolFaces(known, known, np.array(["a", "b"], dtype=object), known, known, lambda: FacePlaces.unknown(2))
     templates = TemplateSet.of(faces, Path("files"))
     assert templates.positions(np.array([3000000002]), Path("pairs")).tolist() == [1]
     with pytest.raises(DataError, match="template 7"):

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -931,8 +932,8 @@ def _format_templates(checks: Checks, name: str, path: Path, block: Mapping[str,
             media = [rows[faces.medium[rows] == one].tolist() for one in dict.fromkeys(faces.medium[rows].tolist())]
             found = {
                 "subject": templates.subject[place],
-                "n_faces": templates.faces_per_template[place],
-                "n_media": templates.media_per_template[place],
+                "n_faces": len(rows),
+                "n_media": len(media),
                 "media": media,
             }
             for key, value in inside.items():
@@ -963,20 +964,22 @@ def _format_templates(checks: Checks, name: str, path: Path, block: Mapping[str,
         ]
         return lambda value: checks.equal(f"{name}.occluded", cells, value)
 
+    shown = {(file, int(subject)) for file, subject in zip(faces.filename, faces.subject, strict=True)}
+    shared_files = sorted(file for file, people in Counter(file for file, _ in shown).items() if people > 1)
     known: dict[str, Callable[[Any], None]] = {
         "n_rows": lambda value: checks.equal(f"{name}.n_rows", len(faces), value),
         "n_templates": lambda value: checks.equal(f"{name}.n_templates", len(templates), value),
         "templates": each,
-        "first_box": lambda value: checks.equal(f"{name}.first_box", faces.box[0], value),
+        "first_box": lambda value: checks.equal(f"{name}.first_box", faces.places.box[0], value),
         "second_row_landmarks_missing": lambda value: checks.equal(
-            f"{name}.landmarks", bool(np.isnan(faces.landmarks[1]).all()), value
+            f"{name}.landmarks", bool(np.isnan(faces.places.landmarks[1]).all()), value
         ),
         "landmarks_missing": lambda value: checks.equal(
-            f"{name}.landmarks", bool(np.isnan(faces.landmarks).all()), value
+            f"{name}.landmarks", bool(np.isnan(faces.places.landmarks).all()), value
         ),
-        "faces_sharing_a_file": lambda value: checks.equal(f"{name}.shared", list(faces.shared_files), value),
+        "faces_sharing_a_file": lambda value: checks.equal(f"{name}.shared", shared_files, value),
         "video": lambda value: checks.equal(f"{name}.video", faces.video[0], value),
-        "first_frame": lambda value: checks.equal(f"{name}.first_frame", faces.frame[0], value),
+        "first_frame": lambda value: checks.equal(f"{name}.first_frame", faces.places.frame[0], value),
     }
     for row in range(len(faces)):
         known |= {

@@ -24,7 +24,7 @@ from evenhand.benchmarks.ijb.files import read_table
 from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.options import PoolingOptions
 from evenhand.benchmarks.ijb.submission import Parts, SubmittedEmbeddings, read_embedded
-from evenhand.benchmarks.ijb.templates import BOX, ProtocolFaces, TemplateSet, faces_of
+from evenhand.benchmarks.ijb.templates import BOX, FacePlaces, ProtocolFaces, TemplateSet, faces_of
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.files.writing import open_file
 from evenhand.metrics.clustering import FAILED_TO_ENROL
@@ -185,44 +185,23 @@ def _without_subjects(content: SubmittedEmbeddings, data: Path, faces: ProtocolF
         by_name.setdefault(name, []).append(place)
     boxes: dict[tuple[str, tuple[float, ...]], int] = {}
     if path is not None and index.subject is not None:
-        known = _metadata_faces(path)
+        table = read_table(path)
+        subject, annotated = table.whole("SUBJECT_ID", missing=-1), FacePlaces.of(table).box
         place_of = {
             (name, subject): place
             for place, (name, subject) in enumerate(zip(index.filename.tolist(), index.subject.tolist(), strict=True))
         }
-        for row in range(len(known)):
-            place_or_none = place_of.get((known.filename[row], int(known.subject[row])))
-            if place_or_none is not None:
-                boxes[known.filename[row], tuple(known.box[row].tolist())] = place_or_none
+        for name, who, box in zip(table.text("FILENAME").tolist(), subject.tolist(), annotated.tolist(), strict=True):
+            if (name, who) in place_of:
+                boxes[name, tuple(box)] = place_of[name, who]
     for row in range(len(faces)):
         name = faces.filename[row]
-        found = boxes.get((name, tuple(faces.box[row].tolist())))
+        found = boxes.get((name, tuple(faces.places.box[row].tolist())))
         if found is None and len(by_name.get(name, ())) == 1:
             found = by_name[name][0]
         if found is not None:
             rows[row] = index.row[found]
     return replace(content, index=None, rows=rows, row_names=None, video=None, scores=None)
-
-
-def _metadata_faces(path: Path) -> ProtocolFaces:
-    """The annotated faces of the metadata file; rows of non-face media are left out."""
-    table = read_table(path)
-    subject = table.whole("SUBJECT_ID", missing=-1)
-    box = np.column_stack([table.numbers(name) for name in BOX])
-    kept = subject >= 0
-    count = int(kept.sum())
-    number = np.arange(count)
-    return ProtocolFaces(
-        number,
-        subject[kept],
-        table.text("FILENAME")[kept],
-        number,
-        number,
-        box[kept],
-        np.full((count, 6), np.nan),
-        np.full(count, np.nan),
-        np.full(count, "", dtype=object),
-    )
 
 
 def _components(one: NDArray[np.int64], other: NDArray[np.int64], count: int) -> NDArray[np.int64]:

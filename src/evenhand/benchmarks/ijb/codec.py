@@ -173,7 +173,7 @@ class SearchCodec(Codec[Any]):
 
 def probe_membership(probes: TemplateSet, content: SubmittedEmbeddings) -> Membership:
     """The faces of probes; those of a video probe are what the submission's tracker found, one medium each."""
-    is_video = bool((probes.faces.video != "").any())
+    is_video = probes.faces.video is not None
     if content.video is None or not is_video:
         return content.membership(probes, some=not is_video)
     ids, row = content.video
@@ -283,7 +283,7 @@ def _file_of(parts: Parts, role: str, gallery: str) -> Path:
 
 def _is_video(truth: SearchTruth) -> bool:
     probes = truth.galleries[0].probes.templates
-    return probes is not None and bool((probes.faces.video != "").any())
+    return probes is not None and probes.faces.video is not None
 
 
 def _check_ids(path: Path, truth: PairTruth, first: NDArray[np.int64], second: NDArray[np.int64]) -> None:

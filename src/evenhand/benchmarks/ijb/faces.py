@@ -16,7 +16,7 @@ from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.lists import read_face_list
 from evenhand.benchmarks.ijb.options import FaceQuestionOptions
 from evenhand.benchmarks.ijb.submission import Parts, read_embedded
-from evenhand.benchmarks.ijb.templates import ProtocolFaces, join_faces, read_faces
+from evenhand.benchmarks.ijb.templates import FacePlaces, ProtocolFaces, join_faces, read_faces
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.task import Codec, Dataset, Sample, Submitted
 from evenhand.files.writing import make_folder, open_file
@@ -64,7 +64,7 @@ def load_faces(folder: Path, options: FaceQuestionOptions) -> Dataset[AskedFaces
     faces = _distinct(join_faces([found for found, _ in read]))
     given = [
         {"box": tuple(box.tolist()), "landmarks": _points(points)}
-        for box, points in zip(faces.box, faces.landmarks, strict=True)
+        for box, points in zip(faces.places.box, faces.places.landmarks, strict=True)
     ]
     return Dataset(
         version=paths[0].name.partition("_")[0].upper(),
@@ -82,19 +82,17 @@ def _load_crops(folder: Path, layout: ProtocolFiles, options: FaceQuestionOption
     _, first = np.unique(listed.name.astype(str), return_index=True)
     rows = np.sort(first)  # an image that is in several templates is asked once
     count = len(rows)
-    nothing, nobody = np.full(count, np.nan), np.full(count, -1, dtype=np.int64)
+    nobody = np.full(count, -1, dtype=np.int64)
+    places = FacePlaces.unknown(count, listed.landmarks[rows])
     faces = ProtocolFaces(
         listed.template[rows],
         nobody,
         listed.name[rows],
         nobody,
         listed.medium[rows],
-        np.full((count, 4), np.nan),
-        listed.landmarks[rows],
-        nothing,
-        np.full(count, "", dtype=object),
+        lambda: places,
     )
-    given = [{"box": None, "landmarks": _points(points)} for points in faces.landmarks]
+    given = [{"box": None, "landmarks": _points(points)} for points in places.landmarks]
     return Dataset(
         version=path.name.partition("_")[0].upper(),
         samples=_samples(folder / LOOSE_CROPS, faces.filename, given, options),
@@ -122,14 +120,16 @@ def load_videos(folder: Path, options: Any) -> Dataset[ProtocolFaces]:
     folder = Path(folder)
     path = ProtocolFiles.of(folder).one(names.PROBES["video"], "file of video probes")
     faces, fact = read_faces(path)
+    box, landmarks, frame = faces.places
+    video = np.full(len(faces), "") if faces.video is None else faces.video
     samples = [
         Sample(
             str(faces.template[row]),
-            (folder / str(faces.video[row]),),
+            (folder / str(video[row]),),
             {
-                "first_frame": 0 if np.isnan(faces.frame[row]) else int(faces.frame[row]),
-                "box": tuple(faces.box[row].tolist()),
-                "landmarks": _points(faces.landmarks[row]),
+                "first_frame": 0 if np.isnan(frame[row]) else int(frame[row]),
+                "box": tuple(box[row].tolist()),
+                "landmarks": _points(landmarks[row]),
             },
         )
         for row in range(len(faces))
@@ -269,18 +269,7 @@ def _distinct(faces: ProtocolFaces) -> ProtocolFaces:
     first: dict[tuple[Any, ...], int] = {}
     for row, key in enumerate(keys):
         first.setdefault(key, row)
-    rows = np.array(list(first.values()), dtype=np.int64)
-    return ProtocolFaces(
-        faces.template[rows],
-        faces.subject[rows],
-        faces.filename[rows],
-        faces.sighting[rows],
-        faces.medium[rows],
-        faces.box[rows],
-        faces.landmarks[rows],
-        faces.frame[rows],
-        faces.video[rows],
-    )
+    return faces.take(np.array(list(first.values()), dtype=np.int64))
 
 
 def _points(landmarks: NDArray[np.float64]) -> tuple[tuple[float, float], ...] | None:

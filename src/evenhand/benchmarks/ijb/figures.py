@@ -53,9 +53,11 @@ class _Scores(NamedTuple):
 
     def limits(self) -> tuple[float, float] | None:
         """The lowest and the highest that is no failure; None without any."""
-        scored = [some[some > -np.inf] for some in self._blocks()]
-        there = [(float(some.min()), float(some.max())) for some in scored if len(some)]
-        return (min(first for first, _ in there), max(last for _, last in there)) if there else None
+        low, high = np.inf, -np.inf
+        for some in self._blocks():
+            low = min(low, float(some.min(where=some > -np.inf, initial=np.inf)))
+            high = max(high, float(some.max(initial=-np.inf)))
+        return (low, high) if high > -np.inf else None
 
     def counts(self, edges: Array) -> tuple[Array, int, int]:
         """How many lie in each bin, how many are failures, and how many there are."""

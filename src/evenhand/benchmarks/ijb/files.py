@@ -7,7 +7,7 @@ Empty cells, `NaN`, `nan` and `NA` are missing values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -144,15 +144,25 @@ class ProtocolTable:
             raise self.problem(f"{where}: {found[:60]!r} found, but {expected} was expected.{more}")
 
 
-def read_table(path: Path, problem: Problem = DataError) -> ProtocolTable:
-    """A comma-separated file with a header."""
-    table = delimited.read_table(path, problem=problem)
-    columns: dict[str, Any] = {}
-    for name in table.header.names:
-        known = SYNONYMS.get(name.upper(), name.upper())
-        if known in columns:
-            raise problem(f"{path}, line 1: the column {known} is there twice. Keep one.")
-        columns[known] = table.frame[name]
+def read_table(
+    path: Path, problem: Problem = DataError, plain: Callable[[str], delimited.CellKind | None] | None = None
+) -> ProtocolTable:
+    """A comma-separated file with a header.
+
+    `plain` says what the columns of most files hold, by their usual names, None for those that are not needed; a file
+    that has something else there is read as text.
+    """
+
+    def known(name: str) -> str:
+        return SYNONYMS.get(name.upper(), name.upper())
+
+    plain_kind = None if plain is None else lambda name: plain(known(name))
+    table = delimited.read_table(path, problem=problem, plain=plain_kind)
+    names = [known(name) for name in table.header.names]
+    for name in names:
+        if names.count(name) > 1:
+            raise problem(f"{path}, line 1: the column {name} is there twice. Keep one.")
+    columns = {known(name): table.frame[name] for name in table.frame.columns}
     return ProtocolTable(Path(path), TextColumns(columns), len(table), table.fact, problem, table.lines)
 
 

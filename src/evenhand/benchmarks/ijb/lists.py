@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb.files import read_whole_numbers
-from evenhand.benchmarks.ijb.templates import LANDMARKS, ProtocolFaces, TemplateSet, template_places
+from evenhand.benchmarks.ijb.templates import LANDMARKS, FacePlaces, ProtocolFaces, TemplateSet, template_places
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
@@ -122,18 +123,14 @@ def templates_of(listed: FaceList, pairs: PairList, where: Path, known: Template
             f"{pairs.fact.path}, line {row + 1}: templates {pairs.first[row]} and {pairs.second[row]} are labelled "
             f"{label}, but {reason}."
         )
-    rows = len(listed)
-    landmarks = np.full((rows, 6), np.nan) if listed.landmarks is None else listed.landmarks[:, :6]
+    landmarks = None if listed.landmarks is None else listed.landmarks[:, :6]
     faces = ProtocolFaces(
         listed.template,
         person[position.reshape(-1)].astype(np.int64),
         listed.name,
         listed.medium,
         listed.medium,
-        np.full((rows, 4), np.nan),
-        landmarks,
-        np.full(rows, np.nan),
-        np.full(rows, "", dtype=object),
+        partial(FacePlaces.unknown, len(listed), landmarks),
     )
     return TemplateSet.of(faces, where)
 
@@ -181,7 +178,7 @@ def write_lists(
     rows = zip(names, faces.template.tolist(), faces.medium.tolist(), strict=True)
     first = folder / f"{prefix}_face_tid_mid.txt"
     write_file(first, "".join(f"{name} {template} {medium}\n" for name, template, medium in rows))
-    points = _five_points(faces.landmarks)
+    points = _five_points(faces.places.landmarks)
     weight = np.ones(len(faces)) if scores is None else np.asarray(scores)
     second = folder / f"{prefix}_name_5pts_score.txt"
     write_file(
@@ -219,7 +216,7 @@ def write_official(folder: Path, prefix: str, templates: TemplateSet, pairs: tup
         box = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
         writer.writerow(("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", "SIGHTING_ID", *box, *LANDMARKS))
         for row in range(len(faces)):
-            points = ["" if np.isnan(value) else f"{value:g}" for value in faces.landmarks[row]]
+            points = ["" if np.isnan(value) else f"{value:g}" for value in faces.places.landmarks[row]]
             name, sighting = faces.filename[row], faces.sighting[row]
             writer.writerow((faces.template[row], faces.subject[row], name, sighting, *("",) * 4, *points))
     second = folder / f"{prefix}_11_matches.csv"

@@ -247,7 +247,7 @@ def _enrol_probes(
     key = id(probes.templates)
     if key not in known:
         own = content.video_vectors
-        if own is not None and (probes.templates.faces.video != "").any():
+        if own is not None and probes.templates.faces.video is not None:
             # Frames that a tracker found have no detector score of the protocol's faces: all weigh the same.
             vectors, flipped = own, content.video_flipped
             scores: NDArray[np.float64] | None = np.ones(len(own))

@@ -32,6 +32,7 @@ from evenhand.benchmarks.ijb.templates import ProtocolFaces, TemplateSet, templa
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
+from evenhand.files.delimited import CellKind
 from evenhand.files.inputs import hash_of, parse_toml, read
 from evenhand.search.enrol import Membership, Templates, enrol
 from evenhand.search.sanity import embedding_warnings, halves_likeness
@@ -255,6 +256,12 @@ class FaceIndex:
         known = [f"{name} {column[0]}" for name, column in keys.items() if column is not None]
         return ", ".join([repr(str(self.filename[0])), *known])
 
+    def shares_names(self, faces: ProtocolFaces) -> bool:
+        """Whether any file name is one of a protocol."""
+        if len(faces) and len(self.filename) and self.filename[0] == faces.filename[0]:
+            return True  # mostly; it spares a set of all names
+        return not set(self.filename.tolist()).isdisjoint(faces.filename.tolist())
+
     def named(self, names: NDArray[np.object_]) -> NDArray[np.int64]:
         """(names,): the row of each image by its name alone, −1 where there is none."""
         rows = dict(zip(self.filename.tolist(), self.row.tolist(), strict=True))
@@ -308,7 +315,7 @@ def placed(
     belongs), and else in the order of the protocol's files. `weighs`: detector scores are needed.
     """
     index = content.index
-    is_known = index is not None and not set(index.filename.tolist()).isdisjoint(faces.filename.tolist())
+    is_known = index is not None and index.shares_names(faces)
     if is_known and (content.scores is not None or not weighs):
         return replace(content, rows=None), ()
     listed = lists()
@@ -396,8 +403,17 @@ def read_embedded(parts: Parts, meanwhile: Callable[[SubmittedEmbeddings], M]) -
         return made, (*(hashed.result() for hashed in hashes), *facts)
 
 
+_INDEX_COLUMNS = {
+    "FACE_INDEX": CellKind.INTEGER,
+    "FILENAME": CellKind.CELL,
+    "SUBJECT_ID": CellKind.INTEGER,
+    "SIGHTING_ID": CellKind.INTEGER,
+    "FACE_SCORE": CellKind.NUMBER,
+}
+
+
 def _read_index(path: Path, rows: int) -> tuple[FaceIndex, NDArray[np.float64] | None, InputFact]:
-    table = read_table(path, PredictionError)
+    table = read_table(path, PredictionError, _INDEX_COLUMNS.get)
     place = table.whole("FACE_INDEX") if "FACE_INDEX" in table else np.arange(table.rows)
     refuse_duplicates(path, place, "FACE_INDEX", PredictionError)
     place = _row_numbers(place, rows, path)

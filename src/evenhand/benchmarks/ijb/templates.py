@@ -7,9 +7,11 @@ need not stand together. Rows of one medium share a `MEDIA_ID` where there is on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,70 +21,106 @@ from evenhand.benchmarks.ijb.files import ProtocolTable, read_table
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array, blocks
 from evenhand.core.task import InputFact, Sample
+from evenhand.files.delimited import CellKind
 from evenhand.search.lookup import AT_ONCE
 
 BOX = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
 LANDMARKS = ("RIGHT_EYE_X", "RIGHT_EYE_Y", "LEFT_EYE_X", "LEFT_EYE_Y", "NOSE_X", "NOSE_Y")
 ANGLES = ("YAW", "ROLL")
+_PLACES = (*BOX, *LANDMARKS, "FRAME_NUM")
+
+
+_COLUMNS = ("template", "subject", "filename", "sighting", "medium")
+_IDS = ("TEMPLATE_ID", "SUBJECT_ID", "SIGHTING_ID", "MEDIA_ID")
+
+
+class FacePlaces(NamedTuple):
+    """Where faces are in their pictures; not a number where that is not annotated."""
+
+    box: NDArray[np.float64]  # (rows, 4): left, top, width, height
+    landmarks: NDArray[np.float64]  # (rows, 6), or (rows, 10) as list files have them
+    frame: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, table: ProtocolTable) -> FacePlaces:
+        """The places in a table, of the columns that it has."""
+        numbers = table.matrix(_PLACES)
+        return cls(numbers[:, : len(BOX)], numbers[:, len(BOX) : -1], numbers[:, -1])
+
+    @classmethod
+    def unknown(cls, rows: int, landmarks: NDArray[np.float64] | None = None) -> FacePlaces:
+        """No places, but perhaps landmarks."""
+        box, points = np.full((rows, 4), np.nan), np.full((rows, 6), np.nan) if landmarks is None else landmarks
+        return cls(box, points, np.full(rows, np.nan))
 
 
 @dataclass(frozen=True)
 class ProtocolFaces:
-    """Faces as a protocol file lists them: one row per face of a template."""
+    """Faces as a protocol file lists them: one row per face of a template.
+
+    Their places are read when they are asked for: who compares embeddings needs none.
+    """
 
     template: NDArray[np.int64]  # id
     subject: NDArray[np.int64]
     filename: NDArray[np.object_]
     sighting: NDArray[np.int64]
     medium: NDArray[np.int64]
-    box: NDArray[np.float64]  # (rows, 4): left, top, width, height
-    landmarks: NDArray[np.float64]  # (rows, 6); not a number where not annotated
-    frame: NDArray[np.float64]
-    video: NDArray[np.object_]  # empty but for video probes
+    read_places: Callable[[], FacePlaces]
+    video: NDArray[np.object_] | None = None  # of video probes
     codes: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)  # covariate column → level
     angles: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.template)
 
-    @property
-    def shared_files(self) -> tuple[str, ...]:
-        """Files in which more than one person of interest is seen."""
-        people: dict[str, set[int]] = {}
-        for name, subject in zip(self.filename.tolist(), self.subject.tolist(), strict=True):
-            people.setdefault(name, set()).add(subject)
-        return tuple(sorted(name for name, who in people.items() if len(who) > 1))
+    @cached_property
+    def places(self) -> FacePlaces:
+        """Boxes, landmarks and frames."""
+        return self.read_places()
+
+    def take(self, rows: Array) -> ProtocolFaces:
+        """Some of the faces, without their covariates."""
+        places = FacePlaces(*(column[rows] for column in self.places))
+        some = {name: getattr(self, name)[rows] for name in _COLUMNS}
+        return ProtocolFaces(**some, read_places=lambda: places, video=None if self.video is None else self.video[rows])
 
 
 def read_faces(path: Path) -> tuple[ProtocolFaces, InputFact]:
     """The faces of a template file of any release."""
-    table = read_table(path)
+    table = read_table(path, plain=_plain_kind)
     table.require("TEMPLATE_ID", "SUBJECT_ID", "FILENAME")
     return faces_of(table), table.fact
+
+
+def _plain_kind(column: str) -> CellKind | None:
+    """Ids are numbers in most files, and places are not read at once."""
+    return CellKind.INTEGER if column in _IDS else None if column in _PLACES else CellKind.CELL
+
+
+def _places_in(path: Path) -> FacePlaces:
+    return FacePlaces.of(read_table(path))
 
 
 def faces_of(table: ProtocolTable) -> ProtocolFaces:
     """The faces in a table."""
     rows = table.rows
-    nothing = np.full(rows, np.nan)
-    places = table.matrix((*BOX, *LANDMARKS))
     sighting = table.whole("SIGHTING_ID", missing=-1) if "SIGHTING_ID" in table else np.full(rows, -1, np.int64)
     medium = table.whole("MEDIA_ID", missing=-1) if "MEDIA_ID" in table else sighting
+    video = table.text("VIDEO_FILENAME") if "VIDEO_FILENAME" in table else None
     codes = {}
     for covariate in ALL_COLUMNS:
-        found = read_codes(table, covariate)
-        if found is not None:
-            codes[covariate.column] = found
+        levels = read_codes(table, covariate)
+        if levels is not None:
+            codes[covariate.column] = levels
     return ProtocolFaces(
         table.whole("TEMPLATE_ID") if "TEMPLATE_ID" in table else np.arange(rows),
         table.whole("SUBJECT_ID") if "SUBJECT_ID" in table else np.full(rows, -1, np.int64),
         table.text("FILENAME"),
         sighting,
         _own_medium(medium),
-        places[:, : len(BOX)],
-        places[:, len(BOX) :],
-        table.numbers("FRAME_NUM") if "FRAME_NUM" in table else nothing,
-        table.text("VIDEO_FILENAME") if "VIDEO_FILENAME" in table else np.full(rows, "", dtype=object),
+        partial(_places_in, table.path),
+        video if video is not None and (video != "").any() else None,
         codes,
         {name: table.numbers(name) for name in ANGLES if name in table},
     )
@@ -94,23 +132,19 @@ def join_faces(parts: Sequence[ProtocolFaces]) -> ProtocolFaces:
         return parts[0]
     shared = [name for name in parts[0].codes if all(name in part.codes for part in parts)]
     angles = [name for name in parts[0].angles if all(name in part.angles for part in parts)]
-
-    def joined(name: str) -> Array:
-        return np.concatenate([getattr(part, name) for part in parts])
-
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
+    videos = [np.full(len(part), "", dtype=object) if part.video is None else part.video for part in parts]
     return ProtocolFaces(
-        joined("template"),
-        joined("subject"),
-        joined("filename"),
-        joined("sighting"),
-        joined("medium"),
-        joined("box"),
-        joined("landmarks"),
-        joined("frame"),
-        joined("video"),
-        {name: np.concatenate([part.codes[name] for part in parts]) for name in shared},
-        {name: np.concatenate([part.angles[name] for part in parts]) for name in angles},
+        **columns,
+        read_places=partial(_joined_places, parts),
+        video=None if all(part.video is None for part in parts) else np.concatenate(videos),
+        codes={name: np.concatenate([part.codes[name] for part in parts]) for name in shared},
+        angles={name: np.concatenate([part.angles[name] for part in parts]) for name in angles},
     )
+
+
+def _joined_places(parts: Sequence[ProtocolFaces]) -> FacePlaces:
+    return FacePlaces(*(np.concatenate(column) for column in zip(*(part.places for part in parts), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -142,18 +176,6 @@ class TemplateSet:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @property
-    def media_per_template(self) -> NDArray[np.int64]:
-        """(templates,): how many media each template has."""
-        _, medium = np.unique(self.faces.medium, return_inverse=True)
-        pairs = np.unique(self.of_face * (int(medium.max(initial=0)) + 1) + medium.reshape(-1))
-        return np.bincount(pairs // (int(medium.max(initial=0)) + 1), minlength=len(self))
-
-    @property
-    def faces_per_template(self) -> NDArray[np.int64]:
-        """(templates,): how many faces each template has."""
-        return np.bincount(self.of_face, minlength=len(self))
 
     def positions(self, ids: Array, where: Path, *, in_place: bool = False) -> NDArray[np.int32]:
         """The position of each id; raises when one names no template. `in_place`: ids of 32 bits are overwritten."""

@@ -189,7 +189,7 @@ def _of_searches(dataset: Dataset[Any], content: Any, options: SearchOptions) ->
     sets = [gallery.templates for gallery in truth.galleries]
     probes = truth.galleries[0].probes.templates
     members = [content.membership(templates) for templates in sets] + [probe_membership(probes, content)]
-    own_video = content.video_vectors is not None and bool((probes.faces.video != "").any())
+    own_video = content.video_vectors is not None and probes.faces.video is not None
     if own_video or len({id(gallery.probes) for gallery in truth.galleries}) > 1:
         yield from _search_variants(dataset, content, options, options.pooling.words, pooling_source(options.pooling))
         return

@@ -59,7 +59,7 @@ def _faces(folder: Path, shown: Sequence[tuple[TemplateSet | None, int]]) -> tup
         position = np.flatnonzero(templates.ids == number)
         for face in np.flatnonzero(np.isin(templates.of_face, position))[:_MOST]:
             name = str(templates.faces.filename[face])
-            box = templates.faces.box[face]
+            box = templates.faces.places.box[face]
             if np.isfinite(box).all():
                 x, y, width, height = box.tolist()
                 label = f"subject {templates.faces.subject[face]}"
