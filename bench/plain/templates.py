@@ -88,7 +88,7 @@ def identification(data: dict[str, Any]) -> Any:
 
 
 def verification(data: dict[str, Any]) -> Any:
-    """Test 1 as scripts do it: read, pool in a loop, gather the vectors of all pairs, `roc_curve`."""
+    """Test 1 as scripts do it: read, weigh, pool in a loop, gather the vectors of all pairs, `roc_curve`."""
     import pandas as pd
     from sklearn.metrics import roc_curve
 
@@ -98,6 +98,7 @@ def verification(data: dict[str, Any]) -> Any:
     index = pd.read_csv(folder / "faces.csv")
     listed = listed.merge(index[["FACE_INDEX", "FILENAME"]], on="FILENAME")
     vectors = np.load(folder / "embeddings.npy")
+    vectors = vectors * index["FACE_SCORE"].to_numpy(dtype=np.float32)[:, None]
     template, medium = listed["TEMPLATE_ID"].to_numpy(), listed["SIGHTING_ID"].to_numpy()
     faces = listed["FACE_INDEX"].to_numpy()
     names = np.unique(template)
