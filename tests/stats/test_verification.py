@@ -84,3 +84,10 @@ def test_rows_that_are_no_comparisons_are_refused_by_the_missing_column() -> Non
         verification_sheet(rows, "tone_a")
     with pytest.raises(UnknownNameError, match="colour"):
         verification_sheet(comparisons(), "colour", "tone_b")
+
+
+def test_documented_names_are_imported_from_the_package() -> None:
+    import evenhand.stats
+
+    assert evenhand.stats.verification_sheet is verification_sheet
+    assert {"Comparison", "Correction", "Settings", "analyse", "compare"} <= set(dir(evenhand.stats))
