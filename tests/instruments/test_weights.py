@@ -7,6 +7,7 @@ import importlib.util
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,53 @@ from evenhand.instruments.architectures import ARCHITECTURES
 from evenhand.instruments.errors import WeightsError
 from evenhand.instruments.published import WEIGHTS
 from evenhand.instruments.weight_files import WeightKind
-from evenhand.instruments.weights import Presence, get_weight, list_weights, locate, weight_status
+from evenhand.instruments.weights import Presence, WeightStatus, get_weights, list_weights, locate, weight_status
 
 CONTENT = save_plain({"conv1.weight": np.zeros((2, 3), np.float32)})
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
+def get_weight(name: str, folder: Path, source: str | None = None) -> WeightStatus:
+    (outcome,) = get_weights([name], folder, source=source)
+    if isinstance(outcome, WeightsError):
+        raise outcome
+    return outcome
+
+
 @pytest.fixture(autouse=True)
 def no_weights_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EVENHAND_WEIGHTS", raising=False)
+
+
+@contextmanager
+def serving(fault: str, times: int) -> Iterator[tuple[str, list[str]]]:
+    """A server that answers wrongly so many times before it gives the weights; with the requests that came."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            wrong = len(asked) <= times
+            if wrong and fault == "dropped":
+                self.connection.close()
+                return
+            content = b"<html>" if wrong and fault == "damaged" else CONTENT
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content[: len(content) // 2] if wrong and fault == "cut" else content)
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{running.server_port}/weights", asked
+        finally:
+            running.shutdown()
+            thread.join()
 
 
 @pytest.fixture
@@ -79,7 +118,7 @@ def test_carried_weights_are_found_inside_their_packages_and_intact() -> None:
         "inception-fid",
         "yunet",
         "sface",
-        *(["person-mask"] if importlib.util.find_spec("mediapipe") else []),  # has no build for Python 3.13
+        *(["pose-detection"] if importlib.util.find_spec("mediapipe") else []),  # has no build for Python 3.13
     ):
         assert status[name].presence is Presence.CARRIED, f"{name}: {status[name].note}"
     assert status["osnet-ibn"].presence is Presence.MISSING
@@ -113,12 +152,44 @@ def test_a_pinned_file_that_changed_is_damaged_and_refused(tmp_path: Path, serve
         locate("magface", folder=tmp_path)
 
 
-def test_a_damaged_file_is_told_and_got_again(tmp_path: Path, server: str) -> None:
+def test_a_damaged_file_is_replaced_and_what_was_there_is_kept_under_another_name(tmp_path: Path, server: str) -> None:
     get_weight("magface", tmp_path, source=f"{server}/weights")
     (tmp_path / "magface_epoch_00025.pth").write_bytes(b"other weights")
     assert "`evenhand weights get magface` replaces it" in weight_status("magface", tmp_path).note
-    assert get_weight("magface", tmp_path, source=f"{server}/weights").presence is Presence.HERE
+    status = get_weight("magface", tmp_path, source=f"{server}/weights")
+    assert status.presence is Presence.HERE
     assert (tmp_path / "magface_epoch_00025.pth").read_bytes() == CONTENT
+    (kept,) = tmp_path.glob("magface_epoch_00025.pth.replaced-*")
+    assert kept.read_bytes() == b"other weights"
+    assert str(kept) in status.note
+    assert weight_status("magface", tmp_path).presence is Presence.HERE
+
+
+@pytest.mark.parametrize("fault", ["cut", "damaged", "dropped"])
+def test_a_download_that_is_interrupted_or_damaged_is_tried_again(
+    tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.instruments.packages.PAUSE", 0.0)
+    with serving(fault, 2) as (address, asked):
+        assert get_weight("magface", tmp_path, source=address).sha256 == SHA256
+        assert len(asked) == 3
+    assert {path.name for path in tmp_path.iterdir()} == {"magface_epoch_00025.pth", "pins.json"}
+
+
+def test_a_download_that_stays_cut_off_is_an_error_and_nothing_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.instruments.packages.PAUSE", 0.0)
+    with serving("cut", 9) as (address, asked), pytest.raises(WeightsError, match=r"\d+ of \d+ bytes came"):
+        get_weight("magface", tmp_path, source=address)
+    assert len(asked) == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_address_is_fetched(tmp_path: Path) -> None:
+    (tmp_path / "here.bin").write_bytes(CONTENT)
+    address = (tmp_path / "here.bin").as_uri()
+    assert get_weight("magface", tmp_path / "weights", source=address).presence is Presence.HERE
 
 
 @pytest.mark.parametrize("content", [b"<!doctype html><p>Sign in", b"PK\x03\x04 half a file", b"", b"plain text"])

@@ -22,7 +22,7 @@ from evenhand.core.errors import OptionError, PredictionError, UnknownNameError
 from evenhand.core.options import facts, parse
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.records import Records
-from evenhand.core.results import Results
+from evenhand.core.results import UNVERIFIED_WEIGHTS, Results
 from evenhand.core.task import Target
 from evenhand.reporting import sections
 from evenhand.reporting.display import names_of_family, shown
@@ -308,9 +308,12 @@ def rows(
     if as_json:
         some = rows_frame(records.take(slice(0, worst if worst is not None else limit)))
         listed = [{name: _plain(value) for name, value in row.items()} for row in some.to_dicts()]
-        print_json({"run": str(run), "groups": groups or [], "rows": total, "shown": len(listed), "records": listed})
+        document = {"run": str(run), "groups": groups or [], "rows": total, "shown": len(listed), "records": listed}
+        print_json({**document, "unverified": list(found.results.unverified.values())})
         return
     if form != "table":
+        if unverified := ", ".join(dict.fromkeys(found.results.unverified.values())):
+            warn(f"{unverified}: {UNVERIFIED_WEIGHTS}")
         write_frame(rows_frame(records), form, output)
         return
     show_rows(records.take(slice(0, worst if worst is not None else limit)), total, found.results, worst is not None)
@@ -327,7 +330,8 @@ def show_rows(records: Records, total: int, results: Results, is_worst: bool) ->
         rows.append({**{name.replace("_", " "): value for name, value in columns.items()}, **attributes})
     kind = "worst rows" if is_worst else "rows"
     title = f"All {total:,} {kind}" if len(rows) == total else f"{len(rows):,} {kind} of {total:,}"
-    headings = tuple(rows[0]) if rows else ()
+    marked = {column.replace("_", " ") for column in results.unverified.values()}
+    headings = tuple(f"{name} ({UNVERIFIED_WEIGHTS})" if name in marked else name for name in (rows[0] if rows else ()))
     cells = tuple(tuple(row.values()) for row in rows)
     if len(headings) <= MOST_COLUMNS:
         draw_table(out(), Table(title, headings, cells), most_rows=len(cells))

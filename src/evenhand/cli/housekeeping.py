@@ -141,15 +141,15 @@ def cache(
 
 
 def weights(
-    action: Annotated[str | None, typer.Argument(help="`get` to fetch one")] = None,
-    name: Annotated[str | None, typer.Argument(help="which file")] = None,
+    action: Annotated[str | None, typer.Argument(help="`get` to fetch some")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="which files")] = None,
     folder: Annotated[Path | None, typer.Option("--to", help="the folder of weights")] = None,
     as_json: Json = False,
 ) -> None:
-    """List the weights that networks need, or get one."""
+    """List the weights that networks need, or get some."""
     from evenhand.cli.weights import get, show
 
     if action is None:
         show(folder, as_json)
     else:
-        get(action, name, folder, as_json)
+        get(action, names or [], folder, as_json)

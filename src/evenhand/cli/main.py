@@ -49,7 +49,7 @@ VERBS = {
     "serve": ("serving", "Look at runs in the browser, down to the sample."),
     "doctor": ("housekeeping", "Say what works on this machine, and what is missing."),
     "cache": ("housekeeping", "List or empty the caches of a runs folder."),
-    "weights": ("housekeeping", "List the weights that networks need, or get one."),
+    "weights": ("housekeeping", "List the weights that networks need, or get some."),
     "demo": ("demonstration", "See every family at work on made-up data."),
 }
 

@@ -59,26 +59,29 @@ def show(folder: Path | None, as_json: bool) -> None:
     )
 
 
-def get(action: str, name: str | None, folder: Path | None, as_json: bool) -> None:
-    """Fetch one file, or one of the sets of files, because somebody asked."""
+def get(action: str, names: list[str], folder: Path | None, as_json: bool) -> None:
+    """Fetch files, or one of the sets of files, because somebody asked."""
     from evenhand.instruments.errors import WeightsError
-    from evenhand.instruments.weights import FOLDER_VARIABLE, SETS, get_weight, get_weights
+    from evenhand.instruments.weights import FOLDER_VARIABLE, SETS, get_weights
 
     named = os.environ.get(FOLDER_VARIABLE, "")
     place = folder or (Path(named) if named else None)
-    if action != "get" or name is None or place is None:
+    if action != "get" or not names or place is None:
         raise OptionError(
-            "To fetch a file, write: evenhand weights get NAME --to DIR "
+            "To fetch files, write: evenhand weights get NAME… --to DIR "
             f"(or set {FOLDER_VARIABLE} to the folder). NAME may be models or carried, for all of them."
         )
-    outcomes = list(get_weights([name], place)) if name in SETS else [get_weight(name, place)]
+    outcomes = list(get_weights(names, place))
+    alone = len(names) == 1 and names[0] not in SETS
     failed = [outcome for outcome in outcomes if isinstance(outcome, WeightsError)]
     found = [outcome for outcome in outcomes if not isinstance(outcome, WeightsError)]
+    if alone and failed:
+        raise failed[0]
     if as_json:
         from evenhand.store.plain import to_plain
 
         plain = to_plain(found)
-        print_json({"weights": plain, "failed": [str(error) for error in failed]} if name in SETS else plain[0])
+        print_json(plain[0] if alone else {"weights": plain, "failed": [str(error) for error in failed]})
     else:
         console = out()
         for status in found:

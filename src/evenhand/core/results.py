@@ -12,6 +12,9 @@ from evenhand.core.errors import UnknownNameError
 from evenhand.core.metric import OperatingPoint, Undefined, Value, canonical_output
 from evenhand.core.records import EVERYONE, Group
 
+UNVERIFIED_WEIGHTS = "unverified weights"
+"""Stands beside values of networks whose weights no hash of their authors confirms."""
+
 
 class Status(Enum):
     """Whether a group is large enough to be compared."""
@@ -228,6 +231,16 @@ class Results:
             if column in one
         }
 
+    @property
+    def unverified(self) -> Mapping[str, str]:
+        """The metrics of networks whose weights no hash of their authors confirms, and the column of rows of each."""
+        return dict(self.facts.get("unverified") or {})
+
+    @property
+    def not_available(self) -> Mapping[str, str]:
+        """The metrics that could not be computed on the machine of the run, and why."""
+        return dict(self.facts.get("not_available") or {})
+
     def of(self, metric: str, output: str) -> Iterator[Estimate]:
         """All estimates of one output, in the order of groups."""
         return (e for e in self.estimates if e.metric == metric and e.output == output)
@@ -235,6 +248,7 @@ class Results:
     def columns(self) -> dict[str, list[Any]]:
         """Every estimate that is a number or undefined, column by column: one line per metric, output and group."""
         listed = [e for e in self.estimates if e.number is not None or isinstance(e.value, Undefined)]
+        marks = dict.fromkeys(self.unverified, (UNVERIFIED_WEIGHTS,))
         return {
             "task": [self.task for _ in listed],
             "model": [self.model for _ in listed],
@@ -250,6 +264,7 @@ class Results:
             "status": [e.status.value for e in listed],
             "method": [e.method for e in listed],
             "reason": [e.value.reason if isinstance(e.value, Undefined) else "" for e in listed],
+            "notes": ["; ".join((*marks.get(e.metric, ()), *e.notes)) for e in listed],
         }
 
     # Views of results are above this layer: they are found by name when somebody looks.

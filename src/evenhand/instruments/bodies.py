@@ -1,7 +1,6 @@
-"""A person's mask and pose by MediaPipe's networks, run by LiteRT; permissively licensed, small, on the processor.
+"""A person's pose by MediaPipe's networks, run by LiteRT; permissively licensed, small, on the processor.
 
-They are there so that a demonstration or a first try needs no weights of one's own; no published protocol measures
-with them. Poses have 33 points; `COCO_POINTS` picks the seventeen of COCO in their order.
+Poses have 33 points; `COCO_POINTS` picks the seventeen of COCO in their order.
 """
 
 from __future__ import annotations
@@ -39,23 +38,6 @@ class Pose:
     def coco(self) -> NDArray[np.float64]:
         """The seventeen COCO keypoints (17, 2)."""
         return self.points[list(COCO_POINTS)]
-
-
-class PersonMask:
-    """Shares of person in each pixel, for pictures with people in the foreground."""
-
-    def __init__(self, *, paths: WeightPaths = NO_PATHS, folder: Path | None = None) -> None:
-        located = locate("person-mask", given=paths.get("person-mask"), folder=folder)
-        self._network = _LiteModel(located.path)
-        self.fingerprint = f"person-mask|{located.fingerprint}"
-
-    def mask(self, pixels: Pixels) -> NDArray[np.float32]:
-        """Numbers in [0, 1] of the picture's height and width; 0.5 and more is taken for person."""
-        height, width = pixels.shape[:2]
-        small = cv2.resize(pixels, (256, 256), interpolation=cv2.INTER_LINEAR).astype(np.float32) / 255
-        (answer,) = self._network.run(small[None])
-        whole = cv2.resize(answer[0, :, :, 0], (width, height), interpolation=cv2.INTER_LINEAR)
-        return np.clip(np.asarray(whole, dtype=np.float32), 0.0, 1.0)
 
 
 class PoseReader:

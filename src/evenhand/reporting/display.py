@@ -17,7 +17,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.metric import Curve, Grid, Value
 from evenhand.core.names import DisplayNames
 from evenhand.core.records import MISSING, Group
-from evenhand.core.results import Contrast, MetricFact, Results
+from evenhand.core.results import UNVERIFIED_WEIGHTS, Contrast, MetricFact, Results
 
 if TYPE_CHECKING:
     from evenhand.stats.comparison import Comparison
@@ -103,7 +103,8 @@ class _Translation:
         pairs = list(dict.fromkeys((e.metric, e.output) for e in stored.estimates))
         pairs += [(fact.name, output) for fact in stored.metrics for output in fact.outputs]
         pairs = list(dict.fromkeys(pairs))
-        titles = {pair: names.value(*pair) for pair in pairs}
+        marks = dict.fromkeys(stored.unverified, f" ({UNVERIFIED_WEIGHTS})")
+        titles = {pair: names.value(*pair) + marks.get(pair[0], "") for pair in pairs}
         often = Counter(titles.values())
         self.outputs: dict[Output, Output] = {
             pair: (title, title) if often[title] == 1 else (pair[0], f"{title} ({pair[0]}: {pair[1]})")

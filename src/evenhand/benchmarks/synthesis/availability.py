@@ -14,6 +14,7 @@ from evenhand.benchmarks.synthesis.catalogue import CONVENTIONS, TABLE, canonica
 from evenhand.benchmarks.synthesis.features import FeatureTable
 from evenhand.benchmarks.synthesis.measuring import WEIGHTS
 from evenhand.benchmarks.synthesis.options import SynthesisOptions
+from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.errors import DataError
 from evenhand.core.task import InputFact
 
@@ -42,7 +43,7 @@ def missing_for(feature: str, options: SynthesisOptions) -> str:
     hint = ""
     if feature == "inception" and not missing_for("pytorch-fid", options):
         hint = " With the network of the FID literature, which is here: fid:pytorch-fid, kid:pytorch-fid."
-    return f"the weights {', '.join(absent)} are not here. {advice_for(absent[0])}{hint}"
+    return f"the weights {', '.join(absent)} are not here. {advice_for(absent)}{hint}"
 
 
 def unavailable(
@@ -51,7 +52,7 @@ def unavailable(
     """The features and comparisons of these metrics that can't be had, and why; those in a table can."""
     reasons: dict[str, str] = {}
     for name in map(canonical, names):
-        for feature in _needed(name, options):
+        for feature in needed(name, options.rules):
             if features is None or feature not in features:
                 reason = missing_for(feature, options)
                 if reason:
@@ -61,15 +62,21 @@ def unavailable(
 
 def announced(names: Sequence[str], reasons: Mapping[str, str], options: SynthesisOptions) -> tuple[str, ...]:
     """One sentence per missing network, with the metrics that need it. Raises when nothing is left to measure."""
-    lost: dict[str, list[str]] = {}
-    for name in map(canonical, names):
-        feature = next((feature for feature in _needed(name, options) if feature in reasons), None)
-        if feature is not None:
-            lost.setdefault(feature, []).append(name)
-    sentences = tuple(f"{', '.join(metrics)} not available: {reasons[name]}" for name, metrics in lost.items())
+    lost = _lost(names, reasons, options)
+    sentences = tuple(f"{', '.join(metrics)} not available: {reason}" for reason, metrics in lost.items())
     if sum(map(len, lost.values())) == len(set(map(canonical, names))):
         raise DataError(f"Nothing that is asked for can be measured here. {' '.join(sentences)}")
     return sentences
+
+
+def _lost(names: Sequence[str], reasons: Mapping[str, str], options: SynthesisOptions) -> dict[str, list[str]]:
+    """The metrics that need something that is missing, by the reason."""
+    lost: dict[str, list[str]] = {}
+    for name in dict.fromkeys(map(canonical, names)):
+        reason = next((reasons[one] for one in needed(name, options.rules) if one in reasons), "")
+        if reason:
+            lost.setdefault(reason, []).append(name)
+    return lost
 
 
 def facts_of(reasons: Mapping[str, str]) -> tuple[InputFact, ...]:
@@ -83,24 +90,12 @@ def facts_of(reasons: Mapping[str, str]) -> tuple[InputFact, ...]:
 def limits() -> Iterator[tuple[str, str]]:
     """The metrics that can't be computed on this machine, and why: for `evenhand doctor`."""
     options = SynthesisOptions()
-    every = (
-        *TABLE,
-        *(f"fid:{name}" for name in CONVENTIONS["fid"]),
-        "fid",
-        "is",
-        "OS-CS-reid",
-        "PCB-CS-reid",
-        "CS:dlib",
-    )
-    reasons = unavailable(every, options)
-    by_reason: dict[str, list[str]] = {}
-    for name in dict.fromkeys(every):
-        feature = next((feature for feature in _needed(name, options) if feature in reasons), None)
-        if feature is not None:
-            by_reason.setdefault(reasons[feature], []).append(name)
-    yield from ((", ".join(names), reason) for reason, names in by_reason.items())
+    others = ("fid", "is", "OS-CS-reid", "PCB-CS-reid", "CS:dlib")
+    every = (*TABLE, *(f"fid:{name}" for name in CONVENTIONS["fid"]), *others)
+    lost = _lost(every, unavailable(every, options), options)
+    yield from ((", ".join(names), reason) for reason, names in lost.items())
 
 
-def _needed(name: str, options: SynthesisOptions) -> tuple[str, ...]:
+def needed(name: str, rules: Rules) -> tuple[str, ...]:
     """The features of a metric, or itself when a network compares two pictures."""
-    return features_of([name], options.rules) if entry_of(name).feature else (name,)
+    return features_of([name], rules) if entry_of(name).feature else (name,)

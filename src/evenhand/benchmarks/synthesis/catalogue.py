@@ -186,6 +186,11 @@ _LOOKED_WHOLE = "frames in which no person is found are looked at whole, as publ
 _NO_FACE = "frames whose reference shows no face are left out, and their share is given"
 _FACELESS = "frames without a face are looked at whole and count too, as published"
 _NO_POSE = "pairs in which nobody is found in the real picture are left out"
+_NOTHING_SEEN = {
+    Region.FACE: "no pair shows a face in both pictures",
+    Region.POSE: "no pair shows a key point in both pictures",
+    Region.MOTION: "no frame follows another: it is about films, or sub-folders of frames",
+}
 _FIRST_FRAMES = "the first frame of a film has no predecessor and is left out"
 _OF_FEATURES = ("fid", "kid", "cmmd", "neighbours", "CS")  # what can be asked of any features: `fid:NAME`
 FACES = ("face", "sface", "dlib", "magface", "curricularface", "arcface")
@@ -415,8 +420,8 @@ def _corrected_pair(entry: CatalogueEntry, name: str) -> AnyMetric:
     if entry.name == "psnr":
         return DecibelsOfFrames(name)
     column, nothing = column_of(entry.name), "no frame could be measured"
-    if entry.looks_at is Region.MOTION:
-        nothing = "no frame follows another: it is about films, or sub-folders of frames"
+    if entry.looks_at in _NOTHING_SEEN:
+        nothing = _NOTHING_SEEN[entry.looks_at]
     if entry.name.startswith("ms-ssim"):
         nothing += f"; it needs {176 if entry.name.endswith('wang2003') else 161} pixels a side"
     return FrameMean(

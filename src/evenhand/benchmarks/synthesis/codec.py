@@ -155,7 +155,7 @@ class ItemCodec(Codec[Pictures]):
 
 def _facts() -> dict[str, Any]:
     """What results will say of the run; the instruments are entered as they are built."""
-    return {"instruments_used": {}, "not_available": {}}
+    return {"instruments_used": {}, "not_available": {}, "unverified": {}}
 
 
 def _some(names: Iterable[str]) -> str:

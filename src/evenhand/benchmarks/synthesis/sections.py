@@ -12,8 +12,7 @@ from evenhand.core.errors import OptionError
 from evenhand.core.metric import Direction, Undefined
 from evenhand.core.page import Cell, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE
-from evenhand.core.results import Results
-from evenhand.instruments.weight_files import UNVERIFIED
+from evenhand.core.results import UNVERIFIED_WEIGHTS, Results
 
 
 def paper_table(results: Results) -> Section | None:
@@ -21,18 +20,16 @@ def paper_table(results: Results) -> Section | None:
     rows: list[tuple[Cell, ...]] = []
     better: list[str] = []
     without: dict[str, list[str]] = {}
-    missing = results.facts.get("not_available") or {}
     for estimate in results.estimates:
         name, output = estimate.metric, estimate.output
         if estimate.group != EVERYONE or not _is_printed(name, output):
             continue
         entry, shown = entry_of(canonical(name)), NAMES.value(name, output)
-        mark = f"{shown}, unverified weights" if _is_unverified(name, results) else shown
-        rows.append((f"{mark} {'↑' if entry.direction is Direction.HIGHER else '↓'}", estimate.number))
+        rows.append((f"{_marked(shown, name, results)} {_ARROWS[entry.direction]}", estimate.number))
         better.append(entry.direction.value)
         if isinstance(estimate.value, Undefined):
-            absent = (entry.feature or entry.name) in missing
-            without.setdefault("not available here" if absent else estimate.value.reason, []).append(shown)
+            reason = "not available here" if name in results.not_available else estimate.value.reason
+            without.setdefault(reason, []).append(shown)
     if not rows:
         return None
     caption = " ".join(f"No value for {', '.join(names)}: {reason.rstrip('.')}." for reason, names in without.items())
@@ -40,11 +37,9 @@ def paper_table(results: Results) -> Section | None:
     return Section("Table", (Table("Metrics", columns, tuple(rows), caption, better=tuple(better)),), name="paper")
 
 
-def _is_unverified(name: str, results: Results) -> bool:
-    """Whether a network of the metric has weights that no hash of their authors confirms."""
-    used = results.facts.get("instruments_used") or {}
-    entry = entry_of(canonical(name))
-    return f"({UNVERIFIED})" in str(used.get(entry.feature or entry.name, ""))
+def _marked(shown: str, name: str, results: Results) -> str:
+    """What a metric is called, with a mark where no hash of their authors confirms its weights."""
+    return f"{shown} ({UNVERIFIED_WEIGHTS})" if name in results.unverified else shown
 
 
 def _is_printed(name: str, output: str) -> bool:
@@ -71,7 +66,7 @@ def how_it_was_measured(results: Results) -> Section | None:
         share = estimate.rows / total if total else None
         rows.append(
             (
-                f"{name} (unverified weights)" if _is_unverified(name, results) else name,
+                _marked(name, name, results),
                 _convention(name, results),
                 entry.looks_at.value,
                 share,
@@ -85,8 +80,10 @@ def how_it_was_measured(results: Results) -> Section | None:
     blocks: list[Text | Table] = [
         Table("What each number is based on", columns, tuple(rows)),
     ]
-    missing = results.facts.get("not_available") or {}
-    blocks.extend(Text(f"{name} is not available: {reason}", "caution") for name, reason in missing.items())
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in results.not_available.items():
+        by_reason.setdefault(reason, []).append(name)
+    blocks.extend(Text(f"{', '.join(names)} not available: {why}", "caution") for why, names in by_reason.items())
     used = results.facts.get("instruments_used") or {}
     if used:
         blocks.append(Table("Instruments", ("feature", "fingerprint"), tuple((k, str(v)) for k, v in used.items())))
@@ -109,7 +106,7 @@ def every_convention(run: Any) -> Section:
         )
         base = entry.name.partition(":")[0]
         difference = _DIFFERENCE.get(base, "a mean of batch means against a mean of frames") if entry.published else ""
-        mark = f"{entry.name} (unverified weights)" if _is_unverified(entry.name, results) else entry.name
+        mark = _marked(entry.name, estimate.metric, results)
         rows.append((mark, _convention(estimate.metric, results), value, difference or entry.definition))
     columns = ("metric", "whose convention", "value", "what differs")
     note = Text("Rows that differ (boxes, windows, sources) need another run: --set rules=strict.", "small")
@@ -137,6 +134,7 @@ _DIFFERENCE: Mapping[str, str] = {
     "PCB-CS-reid": "boxes scaled by size / 416, against true boxes (other rows)",
     "face-FD": "exact in both; published code is noisy or fails where frames are few",
 }
+_ARROWS = {Direction.HIGHER: "↑", Direction.LOWER: "↓"}
 _FIRST = frozenset({"mean", "distance", "score", "precision"})
 _PLAIN = frozenset({"synthesis/pictures", "synthesis/paired", "synthesis/unpaired"})
 

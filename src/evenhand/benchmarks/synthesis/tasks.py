@@ -7,14 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evenhand.benchmarks.synthesis.availability import announced, unavailable
+from evenhand.benchmarks.synthesis.availability import announced, needed, unavailable
 from evenhand.benchmarks.synthesis.catalogue import (
     CATALOGUE,
     CONVENTIONS,
+    FACE_FOUND,
+    PERSON_FOUND,
+    PUBLISHED,
+    STRICT,
     TABLE,
     Region,
     canonical,
     cautions,
+    column_of,
     entry_of,
     paired_metrics,
     paired_names,
@@ -56,6 +61,7 @@ from evenhand.core.metric import Metric
 from evenhand.core.records import Attribute, Records
 from evenhand.core.task import About, Dataset, Task, Tools, check_with
 from evenhand.instruments.films import BUFFER
+from evenhand.instruments.weight_files import UNVERIFIED
 
 
 def record_paired(
@@ -253,11 +259,31 @@ def _looks(
         if message.partition(" ")[0] not in named_before:
             tools.warn(message)
 
-    looks = FrameInstruments(*sides, networks, warn, facts["not_available"])
+    looks = FrameInstruments(*sides, networks, warn)
     names = tuple(map(canonical, options.metrics))
     available_networks(looks, names, options.rules)
     announced(names, looks.refused, options)  # stops where nothing is left: a file may be there and damaged
+    _note_networks(names, looks, facts, {**looks.refused, **named_before}, options.rules)
     return looks
+
+
+def _note_networks(
+    names: Sequence[str], looks: FrameInstruments, facts: Mapping[str, Any], reasons: Mapping[str, str], rules: Rules
+) -> None:
+    """Note which metrics are not available, and which are measured by weights that no hash confirms."""
+    for name in names:
+        entry, networks = entry_of(name), needed(name, rules)
+        reason = next((reasons[one] for one in networks if one in looks.refused), "")
+        unverified = any(f"({UNVERIFIED})" in looks.networks.fingerprints.get(one, "") for one in networks)
+        for metric in (name, name + STRICT, name + PUBLISHED):
+            if reason:
+                facts["not_available"][metric] = reason
+            elif unverified:
+                facts["unverified"][metric] = column_of(name) if entry.paired else entry.feature
+    for share, features in ((FACE_FOUND, {"face"}), (PERSON_FOUND, {"osnet", "pcb"})):
+        asked = features & {entry_of(name).feature for name in names}
+        if asked and asked <= looks.refused.keys():
+            facts["not_available"][share] = reasons[min(asked)]
 
 
 def _asked(
