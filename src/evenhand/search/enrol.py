@@ -91,7 +91,7 @@ class Templates(NamedTuple):
 def enrol(
     embeddings: Array,
     members: Membership,
-    pooling: Pooling = Pooling(),  # noqa: B008  # frozen
+    pooling: Pooling = Pooling(),  # frozen
     *,
     flipped: Array | None = None,
     detector_scores: Array | None = None,

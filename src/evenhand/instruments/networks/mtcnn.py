@@ -111,7 +111,7 @@ class Mtcnn(nn.Module):
         super().__init__()
         self.pnet, self.rnet, self.onet = ProposalNet(), RefinementNet(), OutputNet()
 
-    def faces(self, pixels: Pixels, settings: CascadeSettings = CascadeSettings()) -> tuple[Face, ...]:  # noqa: B008
+    def faces(self, pixels: Pixels, settings: CascadeSettings = CascadeSettings()) -> tuple[Face, ...]:
         """All faces of a picture, the most probable first; none is an empty tuple."""
         device = next(self.parameters()).device
         picture = torch.tensor(pixels).to(device).permute(2, 0, 1)[None].float()
