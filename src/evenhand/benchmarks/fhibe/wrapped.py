@@ -21,7 +21,7 @@ from evenhand.benchmarks.fhibe.batches import BatchMatcher, refuse_shuffling
 from evenhand.benchmarks.fhibe.codec import BoxDetections, FaceMap, PartProbabilities, PersonMasks, Poses, face_map
 from evenhand.benchmarks.fhibe.data import checked_keypoints
 from evenhand.benchmarks.fhibe.embeddings import aligned_path
-from evenhand.core.errors import ModelError
+from evenhand.core.errors import DataError, ModelError
 from evenhand.core.task import Sample
 from evenhand.files.inputs import opened_picture
 from evenhand.files.writing import remove, temporary_folder
@@ -185,6 +185,9 @@ class _TaskAdapter:
     def _align(self, samples: Sequence[Sample], paths: list[str]) -> tuple[list[str], dict[str, Any], list[Sample]]:
         """Aligned pictures where the wrapper makes them; one that aligns nothing looks at the originals."""
         aligned = [str(aligned_path(self.model.root, sample.id)) for sample in samples]
+        for image in (Path(sample.id) for sample in samples):
+            if image.is_absolute() or ".." in image.parts:
+                raise DataError(f"Image {image} may lead out of the data folder; no aligned picture is written there.")
         align = getattr(self.wrapper, "align_faces", None)
         outcome = None
         if align is not None:

@@ -153,7 +153,17 @@ def dataset_folder(dataset: str, *, downsampled: bool) -> str:
 def results_folder(root: Any, task: str, dataset: str, model: str, *, mini: bool) -> Path:
     """`<results>[/mini]/<task>/<data set>/<model>`; results lie below the working folder unless a place is named."""
     base = Path("results") if root is None else Path(root)
-    return (base / "mini" if mini else base) / task / dataset / model
+    return (base / "mini" if mini else base) / task / dataset / check_model_name(model)
+
+
+def check_model_name(name: Any) -> str:
+    """The name of a model, which is the name of its results folder: it may lead to no place outside of the results."""
+    path = Path(name) if isinstance(name, str) else Path()
+    if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in str(name):
+        raise ArgumentValueError(
+            f"model_name: {name!r} can't be the name of a results folder. Name the model without '..' or a leading '/'."
+        )
+    return str(name)
 
 
 def _metric(name: Any, task: str) -> str:

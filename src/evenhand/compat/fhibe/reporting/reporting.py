@@ -17,7 +17,7 @@ from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.disparity import MIN_GROUP, Bars, bars, disparities, disparity_table
 from evenhand.compat.fhibe.errors import ArgumentKeyError, ArgumentValueError, PlotError, logger
-from evenhand.compat.fhibe.evaluate.arguments import check_attributes, dataset_folder
+from evenhand.compat.fhibe.evaluate.arguments import check_attributes, check_model_name, dataset_folder
 from evenhand.compat.fhibe.reporting import figures
 from evenhand.compat.fhibe.reporting.axes import FigureAxes, Limits, curve_axes, group_axes, part_axes
 from evenhand.compat.fhibe.reporting.document import (
@@ -38,8 +38,9 @@ from evenhand.compat.fhibe.reporting.results_folder import (
     threshold_curve,
 )
 from evenhand.compat.fhibe.reporting.statistics import ReportSource, ReportStatistics, disagreement
+from evenhand.core.printing import printable_lines
 from evenhand.core.results import Status
-from evenhand.files.writing import PathPolicy, make_folder
+from evenhand.files.writing import PathPolicy, make_folder, storing
 from evenhand.reporting.html import Article, Page
 from evenhand.reporting.pdf import write_pdf
 
@@ -70,7 +71,7 @@ class BiasReport:
             results_base_dir is None or dataset_name is None
         ):  # only the version, which newer releases lack, may be absent
             raise TypeError("BiasReport() needs results_base_dir and dataset_name.")
-        self.model_name, self.task_name, self.dataset_version = model_name, task_name, dataset_version
+        self.model_name, self.task_name, self.dataset_version = check_model_name(model_name), task_name, dataset_version
         self.data_rootdir, self.use_mini_dataset, self.downsampled = str(data_rootdir), use_mini_dataset, downsampled
         self.dataset_base = "fhibe_face" if "_crop" in dataset_name or "_align" in dataset_name else "fhibe"
         self.dataset_name = dataset_name
@@ -83,7 +84,7 @@ class BiasReport:
         self.valid_tasks = [task for task in vocabulary.DEFAULT_METRICS if task in there]
         if task_name not in self.valid_tasks and (results_dir is None or base.is_dir()):
             error = ArgumentValueError(f"Task: {task_name} has not yet been evaluated for this model: {model_name}")
-            error.add_note(f"{base} has no results for it; run evaluate_task first.")
+            error.add_note(printable_lines(f"{base} has no results for it; run evaluate_task first."))
             raise error
 
     def _results_folder(self) -> Path:
@@ -462,7 +463,8 @@ class BiasReport:
         for stored in Path(self.results_dir).glob("*.json"):
             policy.reads(stored, "a file of the results")
         policy.writes(path, "the report")
-        policy.check()
+        with storing(path):
+            policy.check()
 
     def _checked(self, asked: Any) -> tuple[str, ...]:
         chosen = check_attributes(asked, self.task_name)

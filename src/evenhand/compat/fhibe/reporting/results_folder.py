@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.benchmarks.fhibe import attributes
+from evenhand.benchmarks.fhibe import attributes, vocabulary
 from evenhand.benchmarks.fhibe.output_file import parse, read_stored, top_level
 from evenhand.compat.fhibe.errors import ArgumentKeyError
 from evenhand.compat.fhibe.evaluate.utils import format_threshold_results
@@ -52,8 +52,9 @@ class StoredScores:
 
 
 def stored_metrics(folder: Path) -> tuple[str, ...]:
-    """The metrics that a results folder has, sorted."""
-    return tuple(sorted(path.stem.removeprefix(_PREFIX) for path in folder.glob(f"{_PREFIX}*.json")))
+    """The metrics that a results folder has, sorted; files of metrics that no task has are not looked at."""
+    known = {metric for metrics in vocabulary.DEFAULT_METRICS.values() for metric in metrics}
+    return tuple(sorted(metric for metric in known if (folder / f"{_PREFIX}{metric}.json").is_file()))
 
 
 def open_scores(folder: Path, metric: str) -> StoredScores:
