@@ -56,11 +56,14 @@ def pair_scores(
         strips = -(-len(rows) // height)
         codes = (row_of // height).astype(np.uint8 if strips < 2**8 else np.uint16 if strips < 2**16 else np.int32)
         strip_of_pair = looked_up(codes, first)
-        shared = (rows, columns, strip_of_pair, first, second, row_of, column_of)
+        entry = looked_up(row_of % np.int32(height) * np.int32(len(columns)), first)  # of a strip's products
+        for block in blocks(len(entry), AT_ONCE):
+            entry[block] += np.take(column_of, second[block], mode="clip")
+        shared = (rows, columns, strip_of_pair, entry)
         parts = finished(engine.map(partial(_score_strip, height), range(strips), shared=shared), "strip")
-        for strip, part in enumerate(parts):
-            for (pairs, _), some in zip(_blocks_of_strip(strip_of_pair, strip), part, strict=True):
-                scores[pairs] = some
+        for part in parts:
+            for block, (inside, some) in zip(blocks(len(first), AT_ONCE), part, strict=True):
+                scores[block][inside] = some
     else:
         left, right = looked_up(row_of, first), looked_up(column_of, second)
         tiles = list(_tiles(left, right, len(rows), len(columns)))
@@ -92,26 +95,20 @@ def in_double(vectors: Array) -> NDArray[np.float64]:
     return double
 
 
-def _score_strip(height: int, strip: int, place: Workplace) -> list[NDArray[np.floating]]:
-    """The scores of the pairs whose first template is in a strip of rows, block by block of the list."""
-    rows, columns, strip_of_pair, first, second, row_of, column_of = place.shared
+def _score_strip(height: int, strip: int, place: Workplace) -> list[tuple[NDArray[np.uint16], NDArray[np.floating]]]:
+    """For every block of the list, where the pairs are whose first template is in a strip of rows, and their scores."""
+    rows, columns, strip_of_pair, entry = place.shared
     strip_rows = rows[strip * height : (strip + 1) * height]
     products = np.empty((len(strip_rows), len(columns)), dtype=rows.dtype)
     for block in blocks(len(columns), _TILE):
         np.matmul(strip_rows, columns[block].T, out=products[:, block])
-    flat, start_of_row = products.reshape(-1), (row_of.astype(np.int64) - strip * height) * len(columns)
+    flat = products.reshape(-1)
     scores = []
-    for pairs, block in _blocks_of_strip(strip_of_pair, strip):
-        entry = start_of_row.take(first[block].take(pairs - block.start))
-        entry += column_of.take(second[block].take(pairs - block.start))
-        scores.append(flat.take(entry))
+    for block in blocks(len(entry), AT_ONCE):  # that stays in a core's cache
+        inside = np.flatnonzero(strip_of_pair[block] == strip)
+        entries = np.take(entry[block], inside, mode="clip")  # within the products: no second look is needed
+        scores.append((inside.astype(np.uint16), np.take(flat, entries, mode="clip")))
     return scores
-
-
-def _blocks_of_strip(strip_of_pair: Array, strip: int) -> Iterator[tuple[Array, slice]]:
-    """The pairs of a strip, in blocks of the list that stay in a core's cache."""
-    for block in blocks(len(strip_of_pair), AT_ONCE):
-        yield block.start + np.flatnonzero(strip_of_pair[block] == strip), block
 
 
 def _used(templates: Array, count: int) -> tuple[Array, Array]:

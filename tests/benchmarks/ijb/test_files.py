@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from evenhand.benchmarks.ijb import benchmark
@@ -119,7 +120,7 @@ def test_ids_that_need_more_than_32_bits_are_read_as_they_are(tmp_path: Path) ->
 
 def test_small_ids_are_looked_up_among_large_ones() -> None:
     known = np.array([3000000001, 3000000002])
-    faces = ProtocolFaces(known, known, np.array(["a", "b"], dtype=object), known, known, lambda: FacePlaces.unknown(2))
+    faces = ProtocolFaces(known, known, pl.Series(["a", "b"]), known, known, lambda: FacePlaces.unknown(2))
     templates = TemplateSet.of(faces, Path("files"))
     assert templates.positions(np.array([3000000002]), Path("pairs")).tolist() == [1]
     with pytest.raises(DataError, match="template 7"):

@@ -124,7 +124,7 @@ def cluster_submission(
     )
     made = _without_subjects(content, data, faces).enrol(templates, options)
     found = cluster_faces(made.vectors, made.enrolled, int(entry["hint"]), threshold)
-    rows = zip(faces.template.tolist(), faces.filename.tolist(), found.cluster.tolist(), strict=True)
+    rows = zip(faces.template.tolist(), faces.filename.to_list(), found.cluster.tolist(), strict=True)
     _write(output, COLUMNS, ((template, name, cluster, 1.0) for template, name, cluster in rows))
     return found
 
@@ -181,7 +181,7 @@ def _without_subjects(content: SubmittedEmbeddings, data: Path, faces: ProtocolF
     path = ProtocolFiles.of(data).optional(names.METADATA, "metadata file")
     rows = np.full(len(faces), -1, dtype=np.int64)
     by_name: dict[str, list[int]] = {}
-    for place, name in enumerate(index.filename.tolist()):
+    for place, name in enumerate(index.filename.to_list()):
         by_name.setdefault(name, []).append(place)
     boxes: dict[tuple[str, tuple[float, ...]], int] = {}
     if path is not None and index.subject is not None:
@@ -189,13 +189,12 @@ def _without_subjects(content: SubmittedEmbeddings, data: Path, faces: ProtocolF
         subject, annotated = table.whole("SUBJECT_ID", missing=-1), FacePlaces.of(table).box
         place_of = {
             (name, subject): place
-            for place, (name, subject) in enumerate(zip(index.filename.tolist(), index.subject.tolist(), strict=True))
+            for place, (name, subject) in enumerate(zip(index.filename.to_list(), index.subject.tolist(), strict=True))
         }
         for name, who, box in zip(table.text("FILENAME").tolist(), subject.tolist(), annotated.tolist(), strict=True):
             if (name, who) in place_of:
                 boxes[name, tuple(box)] = place_of[name, who]
-    for row in range(len(faces)):
-        name = faces.filename[row]
+    for row, name in enumerate(faces.filename.to_list()):
         found = boxes.get((name, tuple(faces.places.box[row].tolist())))
         if found is None and len(by_name.get(name, ())) == 1:
             found = by_name[name][0]

@@ -188,8 +188,9 @@ def coverage_of(templates: TemplateSet, member: Membership) -> Coverage:
     has = np.zeros(len(templates), dtype=np.bool_)
     has[member.template[~without]] = True
     listed = len(member.face) == len(templates.faces)  # video probes list other faces than the protocol
-    named = templates.faces.filename if listed else templates.ids[member.template]
-    examples = tuple(str(name) for name in named[without][:5])
+    lacking = np.flatnonzero(without)[:5]
+    named = templates.faces.filename[lacking] if listed else templates.ids[member.template[lacking]]
+    examples = tuple(str(name) for name in named)
     return Coverage(
         asked=len(templates),
         answered=int(has.sum()),

@@ -29,7 +29,7 @@ def to_lists(data: Path, output: Path, *, faces: Path | None = None) -> tuple[Pa
         numbers = table.whole("FACE_INDEX") if "FACE_INDEX" in table else np.arange(table.rows)
         index = FaceIndex(
             np.arange(table.rows),
-            table.text("FILENAME"),
+            table.names("FILENAME"),
             table.whole("SUBJECT_ID") if "SUBJECT_ID" in table else None,
             table.whole("SIGHTING_ID") if "SIGHTING_ID" in table else None,
             faces,

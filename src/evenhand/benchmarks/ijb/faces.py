@@ -68,7 +68,7 @@ def load_faces(folder: Path, options: FaceQuestionOptions) -> Dataset[AskedFaces
     ]
     return Dataset(
         version=paths[0].name.partition("_")[0].upper(),
-        samples=_samples(folder, faces.filename, given, options),
+        samples=_samples(folder, faces.filename.to_list(), given, options),
         truth=AskedFaces(faces),
         inputs=tuple(fact for _, fact in read),
         facts={"faces": len(faces)},
@@ -76,6 +76,8 @@ def load_faces(folder: Path, options: FaceQuestionOptions) -> Dataset[AskedFaces
 
 
 def _load_crops(folder: Path, layout: ProtocolFiles, options: FaceQuestionOptions) -> Dataset[AskedFaces]:
+    import polars as pl
+
     path = layout.one(names.FACE_LIST, "list of faces")
     listed = read_face_list(path, layout.one(names.LANDMARK_LIST, "list of landmarks"))
     assert listed.landmarks is not None
@@ -87,7 +89,7 @@ def _load_crops(folder: Path, layout: ProtocolFiles, options: FaceQuestionOption
     faces = ProtocolFaces(
         listed.template[rows],
         nobody,
-        listed.name[rows],
+        pl.Series(listed.name[rows], dtype=pl.String),
         nobody,
         listed.medium[rows],
         lambda: places,
@@ -95,7 +97,7 @@ def _load_crops(folder: Path, layout: ProtocolFiles, options: FaceQuestionOption
     given = [{"box": None, "landmarks": _points(points)} for points in places.landmarks]
     return Dataset(
         version=path.name.partition("_")[0].upper(),
-        samples=_samples(folder / LOOSE_CROPS, faces.filename, given, options),
+        samples=_samples(folder / LOOSE_CROPS, faces.filename.to_list(), given, options),
         truth=AskedFaces(faces, None if listed.score is None else listed.score[rows], is_listed=True),
         inputs=listed.inputs,
         facts={"faces": count},
@@ -103,11 +105,11 @@ def _load_crops(folder: Path, layout: ProtocolFiles, options: FaceQuestionOption
 
 
 def _samples(
-    folder: Path, filenames: NDArray[np.object_], given: Sequence[Mapping[str, Any]], options: FaceQuestionOptions
+    folder: Path, filenames: Sequence[str], given: Sequence[Mapping[str, Any]], options: FaceQuestionOptions
 ) -> list[Sample]:
     """One sample per face, and one for its mirror image where that is asked for."""
     samples = []
-    for row, (name, known) in enumerate(zip(filenames.tolist(), given, strict=True)):
+    for row, (name, known) in enumerate(zip(filenames, given, strict=True)):
         media = (folder / str(name),)
         samples.append(Sample(str(row), media, {**known, "mirror": False}))
         if options.mirror:
@@ -170,7 +172,7 @@ class FaceFolderCodec(Codec[EmbeddedFace]):
         faces = asked.faces
         columns: dict[str, Sequence[Any]] = {
             "FACE_INDEX": range(len(plain)),
-            "FILENAME": faces.filename[plain].tolist(),
+            "FILENAME": faces.filename[plain].to_list(),
         }
         if not asked.is_listed:
             columns |= {"SUBJECT_ID": faces.subject[plain].tolist(), "SIGHTING_ID": faces.sighting[plain].tolist()}
@@ -265,7 +267,7 @@ def _files(layout: ProtocolFiles, tests: set[int]) -> list[Path]:
 
 def _distinct(faces: ProtocolFaces) -> ProtocolFaces:
     """Each face once, in the order in which it is first met."""
-    keys = zip(faces.filename.tolist(), faces.subject.tolist(), faces.sighting.tolist(), strict=True)
+    keys = zip(faces.filename.to_list(), faces.subject.tolist(), faces.sighting.tolist(), strict=True)
     first: dict[tuple[Any, ...], int] = {}
     for row, key in enumerate(keys):
         first.setdefault(key, row)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from evenhand.core.task import InputFact
 from evenhand.files import delimited
 from evenhand.files.inputs import Problem, Source, read
 from evenhand.files.whole_numbers import parse_whole_numbers
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SYNONYMS: Mapping[str, str] = {
     "FILE": "FILENAME",
@@ -82,10 +85,15 @@ class ProtocolTable:
                 f"({delimited.shown_names(self.columns)}). Expected {', '.join(names)}."
             )
 
+    def names(self, name: str) -> pl.Series:
+        """(rows,): the cells without blanks around them, as Polars keeps them; empty when missing."""
+        self.require(name)
+        column: pl.Series = self.columns[name]
+        return column
+
     def text(self, name: str) -> NDArray[np.object_]:
         """(rows,): the cells without blanks around them; empty when missing."""
-        self.require(name)
-        return np.asarray(self.columns[name].to_numpy(), dtype=object)
+        return np.asarray(self.names(name).to_numpy(), dtype=object)
 
     def whole(self, name: str, *, missing: int | None = None) -> NDArray[np.int64]:
         """(rows,): whole numbers; a missing one is `missing`, or an error when that is None."""

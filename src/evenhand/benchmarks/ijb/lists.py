@@ -103,6 +103,8 @@ def read_pair_list(path: Path) -> PairList:
 
 def templates_of(listed: FaceList, pairs: PairList, where: Path, known: TemplateSet | None = None) -> TemplateSet:
     """The templates of list files; people are those of the `known` templates, or joined by the genuine pairs."""
+    import polars as pl
+
     ids, position = np.unique(listed.template, return_inverse=True)
     places = []
     for column in (pairs.first, pairs.second):
@@ -127,7 +129,7 @@ def templates_of(listed: FaceList, pairs: PairList, where: Path, known: Template
     faces = ProtocolFaces(
         listed.template,
         person[position.reshape(-1)].astype(np.int64),
-        listed.name,
+        pl.Series(listed.name, dtype=pl.String),
         listed.medium,
         listed.medium,
         partial(FacePlaces.unknown, len(listed), landmarks),
@@ -197,8 +199,8 @@ def write_lists(
         writer = csv.writer(file, lineterminator="\n")
         known = ("FILENAME", "SUBJECT_ID", "SIGHTING_ID")
         writer.writerow(("ROW_NAME", *known) if face_index is None else ("ROW_NAME", "FACE_INDEX", *known))
-        for row, name in enumerate(names):
-            face = (faces.filename[row], faces.subject[row], faces.sighting[row])
+        for row, (name, filename) in enumerate(zip(names, faces.filename, strict=True)):
+            face = (filename, faces.subject[row], faces.sighting[row])
             writer.writerow((name, *face) if face_index is None else (name, face_index[row], *face))
     return first, second, third, fourth
 
@@ -215,10 +217,9 @@ def write_official(folder: Path, prefix: str, templates: TemplateSet, pairs: tup
         writer = csv.writer(file, lineterminator="\n")
         box = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
         writer.writerow(("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", "SIGHTING_ID", *box, *LANDMARKS))
-        for row in range(len(faces)):
+        for row, name in enumerate(faces.filename):
             points = ["" if np.isnan(value) else f"{value:g}" for value in faces.places.landmarks[row]]
-            name, sighting = faces.filename[row], faces.sighting[row]
-            writer.writerow((faces.template[row], faces.subject[row], name, sighting, *("",) * 4, *points))
+            writer.writerow((faces.template[row], faces.subject[row], name, faces.sighting[row], *("",) * 4, *points))
     second = folder / f"{prefix}_11_matches.csv"
     lines = zip(pairs[0].tolist(), pairs[1].tolist(), strict=True)
     write_file(second, "".join(f"{one},{other}\n" for one, other in lines))

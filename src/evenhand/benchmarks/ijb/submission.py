@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ from evenhand.files.delimited import CellKind
 from evenhand.files.inputs import hash_of, parse_toml, read
 from evenhand.search.enrol import Membership, Templates, enrol
 from evenhand.search.sanity import embedding_warnings, halves_likeness
+
+if TYPE_CHECKING:
+    import polars as pl
 
 M = TypeVar("M")
 
@@ -238,7 +241,7 @@ class FaceIndex:
     """Which row of the embeddings shows which face; key columns that are not given are None."""
 
     row: NDArray[np.int64]
-    filename: NDArray[np.object_]
+    filename: pl.Series
     subject: NDArray[np.int64] | None
     sighting: NDArray[np.int64] | None
     path: Path
@@ -260,11 +263,11 @@ class FaceIndex:
         """Whether any file name is one of a protocol."""
         if len(faces) and len(self.filename) and self.filename[0] == faces.filename[0]:
             return True  # mostly; it spares a set of all names
-        return not set(self.filename.tolist()).isdisjoint(faces.filename.tolist())
+        return not set(self.filename.to_list()).isdisjoint(faces.filename.to_list())
 
     def named(self, names: NDArray[np.object_]) -> NDArray[np.int64]:
         """(names,): the row of each image by its name alone, −1 where there is none."""
-        rows = dict(zip(self.filename.tolist(), self.row.tolist(), strict=True))
+        rows = dict(zip(self.filename.to_list(), self.row.tolist(), strict=True))
         return np.array([rows.get(name, -1) for name in names.tolist()], dtype=np.int64)
 
     def find(self, faces: ProtocolFaces) -> NDArray[np.int64]:
@@ -276,8 +279,8 @@ class FaceIndex:
 
         if self._lists_just(faces):
             return self.row
-        mine: dict[str, Any] = {"file": pl.Series(self.filename, dtype=pl.String)}
-        theirs: dict[str, Any] = {"file": pl.Series(faces.filename, dtype=pl.String)}
+        mine: dict[str, Any] = {"file": self.filename}
+        theirs: dict[str, Any] = {"file": faces.filename}
         for name, column, other in (
             ("subject", self.subject, faces.subject),
             ("sighting", self.sighting, faces.sighting),
@@ -298,11 +301,11 @@ class FaceIndex:
 
     def _lists_just(self, faces: ProtocolFaces) -> bool:
         """Whether the index has the faces of a protocol in their order, each once: then nothing has to be joined."""
-        if len(self.filename) != len(faces) or not np.array_equal(self.filename, faces.filename):
+        if len(self.filename) != len(faces) or not self.filename.equals(faces.filename):
             return False
         keys = ((self.subject, faces.subject), (self.sighting, faces.sighting))
         same = all(mine is None or np.array_equal(mine, theirs) for mine, theirs in keys)
-        return same and len(set(self.filename.tolist())) == len(faces)
+        return same and self.filename.n_unique() == len(faces)
 
 
 def placed(
@@ -427,7 +430,7 @@ def _read_index(path: Path, rows: int) -> tuple[FaceIndex, NDArray[np.float64] |
         scores = np.nan_to_num(scores, nan=0.0)
     index = FaceIndex(
         place,
-        table.text("FILENAME"),
+        table.names("FILENAME"),
         table.whole("SUBJECT_ID") if "SUBJECT_ID" in table else None,
         table.whole("SIGHTING_ID") if "SIGHTING_ID" in table else None,
         path,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,16 @@ from evenhand.core.task import InputFact, Sample
 from evenhand.files.delimited import CellKind
 from evenhand.search.lookup import AT_ONCE
 
+if TYPE_CHECKING:
+    import polars as pl
+
 BOX = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
 LANDMARKS = ("RIGHT_EYE_X", "RIGHT_EYE_Y", "LEFT_EYE_X", "LEFT_EYE_Y", "NOSE_X", "NOSE_Y")
 ANGLES = ("YAW", "ROLL")
 _PLACES = (*BOX, *LANDMARKS, "FRAME_NUM")
 
 
-_COLUMNS = ("template", "subject", "filename", "sighting", "medium")
+_COLUMNS = ("template", "subject", "sighting", "medium")
 _IDS = ("TEMPLATE_ID", "SUBJECT_ID", "SIGHTING_ID", "MEDIA_ID")
 
 
@@ -63,7 +66,7 @@ class ProtocolFaces:
 
     template: NDArray[np.int64]  # id
     subject: NDArray[np.int64]
-    filename: NDArray[np.object_]
+    filename: pl.Series  # as read: most who compare embeddings only ask whether two columns are the same
     sighting: NDArray[np.int64]
     medium: NDArray[np.int64]
     read_places: Callable[[], FacePlaces]
@@ -82,7 +85,7 @@ class ProtocolFaces:
     def take(self, rows: Array) -> ProtocolFaces:
         """Some of the faces, without their covariates."""
         places = FacePlaces(*(column[rows] for column in self.places))
-        some = {name: getattr(self, name)[rows] for name in _COLUMNS}
+        some = {name: getattr(self, name)[rows] for name in (*_COLUMNS, "filename")}
         return ProtocolFaces(**some, read_places=lambda: places, video=None if self.video is None else self.video[rows])
 
 
@@ -116,7 +119,7 @@ def faces_of(table: ProtocolTable) -> ProtocolFaces:
     return ProtocolFaces(
         table.whole("TEMPLATE_ID") if "TEMPLATE_ID" in table else np.arange(rows),
         table.whole("SUBJECT_ID") if "SUBJECT_ID" in table else np.full(rows, -1, np.int64),
-        table.text("FILENAME"),
+        table.names("FILENAME"),
         sighting,
         _own_medium(medium),
         partial(_places_in, table.path),
@@ -128,6 +131,8 @@ def faces_of(table: ProtocolTable) -> ProtocolFaces:
 
 def join_faces(parts: Sequence[ProtocolFaces]) -> ProtocolFaces:
     """The faces of several files, one after the other; covariates that all of them have."""
+    import polars as pl
+
     if len(parts) == 1:
         return parts[0]
     shared = [name for name in parts[0].codes if all(name in part.codes for part in parts)]
@@ -136,6 +141,7 @@ def join_faces(parts: Sequence[ProtocolFaces]) -> ProtocolFaces:
     videos = [np.full(len(part), "", dtype=object) if part.video is None else part.video for part in parts]
     return ProtocolFaces(
         **columns,
+        filename=pl.concat([part.filename for part in parts]),
         read_places=partial(_joined_places, parts),
         video=None if all(part.video is None for part in parts) else np.concatenate(videos),
         codes={name: np.concatenate([part.codes[name] for part in parts]) for name in shared},
