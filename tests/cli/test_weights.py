@@ -30,7 +30,7 @@ def test_a_folder_has_to_be_named_on_the_line_or_in_the_environment(
     monkeypatch.delenv("EVENHAND_WEIGHTS", raising=False)
     refused = evenhand("weights", "get", "yunet")
     assert refused.code == 2
-    assert "evenhand weights get NAME --to DIR" in " ".join(refused.err.split())
+    assert "evenhand weights get NAME… --to DIR" in " ".join(refused.err.split())
     monkeypatch.setenv("EVENHAND_WEIGHTS", str(tmp_path))
     assert "yunet: carried" in evenhand("weights", "get", "models").out
 

@@ -14,7 +14,7 @@ from skimage import data
 
 from evenhand.core.errors import DataError, OptionError, UnknownNameError
 from evenhand.instruments.architectures import ReadyNetwork, build_network, fill_network
-from evenhand.instruments.bodies import PoseReader
+from evenhand.instruments.bodies import PersonMask, PoseReader
 from evenhand.instruments.checkpoints import filled_tensors, load_into, shapes_of
 from evenhand.instruments.comparers import dists_comparer, lpips_comparer
 from evenhand.instruments.detectors import face_detector, mtcnn_detector
@@ -169,7 +169,11 @@ def test_suppression_is_that_of_comparing_all_boxes(by_smaller: bool) -> None:
     assert suppress(boxes, scores, 0.3, by_smaller=by_smaller).tolist() == kept
 
 
-def test_a_person_has_a_pose() -> None:
+def test_a_person_has_a_mask_and_a_pose() -> None:
+    mask = PersonMask().mask(astronaut())
+    assert mask.shape == (512, 512)
+    assert mask[100, 225] > 0.9  # the face
+    assert mask[60, 330] < 0.1  # the wall
     pose = PoseReader().pose(astronaut())
     assert pose is not None
     assert pose.score > 0.9

@@ -1,6 +1,6 @@
-"""A person's pose by MediaPipe's networks, run by LiteRT; permissively licensed, small, on the processor.
+"""A person's mask and pose by MediaPipe's networks, run by LiteRT; permissively licensed, small, on the processor.
 
-Poses have 33 points; `COCO_POINTS` picks the seventeen of COCO in their order.
+The examples of wrapped models use both, and synthesis measures keypoint distances with the poses. Poses have 33 points; `COCO_POINTS` picks the seventeen of COCO in their order.
 """
 
 from __future__ import annotations
@@ -38,6 +38,23 @@ class Pose:
     def coco(self) -> NDArray[np.float64]:
         """The seventeen COCO keypoints (17, 2)."""
         return self.points[list(COCO_POINTS)]
+
+
+class PersonMask:
+    """Shares of person in each pixel, for pictures with people in the foreground."""
+
+    def __init__(self, *, paths: WeightPaths = NO_PATHS, folder: Path | None = None) -> None:
+        located = locate("person-mask", given=paths.get("person-mask"), folder=folder)
+        self._network = _LiteModel(located.path)
+        self.fingerprint = f"person-mask|{located.fingerprint}"
+
+    def mask(self, pixels: Pixels) -> NDArray[np.float32]:
+        """Numbers in [0, 1] of the picture's height and width; 0.5 and more is taken for person."""
+        height, width = pixels.shape[:2]
+        small = cv2.resize(pixels, (256, 256), interpolation=cv2.INTER_LINEAR).astype(np.float32) / 255
+        (answer,) = self._network.run(small[None])
+        full_size = cv2.resize(answer[0, :, :, 0], (width, height), interpolation=cv2.INTER_LINEAR)
+        return np.clip(np.asarray(full_size, dtype=np.float32), 0.0, 1.0)
 
 
 class PoseReader:
