@@ -44,6 +44,7 @@ def demo(
     done: list[Run] = []
     outcomes = []
     gates: list[str] = []
+    notes: list[str] = []
     for name in families or registry.names(registry.BENCHMARKS):
         if registry.benchmark(name).demo is None:
             continue
@@ -66,6 +67,9 @@ def demo(
                     gate = _gate(run, made, runs)
                     outcomes.append({"task": made.task, "run": str(run.folder), **outcome, **gate})
                     rows.extend(demo_rows(run.results, made, outcome))
+                    if made.note:
+                        notes.append(f"{made.task}: {made.note}")
+                        outcomes[-1]["note"] = made.note
                     if gate:
                         gates.append(f"{made.require}: {gate['gate']}")
         except MissingExtraError as error:
@@ -80,6 +84,8 @@ def demo(
     draw_table(console, Table("What was planted, and what was found", columns, tuple(rows)))
     for run in done if families else ():
         show_paper_tables([run], task_title(run.results.task))
+    for line in notes:
+        console.print(f"note:   {escape(line)}", soft_wrap=True)
     for line in gates:
         console.print(f"gate:   {escape(line)}", soft_wrap=True)
     if report is not None:

@@ -368,6 +368,7 @@ class Demo:
     options: Mapping[str, Any] = field(default_factory=dict)
     production: Path | None = None  # predictions of the model in use, which the demonstrated one would replace
     require: Path | None = None  # requirements that hold it against that model
+    note: str = ""  # what it leaves out on this machine, and why
 
 
 @dataclass(frozen=True)

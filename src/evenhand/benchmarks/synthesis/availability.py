@@ -13,6 +13,7 @@ from importlib.util import find_spec as find_package
 from evenhand.benchmarks.synthesis.catalogue import CONVENTIONS, TABLE, canonical, entry_of, features_of
 from evenhand.benchmarks.synthesis.features import FeatureTable
 from evenhand.benchmarks.synthesis.measuring import WEIGHTS
+from evenhand.benchmarks.synthesis.names import NAMES
 from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.errors import DataError
@@ -32,9 +33,9 @@ def missing_for(feature: str, options: SynthesisOptions) -> str:
     """What a feature or comparison lacks here, with what to do about it; empty when nothing."""
     if feature in options.onnx or feature in _BY_ITSELF or feature not in WEIGHTS:
         return ""
-    package, extra = _PACKAGES.get(feature, ("torch", "torch"))
-    if find_package(package) is None:
-        return f"it needs {package}: pip install 'evenhand[{extra}]'"
+    package = _missing_package(feature)
+    if package:
+        return package
     from evenhand.instruments.weights import absent_weights, advice_for
 
     absent = absent_weights(WEIGHTS[feature], options.weights)
@@ -44,6 +45,11 @@ def missing_for(feature: str, options: SynthesisOptions) -> str:
     if feature == "inception" and not missing_for("pytorch-fid", options):
         hint = " With the network of the FID literature, which is here: fid:pytorch-fid, kid:pytorch-fid."
     return f"the weights {', '.join(absent)} are not here. {advice_for(absent)}{hint}"
+
+
+def _missing_package(feature: str) -> str:
+    package, extra = _PACKAGES.get(feature, ("torch", "torch"))
+    return f"it needs {package}: pip install 'evenhand[{extra}]'" if find_package(package) is None else ""
 
 
 def unavailable(
@@ -67,6 +73,22 @@ def announced(names: Sequence[str], reasons: Mapping[str, str], options: Synthes
     if sum(map(len, lost.values())) == len(set(map(canonical, names))):
         raise DataError(f"Nothing that is asked for can be measured here. {' '.join(sentences)}")
     return sentences
+
+
+def obtainable(names: Sequence[str], options: SynthesisOptions) -> tuple[tuple[str, ...], str]:
+    """The metrics that can be computed here, and one line about the others; an empty one when there are none."""
+    reasons = unavailable(names, options)
+    kept: list[str] = []
+    left_out: dict[str, list[str]] = {}
+    for name in names:
+        lacking = [feature for feature in needed(name, options.rules) if feature in reasons]
+        if not lacking:
+            kept.append(name)
+            continue
+        cause = _missing_package(lacking[0]) or "the weights are not here; `evenhand doctor` says how to get them"
+        output = "precision" if name.startswith("neighbours") else "mean"
+        left_out.setdefault(cause, []).append(NAMES.value(name, output))
+    return tuple(kept), " ".join(f"{', '.join(metrics)} left out: {cause}." for cause, metrics in left_out.items())
 
 
 def _lost(names: Sequence[str], reasons: Mapping[str, str], options: SynthesisOptions) -> dict[str, list[str]]:
