@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -237,3 +238,26 @@ def test_a_file_that_never_ends_is_named_and_the_others_are_measured(tmp_path: P
         (problem,) = found.problems
         assert problem.picture == str(paths[2])
         assert "is a pipe" in problem.reason
+
+
+def test_a_run_of_frames_is_looked_at_once(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from evenhand.instruments.architectures import ReadyNetwork
+    from evenhand.instruments.readers import clip_reader
+
+    paths = []
+    for number in range(4):
+        paths.append(tmp_path / f"{number}.png")
+        Image.fromarray(np.full((8, 8, 3), 40 * number, np.uint8)).save(paths[-1])
+    asked = []
+
+    class Network(torch.nn.Module):
+        def forward(self, batch: Any) -> Any:
+            asked.append(tuple(batch.shape))
+            return batch.mean(dim=(1, 2, 3, 4)).repeat(400)[None]
+
+    for _ in range(2):
+        reader = clip_reader(cache=tmp_path / "cache", ready=ReadyNetwork(Network(), "counted", "cpu"))
+        vectors = reader.read_clips([paths[:2], paths[2:]])
+    assert asked == [(1, 3, 2, 224, 224)] * 2
+    assert vectors[:, 0] == pytest.approx([20 / 127.5 - 1, 100 / 127.5 - 1], abs=1e-6)

@@ -23,7 +23,7 @@ from evenhand.instruments.cache import ReadingCache
 from evenhand.instruments.comparers import signed, unit_batch
 from evenhand.instruments.faces import crop, standardised
 from evenhand.instruments.people import Scaling, WholeBox, has_pixels, merge_rows, person_box, person_patches
-from evenhand.instruments.pictures import HIS_EVALUATORS, Decoder, Loading, Pixels, load
+from evenhand.instruments.pictures import HIS_EVALUATORS, Decoder, Loading, Pixels
 from evenhand.instruments.readings import Instrument, Pictures, Readings, Vectors, measure
 
 if TYPE_CHECKING:
@@ -195,31 +195,49 @@ def pose_reader(
 
 @dataclass(frozen=True)
 class ClipReader:
-    """Runs of frames to vectors: I3D's 400 numbers, for FVD."""
+    """Runs of frames to vectors; keeps them below `cache` when one is named."""
 
-    fingerprint: str
-    ready: ReadyNetwork
+    instrument: Instrument
+    cache: Path | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        return self.instrument.fingerprint
 
     def read_clips(self, clips: Sequence[Sequence[Path]]) -> Vectors:
-        """One vector per run of frames; frames are squeezed to 224 × 224 by bilinear interpolation."""
-        import torch
-        from torch.nn import functional
-
-        vectors = np.zeros((len(clips), 400), np.float32)
-        for number, clip in enumerate(clips):
-            frames = unit_batch([load(path, Loading("i3d")).pixels for path in clip], self.ready.device)
-            with torch.inference_mode():
-                small = functional.interpolate(signed(frames), size=(224, 224), mode="bilinear", align_corners=False)
-                vectors[number] = self.ready.network(small.transpose(0, 1)[None]).cpu().numpy()[0]
-        return vectors
+        """One vector per run of frames; an error that names a frame when some can't be read."""
+        store = ReadingCache(self.cache, self.fingerprint)
+        try:
+            return measure(self.instrument, [tuple(clip) for clip in clips], store).complete(self.fingerprint)
+        finally:
+            store.flush()
 
 
 def clip_reader(
-    *, paths: WeightPaths = NO_PATHS, folder: Path | None = None, device: str = "cpu", ready: ReadyNetwork | None = None
+    *,
+    paths: WeightPaths = NO_PATHS,
+    folder: Path | None = None,
+    device: str = "cpu",
+    cache: Path | None = None,
+    ready: ReadyNetwork | None = None,
 ) -> ClipReader:
-    """The reader of FVD's features."""
+    """I3D's 400 numbers of runs of frames, for FVD; frames are squeezed to 224 × 224 by bilinear interpolation."""
     network = ready or build_network("i3d", paths=paths, folder=folder, device=device)
-    return ClipReader(f"i3d|{network.fingerprint}|224-bilinear", network)
+
+    def together(jobs: Sequence[Pictures]) -> Vectors:
+        import torch
+        from torch.nn import functional
+
+        vectors = np.zeros((len(jobs), 400), np.float32)
+        for number, frames in enumerate(jobs):
+            batch = signed(unit_batch([frame.pixels for frame in frames], network.device))
+            with torch.inference_mode():
+                small = functional.interpolate(batch, size=(224, 224), mode="bilinear", align_corners=False)
+                vectors[number] = network.network(small.transpose(0, 1)[None]).cpu().numpy()[0]
+        return vectors
+
+    name = f"i3d|{network.fingerprint}|224-bilinear"
+    return ClipReader(Instrument(name, Loading("i3d"), 400, together=together, batch=1, workers=1), cache)
 
 
 def person_detector(

@@ -15,12 +15,16 @@ from evenhand import report
 from evenhand.benchmarks.synthesis import benchmark
 from evenhand.benchmarks.synthesis.degrading import degrade
 from evenhand.benchmarks.synthesis.drawn import draw, save
+from evenhand.benchmarks.synthesis.measuring import NetworkBuilder
 from evenhand.benchmarks.synthesis.sections import every_convention, paper_table
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Table
 from evenhand.core.results import Results
+from evenhand.instruments.pictures import HIS_EVALUATORS
 from evenhand.instruments.pixels import flicker, ssim
+from evenhand.instruments.readers import PictureReader
+from evenhand.instruments.readings import Instrument
 from evenhand.metrics.distances import frechet_distance
 from evenhand.run.evaluation import evaluate
 
@@ -385,3 +389,46 @@ def test_comparing_runs_names_the_metrics_that_are_left_out(tmp_path: Path) -> N
     text = str(comparison_sections(found, runs[0].results))
     assert "Not compared: MSE: only second has it." in text
     assert "too few rows or units to judge" in text
+
+
+@pytest.mark.parametrize("form", ["folder", "film"])
+def test_methods_share_the_features_of_the_real_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """Each distinct frame goes through a network once, however many methods are measured against it."""
+    frames = [draw(f"person {number}", "walk", 0.2, size=48) for number in range(6)]
+
+    def write(name: str, strength: float) -> Path:
+        spoilt = [degrade(frame, "blur", strength) for frame in frames]
+        if form == "film":
+            return film(tmp_path / f"{name}.avi", spoilt)
+        (tmp_path / name).mkdir()
+        for number, frame in enumerate(spoilt):
+            save(str(tmp_path / name / f"{number:03d}.png"), frame)
+        return tmp_path / name
+
+    real, *methods = (write(f"side-{strength}", strength) for strength in (0.0, 0.3, 0.6, 0.9))
+    seen: list[str] = []
+
+    def look(found: Any) -> list[float]:
+        seen.append(found[0].name)
+        return [float(found[0].pixels.mean()), float(found[0].pixels.std())]
+
+    def build(networks: NetworkBuilder, feature: str) -> PictureReader:
+        return PictureReader(Instrument(f"{feature}:counted", HIS_EVALUATORS, 2, alone=look), networks.cache)
+
+    monkeypatch.setattr(NetworkBuilder, "_build", build)
+    runs = [
+        evaluate(
+            benchmark.find("synthesis"),
+            made,
+            real,
+            options={"metrics": "ssim,fid:counted,CS:counted"},
+            runs=tmp_path / "runs",
+            **QUICK,
+        )
+        for made in methods
+    ]
+    assert sum(str(real) in name for name in seen) == len(frames)
+    assert len(seen) == len(frames) * (1 + len(methods))
+    assert len({run.results.get("fid:counted").number for run in runs}) == len(methods)

@@ -142,7 +142,7 @@ class NetworkBuilder:
             case "pose":
                 return readers.pose_reader(image_size=self.image_size, folder=self.weights, cache=self.cache)
             case "i3d":
-                return readers.clip_reader(folder=self.weights, device=self.device)
+                return readers.clip_reader(**common)
             case "osnet" | "pcb":
                 if "detector" not in self.built:
                     scaling = Scaling.NONE if self.rules is Rules.STRICT else Scaling.AS_PUBLISHED
