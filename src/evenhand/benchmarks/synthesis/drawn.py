@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from evenhand.core.errors import DataError
 from evenhand.core.optional import cv2
 from evenhand.core.streams import stream
-from evenhand.files.writing import replace_file
+from evenhand.files.writing import write_file
 from evenhand.scenes.figures import PersonFigure, Pixels, picture
 from evenhand.scenes.looks import look_of
 
@@ -46,13 +47,13 @@ def draw(name: str, motion: Motion, phase: float, *, overall: bool = False, size
 
 def save(path: str, pixels: Pixels) -> None:
     """Write RGB pixels as a picture file, in the format of the path's ending."""
-    with replace_file(path, flush=False) as temporary:
-        cv2.imwrite(str(temporary), np.ascontiguousarray(pixels[:, :, ::-1]))
+    _, encoded = cv2.imencode(Path(path).suffix, np.ascontiguousarray(pixels[:, :, ::-1]))
+    write_file(path, encoded.tobytes(), flush=False)
 
 
 def read(path: str) -> Pixels:
     """The RGB pixels of a picture file that was written here."""
-    found = cv2.imread(path, cv2.IMREAD_COLOR)
-    if found is None:
+    pixels = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
+    if pixels is None:
         raise DataError(f"{path} is no picture.")
-    return np.asarray(found[:, :, ::-1], dtype=np.uint8)
+    return np.asarray(pixels[:, :, ::-1], dtype=np.uint8)

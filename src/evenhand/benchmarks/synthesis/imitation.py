@@ -270,7 +270,7 @@ class _Journal:
         elif path.exists():
             text = path.read_text(encoding="utf-8")
             self._whole = text.endswith("\n") or not text
-            for line in text.splitlines():
+            for line in text.split("\n"):
                 try:
                     entry = json.loads(line)
                     self._lines[entry["item"]] = entry
@@ -288,7 +288,7 @@ class _Journal:
     def write(self, item: Item, answer: SynthesisAnswer) -> None:
         entry = {"item": item.name, "asked": _fingerprint(item), "own": answer.own, "cross": answer.cross}
         with append_file(self._path) as file:
-            file.write(("" if self._whole else "\n") + json.dumps(entry, ensure_ascii=False) + "\n")
+            file.write(("" if self._whole else "\n") + json.dumps(entry) + "\n")
             file.flush()
             os.fsync(file.fileno())
         self._whole = True

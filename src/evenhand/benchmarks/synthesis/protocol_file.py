@@ -8,7 +8,7 @@ Motion imitation and novel views: `{"val": {VIDEO: entry}}`. Appearance transfer
 from __future__ import annotations
 
 from enum import Enum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -97,10 +97,12 @@ def _decoded(data: bytes, *, appearance: bool) -> tuple[dict[str, ProtocolEntry]
 
 def _check_entry(path: Path, video: str, entry: ProtocolEntry, question: ProtocolQuestion) -> None:
     windows = {"flag": entry.flag}
+    _check_name(path, video)
     if question is ProtocolQuestion.IMITATION:
         for what, window in (("self_imitation", entry.self_imitation), ("cross_imitation", entry.cross_imitation)):
             if window is None:
                 raise DataError(f"{path}: {video!r} has no {what!r}. Give its target video and its range.")
+            _check_name(path, window.target)
             windows[what] = window.range
     for what, (first, last) in windows.items():
         if first < 0 or last < first:
@@ -112,3 +114,10 @@ def _check_entry(path: Path, video: str, entry: ProtocolEntry, question: Protoco
                 f"{path}: {video!r} has a flag window of {flag[1] - flag[0] + 1} frames and a cross_imitation window "
                 f"of {cross[1] - cross[0] + 1}. They are compared frame by frame and must be equally long."
             )
+
+
+def _check_name(path: Path, video: str) -> None:
+    """Frames are read below the data folder and nowhere else."""
+    parts = PurePosixPath(video).parts
+    if not parts or ".." in parts or parts[0] == "/":
+        raise DataError(f"{path}: {video!r} is no name of a video below the data folder.")
