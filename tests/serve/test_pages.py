@@ -373,3 +373,15 @@ def test_a_named_folder_may_be_above_the_data_whatever_the_working_directory(
     folders = ServedFolders.of([made])
     assert (made / "data").resolve() in candidates(run.manifest, [made.resolve()], folders)
     assert load_media(run.folder, run.manifest, [made.resolve()], folders).by_sample
+
+
+def test_values_with_unverified_weights_are_marked_on_every_page(
+    place: Path, client_of: Clients, key: Keys, run_of: Runs
+) -> None:
+    path = run_of(place) / "results.json"
+    document = json.loads(path.read_text())
+    document["facts"]["unverified"] = {document["metrics"][0]["name"]: "column"}
+    path.write_text(json.dumps(document))
+    client = client_of(place)
+    for address in ("/", f"/run/{key(place)}", f"/run/{key(place)}/group"):
+        assert "(unverified weights)" in client.get(address).text, address

@@ -28,6 +28,7 @@ class DisplayNames:
     family: str = ""  # the name of the family in titles
     tasks: Mapping[str, str] = field(default_factory=dict)  # task → title
     items: str = "samples"  # what is answered: faces, images, searches
+    marks: Mapping[str, str] = field(default_factory=dict)  # metric → what stands behind the names of its values
     sentence: str = ""  # such as "{group} faces are classified correctly {value} of the time", for the first value
 
     def attribute(self, key: str) -> str:
@@ -55,6 +56,9 @@ class DisplayNames:
         >>> DisplayNames().value("gender", "macro_f1"), DisplayNames().value("PCK", "mean")
         ('gender: macro F1', 'PCK')
         """
+        return self._value(metric, output) + self.marks.get(metric, "")
+
+    def _value(self, metric: str, output: str) -> str:
         full = f"{metric}: {output}"
         for pattern, name in self.values:
             match = re.fullmatch(pattern, full)

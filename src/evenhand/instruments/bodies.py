@@ -1,6 +1,7 @@
 """A person's mask and pose by MediaPipe's networks, run by LiteRT; permissively licensed, small, on the processor.
 
-The examples of wrapped models use both, and synthesis measures keypoint distances with the poses. Poses have 33 points; `COCO_POINTS` picks the seventeen of COCO in their order.
+The examples of wrapped models use both, and synthesis measures keypoint distances with the poses. Poses have 33 points;
+`COCO_POINTS` picks the seventeen of COCO in their order.
 """
 
 from __future__ import annotations

@@ -50,6 +50,12 @@ def names_of_family(task: str) -> DisplayNames:
         return DisplayNames()
 
 
+def names_of_results(results: Results) -> DisplayNames:
+    """The display names of a run's family, with a mark behind values that rest on unverified weights."""
+    marks = dict.fromkeys(results.unverified, f" ({UNVERIFIED_WEIGHTS})")
+    return replace(names_of_family(results.task), marks=marks)
+
+
 def task_title(task: str, names: DisplayNames | None = None) -> str:
     """A task as people write it.
 
@@ -65,21 +71,21 @@ def shown(results: Results) -> ShownResults:
     """The results with display names; results that have them already are returned as they are."""
     if isinstance(results, ShownResults):
         return results
-    return _Translation(results, names_of_family(results.task)).results()
+    return _Translation(results).results()
 
 
 def shown_output(results: Results, metric: str, output: str) -> Output:
     """How a metric and output of stored results are called in the shown ones."""
     if isinstance(results, ShownResults):
         return metric, output
-    return _Translation(results, names_of_family(results.task)).output(metric, output)
+    return _Translation(results).output(metric, output)
 
 
 def shown_comparison(comparison: Comparison, results: Results) -> Comparison:
     """The comparison with the display names of the results of one of its models."""
     if isinstance(results, ShownResults):
         return comparison
-    names = _Translation(results, names_of_family(results.task))
+    names = _Translation(results)
     contrasts = []
     for contrast in comparison.contrasts:
         metric, output = names.output(contrast.metric, contrast.output)
@@ -98,13 +104,12 @@ def shown_comparison(comparison: Comparison, results: Results) -> Comparison:
 class _Translation:
     """Keys to names, each looked up once; names that two keys would share are not used."""
 
-    def __init__(self, stored: Results, names: DisplayNames) -> None:
-        self.stored, self.names = stored, names
+    def __init__(self, stored: Results) -> None:
+        self.stored, self.names = stored, names_of_results(stored)
         pairs = list(dict.fromkeys((e.metric, e.output) for e in stored.estimates))
         pairs += [(fact.name, output) for fact in stored.metrics for output in fact.outputs]
         pairs = list(dict.fromkeys(pairs))
-        marks = dict.fromkeys(stored.unverified, f" ({UNVERIFIED_WEIGHTS})")
-        titles = {pair: names.value(*pair) + marks.get(pair[0], "") for pair in pairs}
+        titles = {pair: self.names.value(*pair) for pair in pairs}
         often = Counter(titles.values())
         self.outputs: dict[Output, Output] = {
             pair: (title, title) if often[title] == 1 else (pair[0], f"{title} ({pair[0]}: {pair[1]})")

@@ -22,7 +22,7 @@ from evenhand.core.errors import EvenhandError, OptionError
 from evenhand.core.page import Section, Text
 from evenhand.core.records import EVERYONE
 from evenhand.reporting.comparison import comparison_sections, difference_sections
-from evenhand.reporting.display import names_of_family
+from evenhand.reporting.display import names_of_family, names_of_results
 from evenhand.reporting.rows import RowLabels, row_facts, value_text
 from evenhand.serve.filters import MOST, RunFilter
 from evenhand.serve.folders import OutsideError
@@ -184,7 +184,8 @@ class _Routes:
             labels = self.library.labels(line)
         return self._page(
             "run.html.j2", line=line, found=found, choice=choice, every=every, spreads=spreads or (), whole=whole,
-            labels=labels, names=names_of_family(line.task), unit=self._unit(line, choice),
+            labels=labels, names=names_of_results(found.results) if found.results else names_of_family(line.task),
+            unit=self._unit(line, choice),
         )  # fmt: skip
 
     def _unit(self, line: RunEntry, choice: ValueChoice | None) -> str:
@@ -220,7 +221,7 @@ class _Routes:
         return self._page(
             "group.html.j2", line=line, found=found, group=group, choice=choice, estimates=estimates,
             selection=chosen_rows, reason=reason, has_data=bool(self.library.settings.data), query=query_of_rows,
-            names=names_of_family(line.task),
+            names=names_of_results(found.results),
             contrasts=contrasts_of(found.results, choice, group) if choice is not None else (),
         )  # fmt: skip
 
@@ -236,7 +237,7 @@ class _Routes:
         selection = self._selection(line, rows, choice, _whole_number(query.get("page", "1")))
         return self._page(
             "gallery.html.j2", line=line, found=found, choice=choice, query=rows, selection=selection,
-            has_data=bool(self.library.settings.data), names=names_of_family(found.results.task),
+            has_data=bool(self.library.settings.data), names=names_of_results(found.results),
         )  # fmt: skip
 
     def _selection(self, line: RunEntry, query: RowQuery, choice: ValueChoice | None, page: int) -> Selection:

@@ -19,7 +19,7 @@ from typing import Any
 from evenhand.core.errors import InputError, RunError
 from evenhand.core.page import Interval
 from evenhand.core.printing import printable
-from evenhand.core.results import Results
+from evenhand.core.results import UNVERIFIED_WEIGHTS, Results
 from evenhand.files import inputs
 from evenhand.reporting.phrases import as_cell, headline, levels
 from evenhand.serve.folders import ServedFolders
@@ -191,7 +191,8 @@ def _values(results: Results) -> Mapping[str, Any]:
     if first is None:
         return values
     metric, output = first
-    values["output"] = printable(output, keep="")
+    mark = f" ({UNVERIFIED_WEIGHTS})" if metric in results.unverified else ""
+    values["output"] = printable(output, keep="") + mark
     values["value"] = as_cell(results.get(metric, output))
     facts = next((fact for fact in results.metrics if fact.name == metric), None)
     values["better"] = facts.outputs.get(output, "") if facts is not None else ""

@@ -65,7 +65,7 @@ class FrameCodec(Codec[Path]):
             pictures, surplus = dict(zip(asked, frames.paths, strict=False)), max(len(frames.paths) - len(asked), 0)
         else:
             if isinstance(options, PairedOptions):
-                warnings += _unequal_films(frames, dataset.truth)
+                warnings += _unequal_films(frames, dataset.truth, by_time=options.frames == "time")
                 if options.frames == "time":
                     pictures = _by_time(frames, dataset.truth, pictures)
             known = set(asked)
@@ -163,15 +163,16 @@ def _some(names: Iterable[str]) -> str:
     return ", ".join(listed[:3]) + (", …" if len(listed) > 3 else "")
 
 
-def _unequal_films(made: FrameSet, real: FrameSet) -> list[str]:
+def _unequal_films(made: FrameSet, real: FrameSet, *, by_time: bool) -> list[str]:
     """A sentence for every pair of films that differ in length or rate."""
+    advice = "Frames are paired by time." if by_time else "To pair frames by time: --set frames=time."
     sentences = []
     for unit, film in _film_pairs(made, real):
         other = real.films[unit]
         if len(film.times) != len(other.times) or abs(film.rate - other.rate) > 0.01:
             sentences.append(
                 f"{unit}: the synthesised film has {len(film.times)} frames at {film.rate:g} a second, the real one "
-                f"{len(other.times)} at {other.rate:g}. To pair frames by time: --set frames=time."
+                f"{len(other.times)} at {other.rate:g}. {advice}"
             )
     return sentences
 
