@@ -15,7 +15,7 @@ from fhibe_classical import EXAMPLES
 from PIL import Image
 
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.outputs import encode_mask
+from evenhand.benchmarks.fhibe.codec import encode_mask
 from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_bodies, write_faces
 from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.compat.fhibe import BaseModelWrapper, BiasReport, evaluate_task

@@ -12,7 +12,7 @@ import pytest
 
 from evenhand import api
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.outputs import encode_mask, write_outputs
+from evenhand.benchmarks.fhibe.codec import encode_mask, write_outputs
 from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_bodies
 from evenhand.serve.listing import key_of
 

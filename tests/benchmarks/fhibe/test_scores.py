@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.benchmarks.fhibe import codec, data, face_segmentation, record, scores, verification
+from evenhand.benchmarks.fhibe.codec import EmbeddingCodec, encode_mask, write_outputs
 from evenhand.benchmarks.fhibe.data import load_identities
-from evenhand.benchmarks.fhibe.embeddings import EmbeddingCodec
 from evenhand.benchmarks.fhibe.face_segmentation import score_faces
 from evenhand.benchmarks.fhibe.metrics import AverageRecall, TarAtFar, TarAtOwnFar, ValidationRate
 from evenhand.benchmarks.fhibe.options import (
@@ -23,7 +23,6 @@ from evenhand.benchmarks.fhibe.options import (
     RecallOptions,
     threshold_keys,
 )
-from evenhand.benchmarks.fhibe.outputs import encode_mask, write_outputs
 from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_faces
 from evenhand.benchmarks.fhibe.tasks import TASKS, task_named
 from evenhand.core.errors import PredictionError

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.fhibe import codec
-from evenhand.benchmarks.fhibe.wrapped import WrappedModel, predict_wrapped
+from evenhand.benchmarks.fhibe.wrapped import WrappedModel, WrapperModel
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample
 
@@ -156,9 +156,9 @@ def test_a_wrapper_that_lacks_a_member_is_named() -> None:
 
 
 def test_samples_say_which_task_a_wrapper_is_asked_for() -> None:
-    assert len(dict(predict_wrapped(Wrapper(), SAMPLES))) == 5
+    assert len(dict(WrapperModel("finder", Wrapper()).predict(SAMPLES))) == 5
     with pytest.raises(ModelError, match="FHIBE tasks only"):
-        list(predict_wrapped(Wrapper(), [Sample("x")]))
+        list(WrapperModel("finder", Wrapper()).predict([Sample("x")]))
 
 
 class Listing:
@@ -251,7 +251,7 @@ def test_a_mask_of_another_size_than_its_picture_is_refused_with_the_image(
 ) -> None:
     samples = _pictures(tmp_path, task)
     with pytest.raises(ModelError, match=f"image a.png: {message}"):
-        list(predict_wrapped(Wrapper(answer=answer), samples))
+        list(WrapperModel("finder", Wrapper(answer=answer)).predict(samples))
 
 
 PLAIN_CLASS = '''

@@ -17,7 +17,7 @@ import numpy as np
 from harness import Case, Checks, read_expected
 from PIL import Image
 
-from evenhand.benchmarks.fhibe import attributes, data, disparity, grouping, outputs, scores, table, verification
+from evenhand.benchmarks.fhibe import attributes, codec, data, disparity, grouping, scores, table, verification
 from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.compat.fhibe import BaseModelWrapper, evaluate_task
 from evenhand.compat.fhibe.evaluate import files, intersections
@@ -85,7 +85,7 @@ def _task(folder: Path, expected: Any, checks: Checks) -> None:
         if (folder / "files").is_dir():
             stored = _json(folder / "model_outputs.json")
             answers = {str(run.root / key): value for key, value in stored.items()}
-            outputs.write_outputs(config["task"], answers, run.results / "model_outputs.json")
+            codec.write_outputs(config["task"], answers, run.results / "model_outputs.json")
         else:
             (run.results / "model_outputs.json").write_bytes((folder / "model_outputs.json").read_bytes())
         run.evaluate(None)
@@ -379,7 +379,7 @@ def _arguments(folder: Path, expected: Any, checks: Checks) -> None:
         for task, answer in stored.items():
             place = root / "results" / task / "fhibe_downsampled" / base["model_name"]
             place.mkdir(parents=True)
-            outputs.write_outputs(task, dict.fromkeys(images, answer), place / "model_outputs.json")
+            codec.write_outputs(task, dict.fromkeys(images, answer), place / "model_outputs.json")
         for call in expected["calls"]:
             arguments = {**base, **call["changed_arguments"]}
             raised = _classes(

@@ -8,21 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evenhand.benchmarks.fhibe.outputs import encode_mask, write_outputs
-    from evenhand.core.task import Benchmark
-
-    benchmark: Benchmark
+    from evenhand.benchmarks.fhibe.codec import encode_mask, write_outputs
+    from evenhand.benchmarks.fhibe.tasks import benchmark
 
 __all__ = ["benchmark", "encode_mask", "write_outputs"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "benchmark":
-        from evenhand.benchmarks.fhibe.family import benchmark
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from evenhand.benchmarks.fhibe import codec, tasks
 
-        return benchmark
-    if name in ("write_outputs", "encode_mask"):
-        from evenhand.benchmarks.fhibe import outputs
-
-        return getattr(outputs, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(tasks if name == "benchmark" else codec, name)

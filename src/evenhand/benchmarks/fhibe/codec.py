@@ -22,14 +22,16 @@ from numpy.typing import NDArray
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.output_file import match_keys, parse, top_level, write_entries
 from evenhand.core.errors import PredictionError
+from evenhand.core.records import Array
 from evenhand.core.results import Coverage
-from evenhand.core.task import Answers, Codec, Dataset
+from evenhand.core.task import Answers, Codec, Dataset, Sample
 from evenhand.files import inputs
-from evenhand.geometry.masks import MaskError, Runs, compress, encode_labels, expand_all, paint
+from evenhand.geometry.masks import MaskError, Runs, compress, encode, encode_labels, expand_all, paint
 
 OUTPUTS = "model_outputs.json"
 _HIGHEST_LABEL = 255  # of a pixel; labels above the 19 of FHIBE are wrong wherever they stand, as published
 P = TypeVar("P")
+Embedding = NDArray[np.float64]
 
 
 class MissingAnswersError(PredictionError):
@@ -142,15 +144,12 @@ class OutputsCodec(Codec[P]):
 
     def write(self, path: Path, answers: Iterable[tuple[str, P]], dataset: Dataset[Any], options: Any) -> None:
         """Every image of the data set; one that a model could not answer is written as nothing found."""
-        by_id = dict(answers)
-        nothing = self.nothing()
-        write_entries(
-            path, ((self.key(sample), self.stored(by_id.get(sample.id, nothing))) for sample in dataset.samples)
-        )
+        by_id, nothing = dict(answers), self.nothing()
+        write_entries(path, (self.entry(sample, by_id.get(sample.id, nothing)) for sample in dataset.samples))
 
-    def key(self, sample: Any) -> str:
-        """What the file calls a sample: the path of its image below the data root it was read from."""
-        return str(sample.media[0])
+    def entry(self, sample: Sample, answer: P) -> tuple[str, Any]:
+        """An answer under the path of its image below the data root it was read from."""
+        return str(sample.media[0]), self.stored(answer)
 
     def to_plain(self, answer: P) -> Any:
         """As the file keeps it; an answer that is already in the file's form is checked first."""
@@ -342,6 +341,59 @@ class FaceMapCodec(OutputsCodec[FaceMap]):
         return FaceMap({})
 
 
+class EmbeddingCodec(OutputsCodec[Embedding]):
+    """Face verification: `{"<aligned path>": {"detections": [numbers], "img_filepath": "<original>"}}`.
+
+    The published tool keys a picture by `<data root>/data/processed/<relative path>` and matches it by its last two
+    components. A picture that could not be aligned has `null` and is in no pair.
+    """
+
+    about = "model_outputs.json: for every aligned picture its embedding; null where it could not be aligned"
+    holds = "an embedding"
+    example = '{"<root>/data/processed/<image path>": {"detections": [0.0226, 0.0781, …], "img_filepath": "…"}}'
+
+    def answer(self, image: str, value: Any, forms: set[str]) -> Embedding:
+        if isinstance(value, list):
+            forms.add("a list without `detections`")
+            values: Any = value
+        else:
+            values = _entry(value, ("detections", "embeddings"), forms)
+        if values is None:
+            return self.nothing()
+        vector: NDArray[Any] = np.array(values, dtype=np.float64)
+        if vector.ndim == 2 and len(vector) == 1:
+            vector = vector[0]
+            forms.add("embeddings nested once more")
+        if vector.ndim != 1 or not len(vector):
+            raise ValueError(f"an embedding of shape {vector.shape}; one list of numbers was expected")
+        return vector
+
+    def stored(self, answer: Embedding) -> Any:
+        return {"detections": np.asarray(answer).tolist() if np.asarray(answer).size else None}
+
+    def nothing(self) -> Embedding:
+        return np.zeros(0)
+
+    def entry(self, sample: Sample, answer: Embedding) -> tuple[str, Any]:
+        original = sample.media[0]
+        return str(aligned_path(data_root(sample), sample.id)), {**self.stored(answer), "img_filepath": str(original)}
+
+
+def data_root(sample: Sample) -> Path:
+    """The data root below which the image of a sample lies."""
+    parts = sample.media[0].parts
+    return Path(*parts[: len(parts) - len(Path(sample.id).parts)])
+
+
+def aligned_path(root: Path, image: str) -> Path:
+    """Where the aligned picture of an image belongs.
+
+    >>> aligned_path(Path("fhibe"), "data/raw/a/b.png").as_posix()
+    'fhibe/data/processed/data/raw/a/b.png'
+    """
+    return Path(root).joinpath("data", "processed", image)
+
+
 def face_map(labels: NDArray[Any], *, ears_to_skin: bool = False) -> FaceMap:
     """A label map (height, width) as the file keeps it: one mask per label that occurs.
 
@@ -403,6 +455,44 @@ def label_map(answer: FaceMap, height: int, width: int) -> NDArray[np.uint8]:
     Where several masks do, their labels are added, as published.
     """
     return paint({label: fitting(runs, height, width) for label, runs in answer.masks.items()}, height, width)
+
+
+def encode_mask(mask: Array) -> dict[str, Any]:
+    """A mask (height, width) as `{"size": [height, width], "counts": text}`, COCO's compressed run lengths.
+
+    >>> encode_mask(np.array([[False, True], [False, True]]))
+    {'size': [2, 2], 'counts': '22'}
+    """
+    return encode(mask).plain
+
+
+def write_outputs(task: str, answers: Mapping[str, Any], path: str | Path) -> Path:
+    """Write answers by image path, checked, as a task's `model_outputs.json`; the path comes back.
+
+    An answer is what the task documents: boxes with scores, masks from `encode_mask`, keypoints, part
+    probabilities, a label map (an array) or an embedding; None is "nothing found".
+
+    ```python
+    answers = {"data/raw/…/main_1.png": {"detections": [fhibe.encode_mask(mask)], "scores": [0.98]}}
+    fhibe.write_outputs("person_parsing", answers, "model_outputs.json")
+    ```
+    """
+    from evenhand.benchmarks.fhibe.tasks import task_named
+
+    codec = task_named(task).codec
+    if not isinstance(codec, OutputsCodec):
+        raise PredictionError(f"{task} has no answers to write: save one picture per image in a folder.")
+    entries = []
+    for image, answer in answers.items():
+        try:
+            if isinstance(answer, np.ndarray) and not isinstance(codec, FaceMapCodec):
+                answer = answer.tolist()
+            plain = codec.to_plain(codec.nothing() if answer is None else answer)
+        except (PredictionError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise PredictionError(f"image {image}: {error}") from None
+        entries.append((str(image), plain))
+    write_entries(Path(path), entries)
+    return Path(path)
 
 
 _EMPTY = (b"null", b"{}", b'{"detections":null,"scores":null}', b'{"detections": null, "scores": null}')

@@ -20,6 +20,7 @@ from evenhand.benchmarks.fhibe import attributes, vocabulary
 from evenhand.benchmarks.fhibe.cells import LiteralError, combined_mask
 from evenhand.benchmarks.fhibe.options import FhibeOptions, KeypointOptions
 from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, AnnotationTable, Segment, mini_rows, read_table
+from evenhand.benchmarks.fhibe.verification import paired
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array, Attribute
 from evenhand.core.task import Dataset, Sample
@@ -191,12 +192,10 @@ def load_identities(data: Path, options: FhibeOptions, cache: Path | None = None
     if "subject_id" not in table:
         raise DataError(f"{table.path} has no column 'subject_id', which verification needs.")
     alone = np.array([_is_zero(cell) for cell in table.texts("multiple_subjects")], dtype=np.bool_)
-    whole = len(table)
+    rows = len(table)
     table = table.take(np.flatnonzero(alone))
     table = table.take(_by_subject(table.texts("subject_id")))
-    subjects = np.array([subject or "" for subject in table.texts("subject_id")])
-    _, codes, counts = np.unique(subjects, return_inverse=True, return_counts=True)
-    table = table.take(np.flatnonzero((counts[codes.reshape(-1)] >= 2) & (subjects != "")))
+    table = table.take(np.flatnonzero(paired(np.array(table.texts("subject_id")))))
     if not len(table):
         raise DataError(f"{table.path}: no subject has two pictures of which it is the only subject.")
     people = people_of(table, options)
@@ -204,7 +203,7 @@ def load_identities(data: Path, options: FhibeOptions, cache: Path | None = None
         "eligible_images": len(table),
         "left_out": {
             "more than one subject": int((~alone).sum()),
-            "single picture": whole - int((~alone).sum()) - len(table),
+            "single picture": rows - int((~alone).sum()) - len(table),
         },
     }
     return _dataset(table, people, FaceTruth(people), facts=facts)
@@ -346,30 +345,24 @@ def prepared_cells(name: str, cells: Sequence[str | None], table: AnnotationTabl
         return _mapped(cells, attributes.clean_country)
     if name != "age":
         return list(cells)
-    try:
-        return _mapped(cells, _age)
-    except ValueError:
-        place = next(place for place, cell in enumerate(cells) if not _is_age(cell))
-        where = f"row {place}" if table is None else f"{table.path}, row {int(table.numbers[place])}"
-        raise DataError(f"{where}, column 'age': {cells[place]!r} is not a number of years.") from None
+
+    def bucket(cell: str | None) -> str | None:
+        if cell is None or cell in attributes.AGE_BUCKETS:
+            return cell
+        try:
+            return attributes.age_bucket(float(cell))
+        except (ValueError, OverflowError):
+            place = cells.index(cell)
+            where = f"row {place}" if table is None else f"{table.path}, row {int(table.numbers[place])}"
+            raise DataError(f"{where}, column 'age': {cell!r} is not a number of years.") from None
+
+    return _mapped(cells, bucket)
 
 
 def _mapped(cells: Sequence[str | None], function: Callable[[str | None], str | None]) -> list[str | None]:
     """A function of every cell, computed once for equal cells."""
-    values = {cell: function(cell) for cell in set(cells)}
+    values = {cell: function(cell) for cell in dict.fromkeys(cells)}
     return [values[cell] for cell in cells]
-
-
-def _age(cell: str | None) -> str | None:
-    return cell if cell in attributes.AGE_BUCKETS else attributes.age_bucket(None if cell is None else float(cell))
-
-
-def _is_age(cell: str | None) -> bool:
-    try:
-        _age(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _attribute(

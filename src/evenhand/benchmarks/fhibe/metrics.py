@@ -13,13 +13,13 @@ from typing import ClassVar
 import numpy as np
 
 from evenhand.benchmarks.fhibe.options import threshold_keys
-from evenhand.benchmarks.fhibe.redrawing import redrawn_rates
 from evenhand.benchmarks.fhibe.verification import (
     TARGET,
-    GroupValidation,
+    AcceptRate,
     accept_rate,
     accept_rate_at,
     group_validation,
+    resampled_rates,
 )
 from evenhand.core.metric import (
     POSITIVE,
@@ -147,10 +147,10 @@ class PartMeans(Metric[PartSums]):
         over = np.divide(
             np.where(there, means, 0.0).sum(axis=1), number, out=np.full(len(means), np.nan), where=number > 0
         )
-        found: dict[str, Column] = {self.output: Numbers(over, "no part has a value")}
+        values: dict[str, Column] = {self.output: Numbers(over, "no part has a value")}
         for place, name in enumerate(self.parts):
-            found[f"mean:{name}"] = Numbers(means[:, place], f"nobody's {name} counts here, or it was not predicted")
-        return found
+            values[f"mean:{name}"] = Numbers(means[:, place], f"nobody's {name} counts here, or it was not predicted")
+        return values
 
     def ratios(self, state: PartSums) -> Mapping[str, Ratio]:
         return {
@@ -186,7 +186,8 @@ class _OfFaces(Metric[FaceEmbeddings]):
         return "faces"
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> FaceEmbeddings:
-        return _collected(rows, cells, size)
+        codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
+        return FaceEmbeddings(codes, size, None, np.asarray(rows["item"]), np.asarray(rows["unit"]), rows["embedding"])
 
 
 @dataclass(frozen=True)
@@ -202,25 +203,21 @@ class ValidationRate(_OfFaces):
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
-        return {
-            "VAL": Direction.HIGHER,
-            "VAL_Error": Direction.NEITHER,
-            "same_pairs": Direction.NEITHER,
-            "different_pairs": Direction.NEITHER,
-        }
+        others = dict.fromkeys(("VAL_Error", "same_pairs", "different_pairs"), Direction.NEITHER)
+        return {"VAL": Direction.HIGHER, **others}
 
     @property
     def scales(self) -> Mapping[str, Scale]:
         return {"VAL": UNIT_SCALE, "VAL_Error": UNIT_SCALE, "same_pairs": POSITIVE, "different_pairs": POSITIVE}
 
     def result(self, part: FaceEmbeddings, whole: FaceEmbeddings) -> Mapping[str, Column]:
-        found = [group_validation(*part.members(cell)) for cell in range(part.size)]
+        groups = [group_validation(*part.members(cell)) for cell in range(part.size)]
         reason = "fewer than two identities with two images, or no pairs of a kind"
         return {
-            "VAL": Numbers(np.array([_val(group) for group in found]), reason),
-            "VAL_Error": Numbers(np.array([_error(group) for group in found]), reason),
-            "same_pairs": Numbers(np.array([0.0 if group is None else float(group.same) for group in found])),
-            "different_pairs": Numbers(np.array([0.0 if group is None else float(group.different) for group in found])),
+            "VAL": _numbers([group.validation.val if group else None for group in groups], reason),
+            "VAL_Error": _numbers([group.validation.val_std if group else None for group in groups], reason),
+            "same_pairs": _numbers([group.same if group else 0.0 for group in groups]),
+            "different_pairs": _numbers([group.different if group else 0.0 for group in groups]),
         }
 
 
@@ -241,31 +238,22 @@ class TarAtFar(_OfFaces):
         return {"shared": Direction.HIGHER}
 
     def result(self, part: FaceEmbeddings, whole: FaceEmbeddings) -> Mapping[str, Column]:
-        everyone = [accept_rate(*whole.members(cell), self.far).threshold for cell in range(whole.size)]
-        found = [
-            accept_rate_at(*part.members(cell), everyone[cell if whole.size == part.size else 0]).rate
-            for cell in range(part.size)
-        ]
-        return {"shared": _numbers(found, "no genuine pairs here, or no impostor pairs at all")}
+        rates = [shared.rate for shared in _at_shared_threshold(part, whole, self.far)]
+        return {"shared": _numbers(rates, "no genuine pairs here, or no impostor pairs at all")}
 
     def redrawn(
         self, state: FaceEmbeddings, cells: Sampled, weights: Iterable[Array], wanted: frozenset[str]
     ) -> Mapping[str, Array]:
         # A genuine pair counts as often as its subject was drawn, which weights of rows can't say.
         assert state.mixture is None, "draws are of cells that nobody has weighed"
-        found = redrawn_rates(state.embedding, np.asarray(state.codes), cells, self.far, weights)
-        return dict.fromkeys(wanted, found)
+        rates = resampled_rates(state.embedding, np.asarray(state.codes), cells, self.far, weights)
+        return dict.fromkeys(wanted, rates)
 
     def points(self, part: FaceEmbeddings, whole: FaceEmbeddings) -> Mapping[str, Sequence[OperatingPoint | None]]:
-        one = accept_rate(*whole.members(0), self.far)
-        events = None if one.realised is None else round(one.realised * one.impostor)
-        point = OperatingPoint(
-            "threshold on everyone's impostor pairs, accept at or above it",
-            self.far,
-            one.realised,
-            one.threshold,
-            events,
-        )
+        everyone = accept_rate(*whole.members(0), self.far)
+        events = None if everyone.realised is None else round(everyone.realised * everyone.impostor)
+        name = "threshold on everyone's impostor pairs, accept at or above it"
+        point = OperatingPoint(name, self.far, everyone.realised, everyone.threshold, events)
         return {"shared": [point] * part.size}
 
 
@@ -284,18 +272,11 @@ class TarAtOwnFar(_OfFaces):
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
-        return {
-            "own": Direction.HIGHER,
-            "own_low": Direction.NEITHER,
-            "own_high": Direction.NEITHER,
-            "shared_low": Direction.NEITHER,
-            "shared_high": Direction.NEITHER,
-            "genuine_pairs": Direction.NEITHER,
-            "impostor_pairs": Direction.NEITHER,
-            "few_impostors": Direction.NEITHER,
-            "own_threshold": Direction.NEITHER,
-            "own_realised_far": Direction.NEITHER,
-        }
+        others = (
+            "own_low", "own_high", "shared_low", "shared_high", "genuine_pairs", "impostor_pairs", "few_impostors",
+            "own_threshold", "own_realised_far",
+        )  # fmt: skip
+        return {"own": Direction.HIGHER, **dict.fromkeys(others, Direction.NEITHER)}
 
     @property
     def scales(self) -> Mapping[str, Scale]:
@@ -303,39 +284,29 @@ class TarAtOwnFar(_OfFaces):
         return {**{name: UNIT_SCALE for name in self.outputs if name != "own_threshold"}, **counts}
 
     def result(self, part: FaceEmbeddings, whole: FaceEmbeddings) -> Mapping[str, Column]:
-        everyone = [accept_rate(*whole.members(cell), self.far).threshold for cell in range(whole.size)]
-        members = [part.members(cell) for cell in range(part.size)]
-        own = [accept_rate(*one, self.far) for one in members]
-        shared = [
-            accept_rate_at(*one, everyone[cell if whole.size == part.size else 0]) for cell, one in enumerate(members)
-        ]
-        reason = "no genuine or no impostor pairs"
-        return {
-            "own": _numbers([found.rate for found in own], reason),
-            "own_low": _numbers([found.low for found in own], reason),
-            "own_high": _numbers([found.high for found in own], reason),
-            "shared_low": _numbers([found.low for found in shared], reason),
-            "shared_high": _numbers([found.high for found in shared], reason),
-            "genuine_pairs": _numbers([float(found.genuine) for found in own], reason),
-            "impostor_pairs": _numbers([float(found.impostor) for found in own], reason),
-            "few_impostors": _numbers([float(found.rests_on_few(self.far)) for found in own], reason),
-            "own_threshold": _numbers([found.threshold for found in own], reason),
-            "own_realised_far": _numbers([found.realised for found in own], reason),
+        own = [accept_rate(*part.members(cell), self.far) for cell in range(part.size)]
+        shared = _at_shared_threshold(part, whole, self.far)
+        values: dict[str, list[float | None]] = {
+            "own": [rate.rate for rate in own],
+            "own_low": [rate.low for rate in own],
+            "own_high": [rate.high for rate in own],
+            "shared_low": [rate.low for rate in shared],
+            "shared_high": [rate.high for rate in shared],
+            "genuine_pairs": [rate.genuine for rate in own],
+            "impostor_pairs": [rate.impostor for rate in own],
+            "few_impostors": [rate.rests_on_few(self.far) for rate in own],
+            "own_threshold": [rate.threshold for rate in own],
+            "own_realised_far": [rate.realised for rate in own],
         }
+        return {name: _numbers(column, "no genuine or no impostor pairs") for name, column in values.items()}
 
 
-def _numbers(values: Sequence[float | None], reason: str) -> Numbers:
+def _at_shared_threshold(part: FaceEmbeddings, whole: FaceEmbeddings, far: float) -> list[AcceptRate]:
+    """The rate of every cell at the threshold that was set on everyone's impostor pairs."""
+    everyone = [accept_rate(*whole.members(cell), far).threshold for cell in range(whole.size)]
+    own = whole.size == part.size
+    return [accept_rate_at(*part.members(cell), everyone[cell if own else 0]) for cell in range(part.size)]
+
+
+def _numbers(values: Sequence[float | None], reason: str = "undefined") -> Numbers:
     return Numbers(np.array([np.nan if value is None else value for value in values], dtype=np.float64), reason)
-
-
-def _collected(rows: Records, cells: Array | None, size: int) -> FaceEmbeddings:
-    codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
-    return FaceEmbeddings(codes, size, None, np.asarray(rows["item"]), np.asarray(rows["unit"]), rows["embedding"])
-
-
-def _val(group: GroupValidation | None) -> float:
-    return np.nan if group is None or group.validation.val is None else group.validation.val
-
-
-def _error(group: GroupValidation | None) -> float:
-    return np.nan if group is None or group.validation.val_std is None else group.validation.val_std

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.fhibe.codec import OUTPUTS, MissingAnswersError, OutputsCodec
+from evenhand.benchmarks.fhibe.codec import OUTPUTS, MissingAnswersError
 from evenhand.benchmarks.fhibe.data import FaceTruth, People
 from evenhand.benchmarks.fhibe.output_file import match_keys, parse, top_level, write_entries
 from evenhand.core.errors import EvenhandError, PredictionError
@@ -91,7 +91,17 @@ def compare(
     return values
 
 
-class EncodingCodec(Codec[Picture]):
+class _PictureCodec(Codec[Picture]):
+    """What both share: an answer is the content of a picture's file, and pictures may be missing."""
+
+    def to_plain(self, answer: Picture) -> Any:
+        return np.frombuffer(picture_bytes(answer), dtype=np.uint8)
+
+    def from_plain(self, plain: Any) -> Picture:
+        return np.asarray(plain, dtype=np.uint8).tobytes()
+
+
+class EncodingCodec(_PictureCodec):
     """A folder of encoded pictures; `face_encodings` below a results folder, or the folder itself."""
 
     filename = ENCODINGS
@@ -124,18 +134,12 @@ class EncodingCodec(Codec[Picture]):
         for sample, picture in answers:
             write_file(Path(path) / Path(sample).name, picture_bytes(picture), flush=False)
 
-    def to_plain(self, answer: Picture) -> Any:
-        return np.frombuffer(picture_bytes(answer), dtype=np.uint8)
 
-    def from_plain(self, plain: Any) -> Picture:
-        return np.asarray(plain, dtype=np.uint8).tobytes()
-
-
-class SuperResolutionCodec(OutputsCodec[Picture]):
+class SuperResolutionCodec(_PictureCodec):
     """`{"<image path>": {"super_res_filename": "<picture>"}}`; relative names are looked for beside the file."""
 
+    filename = OUTPUTS
     about = "model_outputs.json: for every original the file of its super-resolved picture"
-    holds = "names of pictures"
     example = '{"<image path>": {"super_res_filename": "<results>/super_<file name>.png"}}'
 
     def read(self, path: Path, dataset: Dataset[Any], options: Any) -> Any:
@@ -145,8 +149,7 @@ class SuperResolutionCodec(OutputsCodec[Picture]):
         pictures, missing = {}, []
         for sample in dataset.samples:
             entry = parse(bytes(matched[sample.id])) if sample.id in matched else None
-            picture = self.answer(sample.id, entry, set()) if entry is not None else None
-            place = None if picture is None else _beside(picture, path.parent)
+            place = None if entry is None else _beside(_picture_named(sample.id, entry), path.parent)
             if place is None:
                 missing.append(sample.id)
             else:
@@ -159,34 +162,23 @@ class SuperResolutionCodec(OutputsCodec[Picture]):
         coverage = Coverage(asked=len(dataset.samples), answered=len(pictures), missing=len(missing), extra=len(extra))
         return Answers(pictures, coverage, (source.fact, *_facts(pictures.values())))
 
-    def answer(self, image: str, value: Any, forms: set[str]) -> Path:
-        if not isinstance(value, dict) or not isinstance(value.get("super_res_filename"), str):
-            raise PredictionError(f"image {image}: no 'super_res_filename' with the name of a picture.")
-        return Path(value["super_res_filename"])
-
-    def stored(self, answer: Picture) -> Any:
-        return {"super_res_filename": str(answer)}
-
-    def nothing(self) -> Picture:
-        return Path()
-
-    def to_plain(self, answer: Picture) -> Any:
-        return np.frombuffer(picture_bytes(answer), dtype=np.uint8)
-
-    def from_plain(self, plain: Any) -> Picture:
-        return np.asarray(plain, dtype=np.uint8).tobytes()
-
     def write(self, path: Path, answers: Iterable[tuple[str, Picture]], dataset: Dataset[Any], options: Any) -> None:
         """The pictures as `super_<name>` beside the file that names them."""
-        known = {sample.id: self.key(sample) for sample in dataset.samples}
+        known = {sample.id: str(sample.media[0]) for sample in dataset.samples}
         folder = Path(path).parent
         entries = []
         for sample, picture in answers:
             target = folder / f"super_{Path(sample).name}"
             if not isinstance(picture, Path) or picture.resolve() != target.resolve():
                 write_file(target, picture_bytes(picture), flush=False)
-            entries.append((known[sample], self.stored(target)))
+            entries.append((known[sample], {"super_res_filename": str(target)}))
         write_entries(path, entries)
+
+
+def _picture_named(image: str, entry: Any) -> Path:
+    if not isinstance(entry, dict) or not isinstance(entry.get("super_res_filename"), str):
+        raise PredictionError(f"image {image}: no 'super_res_filename' with the name of a picture.")
+    return Path(entry["super_res_filename"])
 
 
 def picture_bytes(picture: Picture) -> bytes:

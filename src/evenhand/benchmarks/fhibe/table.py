@@ -45,6 +45,7 @@ _CLASSES, _OUTLINES, _LENGTHS = "segments.class", "segments.points", "segments.l
 _POINT_NAMES, _POINT_VALUES = "keypoints.name", "keypoints.value"
 
 Texts = tuple[str | None, ...]
+_NO_POINTS = np.zeros(0, dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,12 @@ class AnnotationTable:
         """A column of whole numbers."""
         numbers = []
         for number, cell in zip(self.numbers, self.texts(column), strict=True):
-            try:
-                numbers.append(int(float(cell)) if cell is not None else None)
-            except ValueError:
-                raise self.problem(column, int(number), f"{_short(cell)} is not a number") from None
-            if numbers[-1] is None:
+            if cell is None:
                 raise self.problem(column, int(number), "nothing, but a whole number is needed")
+            try:
+                numbers.append(int(float(cell)))
+            except (ValueError, OverflowError):
+                raise self.problem(column, int(number), f"{_short(cell)} is not a number") from None
         return np.array(numbers, dtype=np.int64)
 
     def boxes(self, column: str) -> NDArray[np.float64]:
@@ -117,10 +118,7 @@ class AnnotationTable:
         rows = []
         columns = (self.frame[name].to_list() for name in (_CLASSES, _LENGTHS))
         for names, lengths, points in zip(*columns, self.frame[_OUTLINES], strict=True):
-            flat = points.to_numpy().reshape(-1, 2) if points is not None else np.zeros((0, 2), dtype=np.int32)
-            ends = np.cumsum(lengths or [])
-            pieces = np.split(flat, ends[:-1]) if len(ends) else []
-            rows.append(tuple(Segment(name, piece) for name, piece in zip(names or [], pieces, strict=True)))
+            rows.append(row_segments(names or [], lengths or [], _NO_POINTS if points is None else points.to_numpy()))
         return tuple(rows)
 
     def keypoints(self) -> tuple[Mapping[str, tuple[float, float, float]], ...]:
@@ -128,8 +126,7 @@ class AnnotationTable:
         self._need(_POINTS)
         rows = []
         for names, values in zip(*(self.frame[name].to_list() for name in (_POINT_NAMES, _POINT_VALUES)), strict=True):
-            triples = zip(*(iter(values or []),) * 3, strict=True)
-            rows.append(dict(zip(names or [], triples, strict=True)))
+            rows.append(row_keypoints(names or [], values or []))
         return tuple(rows)
 
     def take(self, index: Array) -> AnnotationTable:
@@ -151,6 +148,17 @@ class AnnotationTable:
             )
 
 
+def row_segments(names: Sequence[str], lengths: Sequence[int], points: NDArray[np.int32]) -> tuple[Segment, ...]:
+    """The polygons of a row from what `cells.segments` reads in its cell."""
+    pieces = np.split(points.reshape(-1, 2), np.cumsum(lengths)[:-1]) if len(lengths) else []
+    return tuple(Segment(name, piece) for name, piece in zip(names, pieces, strict=True))
+
+
+def row_keypoints(names: Sequence[str], values: Sequence[float]) -> dict[str, tuple[float, float, float]]:
+    """The keypoints of a row by name from what `cells.keypoints` reads in its cell: x, y, visibility."""
+    return dict(zip(names, zip(*(iter(values),) * 3, strict=True), strict=True))
+
+
 def table_path(root: Path, name: str) -> Path:
     """Where a table lies below the data root."""
     return root / "data" / "processed" / name / f"{name}.csv"
@@ -170,7 +178,7 @@ def read_table(root: Path, name: str, columns: Sequence[str], cache: Path | None
     if fact.size == 0:
         raise DataError(f"{path} is empty (0 bytes).")
     wanted = tuple(dict.fromkeys((*NEEDED, "image_id", "subject_id", *columns)))
-    frame = _kept(path, fact, cache, wanted) if cache is not None else _parse(path, wanted)
+    frame = _columns(path, fact, cache, wanted)
     lacking = [column for column in NEEDED if column not in frame.columns]
     if lacking:
         raise DataError(f"{path} lacks the columns {', '.join(lacking)}, which every task needs.")
@@ -200,27 +208,35 @@ def mini_rows(rows: int, size: int) -> NDArray[np.int64]:
     return np.random.RandomState(MINI_SEED).permutation(rows)[:size]
 
 
-def _kept(path: Path, fact: InputFact, cache: Path, wanted: Sequence[str]) -> Any:
-    """The wanted columns from kept files; what is not there yet is parsed and kept.
+def _columns(path: Path, fact: InputFact, cache: Path | None, wanted: Sequence[str]) -> Any:
+    """The wanted columns; with a cache what was parsed before is read from there, and the rest is parsed and kept.
 
     Plain cells are one file and every parsed column is another, so a task that needs no polygons parses none.
     """
     import polars as pl
 
-    folder = cache / CACHE / f"{fact.sha256[:20]}-{_FORMAT}"
+    folder = None if cache is None else cache / CACHE / f"{fact.sha256[:20]}-{_FORMAT}"
     raw = None
-    plain = _read_kept(folder / "cells.parquet")
-    if plain is None:
-        raw = _read_csv(path)
-        plain = _keep(raw.drop([name for name in _PARSED if name in raw.columns]), folder / "cells.parquet")
-    there = raw.columns if raw is not None else read_header(path).names
-    frames = [plain.select([name for name in wanted if name in plain.columns])]
-    for name in (name for name in _PARSED if name in wanted and name in there):
-        frame = _read_kept(folder / f"{name}.parquet")
+
+    def frame_of(name: str, make: Callable[[Any], Any]) -> Any:
+        nonlocal raw
+        kept = None if folder is None else folder / f"{name}.parquet"
+        frame = None if kept is None else _read_kept(kept)
         if frame is None:
             raw = _read_csv(path) if raw is None else raw
-            frame = _keep(pl.DataFrame(_PARSED[name](path, raw)), folder / f"{name}.parquet")
-        frames.append(frame)
+            frame = make(raw)
+            if kept is not None:
+                with open_file(kept, "wb", flush=False) as file:
+                    frame.write_parquet(file)
+        return frame
+
+    def parsed(name: str, table: Any) -> Any:
+        return pl.DataFrame(_PARSED[name](path, table))
+
+    plain = frame_of("cells", lambda table: table.drop([name for name in _PARSED if name in table.columns]))
+    there = raw.columns if raw is not None else read_header(path).names
+    frames = [plain.select([name for name in wanted if name in plain.columns])]
+    frames += [frame_of(name, partial(parsed, name)) for name in _PARSED if name in wanted and name in there]
     return pl.concat(frames, how="horizontal")
 
 
@@ -230,22 +246,6 @@ def _read_kept(path: Path) -> Any:
         return read_parquet(path, DataError) if path.is_file() else None
     except DataError:
         return None
-
-
-def _keep(frame: Any, path: Path) -> Any:
-    with open_file(path, "wb", flush=False) as file:
-        frame.write_parquet(file)
-    return frame
-
-
-def _parse(path: Path, wanted: Sequence[str]) -> Any:
-    """The wanted columns, parsed from the CSV alone."""
-    import polars as pl
-
-    raw = _read_csv(path)
-    plain = raw.select([name for name in wanted if name in raw.columns and name not in _PARSED])
-    parsed = [pl.DataFrame(_PARSED[name](path, raw)) for name in _PARSED if name in wanted and name in raw.columns]
-    return pl.concat([plain, *parsed], how="horizontal")
 
 
 def _read_csv(path: Path) -> Any:
@@ -278,23 +278,19 @@ def _box_column(column: str, path: Path, raw: Any) -> list[Any]:
 def _segment_columns(path: Path, raw: Any) -> list[Any]:
     import polars as pl
 
-    shapes = _literals(path, raw, _SHAPES, cells.segments)
-    nothing = np.zeros(0, dtype=np.int32)
-    return [
-        pl.Series(_CLASSES, [row and row[0] for row in shapes], dtype=pl.List(pl.String)),
-        pl.Series(_LENGTHS, [row and row[1] for row in shapes], dtype=pl.List(pl.Int64)),
-        pl.Series(_OUTLINES, [nothing if row is None else row[2] for row in shapes], dtype=pl.List(pl.Int32)),
-    ]
+    shapes = [row or (None, None, _NO_POINTS) for row in _literals(path, raw, _SHAPES, cells.segments)]
+    types = (pl.List(pl.String), pl.List(pl.Int64), pl.List(pl.Int32))
+    names = (_CLASSES, _LENGTHS, _OUTLINES)
+    return [pl.Series(name, [row[at] for row in shapes], dtype=types[at]) for at, name in enumerate(names)]
 
 
 def _keypoint_columns(path: Path, raw: Any) -> list[Any]:
     import polars as pl
 
-    points = _literals(path, raw, _POINTS, cells.keypoints)
-    return [
-        pl.Series(_POINT_NAMES, [row and row[0] for row in points], dtype=pl.List(pl.String)),
-        pl.Series(_POINT_VALUES, [row and row[1] for row in points], dtype=pl.List(pl.Float64)),
-    ]
+    points = [row or (None, None) for row in _literals(path, raw, _POINTS, cells.keypoints)]
+    types = (pl.List(pl.String), pl.List(pl.Float64))
+    names = (_POINT_NAMES, _POINT_VALUES)
+    return [pl.Series(name, [row[at] for row in points], dtype=types[at]) for at, name in enumerate(names)]
 
 
 _PARSED: Mapping[str, Callable[[Path, Any], list[Any]]] = {

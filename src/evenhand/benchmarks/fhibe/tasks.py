@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,8 +10,9 @@ from typing import Any
 
 from evenhand.benchmarks.fhibe import codec, data, pictures, record, view, vocabulary
 from evenhand.benchmarks.fhibe.check import inspect_answers, inspect_data
-from evenhand.benchmarks.fhibe.embeddings import EmbeddingCodec
+from evenhand.benchmarks.fhibe.disparity import published_disparities, published_section
 from evenhand.benchmarks.fhibe.metrics import AverageRecall, PartMeans, TarAtFar, TarAtOwnFar, ValidationRate
+from evenhand.benchmarks.fhibe.names import NAMES
 from evenhand.benchmarks.fhibe.options import (
     FacePictureOptions,
     FaceVerificationOptions,
@@ -20,10 +21,10 @@ from evenhand.benchmarks.fhibe.options import (
     PartOptions,
     RecallOptions,
 )
-from evenhand.benchmarks.fhibe.sections import published_disparities, published_section
 from evenhand.benchmarks.fhibe.wrapped import adapt_wrapper
+from evenhand.core.errors import UnknownNameError
 from evenhand.core.metric import POSITIVE, UNIT_SCALE, Direction, Metric, Scale
-from evenhand.core.task import About, Dataset, Sample, Task, check_with
+from evenhand.core.task import About, Benchmark, Dataset, Demo, Sample, Task, check_with
 from evenhand.metrics.means import Mean
 
 Metrics = tuple[Metric[Any], ...]
@@ -53,11 +54,12 @@ def _recall(name: str, options: RecallOptions) -> Metrics:
 
 def _keypoint_metrics(options: KeypointOptions) -> Metrics:
     levels = options.oks_thresholds
+    share = partial(Mean, nothing="no row has a visible keypoint", scale=UNIT_SCALE)
     return (
-        Mean("PCK", "pck", nothing="no row has a visible keypoint", scale=UNIT_SCALE),
+        share("PCK", "pck"),
         AverageRecall("AR_OKS", "oks", levels),
-        Mean("PCK_missing_zero", "pck_missing_zero", nothing="no row has a visible keypoint", scale=UNIT_SCALE),
-        Mean("PCK_documented", "pck_documented", nothing="no row has a visible keypoint", scale=UNIT_SCALE),
+        share("PCK_missing_zero", "pck_missing_zero"),
+        share("PCK_documented", "pck_documented"),
         AverageRecall("AR_OKS_visible", "oks", levels, skip_missing=True),
         AverageRecall("AR_OKS_strict", "oks", levels, strict=True),
     )
@@ -100,23 +102,22 @@ def load_for(
     """The data of a task; every sample says which task it is asked for, as a wrapped model must know."""
     dataset = load(folder, options, cache)
     asked = {"task": task, "custom_keypoints": getattr(options, "custom_keypoints", None)}
-    samples = tuple(Sample(one.id, one.media, {**one.given, **asked}) for one in dataset.samples)
-    return replace(dataset, samples=samples)
+    return replace(dataset, samples=tuple(Sample(one.id, one.media, {**one.given, **asked}) for one in dataset.samples))
 
 
-def _task(name: str, summary: str, load: Any, codec_: Any, **more: Any) -> Task[Any, Any]:
-    face = name in vocabulary.FACE_TASKS
+def _task(
+    name: str,
+    summary: str,
+    codec_: Any,
+    *,
+    load: Callable[..., Dataset[Any]],
+    metrics: Callable[[Any], Metrics],
+    rows: str,
+    conventions: tuple[str, ...],
+    **more: Any,
+) -> Task[Any, Any]:
     load = partial(load_for, name, load)
-    published = vocabulary.DEFAULT_METRICS[name]
-    about = About(
-        data=_FACE_DATA if face else _BODY_DATA,
-        predictions=codec_.about,
-        rows=more.pop("rows"),
-        unit="a subject",
-        conventions=more.pop("conventions"),
-        licence=_LICENCE,
-        cautions=_CAUTIONS,
-    )
+    published = partial(published_disparities, vocabulary.DEFAULT_METRICS[name], metrics)
     return Task(
         name=f"{FAMILY}/{name}",
         summary=summary,
@@ -124,10 +125,19 @@ def _task(name: str, summary: str, load: Any, codec_: Any, **more: Any) -> Task[
         load_kept=load,
         adapt=adapt_wrapper,
         codec=codec_,
-        about=about,
+        metrics=metrics,
+        about=About(
+            data=_FACE_DATA if name in vocabulary.FACE_TASKS else _BODY_DATA,
+            predictions=codec_.about,
+            rows=rows,
+            unit="a subject",
+            conventions=conventions,
+            licence=_LICENCE,
+            cautions=_CAUTIONS,
+        ),
         attributes=vocabulary.DEFAULT_ATTRIBUTES,
         check=check_with(load, codec_, inspect_data, inspect_answers),
-        extras=None if name in _UNTESTED else partial(published_disparities, published, more["metrics"]),
+        extras=None if name in _UNTESTED else published,
         sections=(published_section,),
         **more,
     )
@@ -136,51 +146,52 @@ def _task(name: str, summary: str, load: Any, codec_: Any, **more: Any) -> Task[
 def _pictures(task: str) -> dict[str, Any]:
     names = vocabulary.DEFAULT_METRICS[task]
     return {
+        "load": data.load_faces,
         "record": partial(record.record_pictures, names),
         "metrics": partial(_picture_metrics, names),
-        "instruments": _instruments(names),
+        "instruments": lambda options: pictures.instrument_names(names, options.metrics),
         "options": FacePictureOptions,
         "rows": "a face picture",
+        "conventions": ("both pictures at 256 × 256 by Pillow's bilinear filter",),
     }
 
 
-def _instruments(names: tuple[str, ...]) -> Callable[[FacePictureOptions], tuple[str, ...]]:
-    return lambda options: pictures.instrument_names(names, options.metrics)
+def _found(metric: str, row: str, rule: str) -> dict[str, Any]:
+    """What the tasks share that find a box or a mask of every row."""
+    return {
+        "metrics": partial(_recall, metric),
+        "options": RecallOptions,
+        "headline": (metric, "recall"),
+        "rows": row,
+        "conventions": (rule, "accept when score ≥ threshold; `…_strict` uses the documented >"),
+    }
 
 
-_SCORED = "accept when score ≥ threshold; `…_strict` uses the documented >"
+_BEST_BOX = "best overlap over all boxes of the image, without assignment"
 TASKS: tuple[Task[Any, Any], ...] = (
     _task(
         "person_localization",
         "Find the box of every annotated person.",
-        data.load_person_boxes,
         codec.PersonBoxCodec(),
+        load=data.load_person_boxes,
         record=record.record_boxes,
         view=view.view_boxes,
-        metrics=partial(_recall, "AR_IOU"),
-        options=RecallOptions,
-        headline=("AR_IOU", "recall"),
-        rows="an annotated person",
-        conventions=("best overlap over all boxes of the image, without assignment", _SCORED),
+        **_found("AR_IOU", "an annotated person", _BEST_BOX),
     ),
     _task(
         "person_parsing",
         "Find the mask of every annotated person.",
-        data.load_masks,
         codec.MaskCodec(),
+        load=data.load_masks,
         record=record.record_masks,
         view=view.view_masks,
-        metrics=partial(_recall, "AR_MASK"),
-        options=RecallOptions,
-        headline=("AR_MASK", "recall"),
-        rows="an annotated person",
-        conventions=("the person is the union of all its polygons, filled by OpenCV", _SCORED),
+        **_found("AR_MASK", "an annotated person", "the person is the union of all its polygons, filled by OpenCV"),
     ),
     _task(
         "keypoint_estimation",
         "Find the keypoints of every annotated person.",
-        data.load_poses,
         codec.PoseCodec(),
+        load=data.load_poses,
         record=record.record_poses,
         view=view.view_poses,
         metrics=_keypoint_metrics,
@@ -196,21 +207,17 @@ TASKS: tuple[Task[Any, Any], ...] = (
     _task(
         "face_localization",
         "Find the box of every annotated face.",
-        data.load_face_boxes,
         codec.BoxCodec(),
+        load=data.load_face_boxes,
         record=record.record_boxes,
         view=view.view_boxes,
-        metrics=partial(_recall, "AR_IOU"),
-        options=RecallOptions,
-        headline=("AR_IOU", "recall"),
-        rows="an annotated face",
-        conventions=("best overlap over all boxes of the image, without assignment", _SCORED),
+        **_found("AR_IOU", "an annotated face", _BEST_BOX),
     ),
     _task(
         "body_parts_detection",
         "Say which parts of every annotated person are visible.",
-        data.load_parts,
         codec.PartCodec(),
+        load=data.load_parts,
         record=record.record_parts,
         metrics=_part_metrics,
         options=PartOptions,
@@ -221,8 +228,8 @@ TASKS: tuple[Task[Any, Any], ...] = (
     _task(
         "face_parsing",
         "Label every pixel of a face picture.",
-        data.load_face_maps,
         codec.FaceMapCodec(),
+        load=data.load_face_maps,
         record=record.record_faces,
         metrics=_parsing_metrics,
         options=ParsingOptions,
@@ -233,8 +240,8 @@ TASKS: tuple[Task[Any, Any], ...] = (
     _task(
         "face_verification",
         "Tell whether two face pictures show the same person.",
-        data.load_identities,
-        EmbeddingCodec(),
+        codec.EmbeddingCodec(),
+        load=data.load_identities,
         record=record.record_embeddings,
         metrics=_verification_metrics,
         options=FaceVerificationOptions,
@@ -245,19 +252,15 @@ TASKS: tuple[Task[Any, Any], ...] = (
     _task(
         "face_encoding",
         "Encode a face picture so that it can be recovered.",
-        data.load_faces,
         pictures.EncodingCodec(),
         headline=("PSNR", "mean"),
-        conventions=("both pictures at 256 × 256 by Pillow's bilinear filter",),
         **_pictures("face_encoding"),
     ),
     _task(
         "face_super_resolution",
         "Restore a face picture in full resolution.",
-        data.load_faces,
         pictures.SuperResolutionCodec(),
         headline=("LPIPS", "mean"),
-        conventions=("both pictures at 256 × 256 by Pillow's bilinear filter",),
         **_pictures("face_super_resolution"),
     ),
 )
@@ -265,9 +268,22 @@ TASKS: tuple[Task[Any, Any], ...] = (
 
 def task_named(name: str) -> Task[Any, Any]:
     """The task of that name, with or without the family's."""
-    from evenhand.core.errors import UnknownNameError
-
     for task in TASKS:
         if name in (task.name, task.name.partition("/")[2]):
             return task
     raise UnknownNameError("task", name, [task.name.partition("/")[2] for task in TASKS])
+
+
+def _demo(folder: Path) -> Sequence[Demo]:
+    from evenhand.benchmarks.fhibe.demo import write_demo
+
+    return write_demo(folder)
+
+
+benchmark = Benchmark(
+    name=FAMILY,
+    summary="Nine tasks on people who consented: boxes, masks, keypoints, parts, faces; with the bias report.",
+    tasks=TASKS,
+    demo=_demo,
+    names=NAMES,
+)

@@ -7,20 +7,24 @@ the grid of thresholds that one fold thins out is used by the next (Q1). Both ar
 numbers depend on them. ImagePairs are drawn by rank and found by arithmetic; they are never listed.
 
 **The unbiased rate** takes the threshold from the quantile of all impostor pairs, counts all genuine
-pairs, and gives an interval in which a subject counts once.
+pairs, and gives an interval in which a subject counts once. When subjects are resampled, the threshold is found anew
+on everyone's impostor pairs, so the interval and the difference of two groups take its uncertainty into account.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.metric import Sampled
 from evenhand.core.records import Array
+from evenhand.metrics.verification_tails import ComparedUnits, ImpostorTail, WeightedTail
 
 TARGET = 0.001
 MOST_PAIRS = 3000
@@ -28,6 +32,8 @@ PAIR_SEED, SHUFFLE_SEED = 7789, 11
 FOLDS = 10
 FEW_EVENTS = 30  # a rate based on fewer false accepts is flagged
 
+_SPARE = 4  # so many times the allowed impostors are kept, since draws differ
+_FEWEST = 2_000
 _GRID = np.arange(-1, 1, 0.001)
 _ACCURACY_GRID = np.arange(-1, 1, 0.01)
 _BLOCK = 2048
@@ -156,17 +162,22 @@ def validation(distance: Array, is_same: Array) -> Validation:
         training[held_out] = False
         threshold = 0.0
         if not failed:
-            found = _threshold(np.sort(distance[training & ~is_same]), grid)
-            failed = found is None
-            if found is not None:
-                threshold, grid = found
+            at_target = _threshold(np.sort(distance[training & ~is_same]), grid)
+            failed = at_target is None
+            if at_target is not None:
+                threshold, grid = at_target
         test, label = distance[held_out], is_same[held_out]
         rates.append(_share(test[label], threshold))
         fars.append(_share(test[~label], threshold))
         accuracies.append(_accuracy(distance[training], is_same[training], test, label))
-    if failed:
-        return Validation(folds, None, None, None, tuple(accuracies))
-    return Validation(folds, _mean(rates), _spread(rates), _mean(fars), tuple(accuracies))
+    known, known_fars = ([value for value in values if not np.isnan(value) and not failed] for values in (rates, fars))
+    return Validation(
+        folds,
+        float(np.mean(known)) if known else None,
+        float(np.std(known)) if known else None,
+        float(np.mean(known_fars)) if known_fars else None,
+        tuple(accuracies),
+    )
 
 
 def accept_rate(embeddings: Array, identities: Array, far: float = TARGET) -> AcceptRate:
@@ -178,10 +189,8 @@ def accept_rate(embeddings: Array, identities: Array, far: float = TARGET) -> Ac
     """
     embeddings, codes = np.asarray(embeddings, dtype=np.float32), _codes(identities)
     impostors = _impostors(embeddings, codes, far)
-    found = accept_rate_at(embeddings, codes, impostors.threshold, impostor_pairs=impostors.pairs)
-    if found.rate is None:
-        return found
-    return replace(found, realised=impostors.accepted / impostors.pairs)
+    accepted = accept_rate_at(embeddings, codes, impostors.threshold, impostor_pairs=impostors.pairs)
+    return accepted if accepted.rate is None else replace(accepted, realised=impostors.accepted / impostors.pairs)
 
 
 def accept_rate_at(
@@ -289,21 +298,11 @@ def _share(distance: Array, threshold: float) -> float:
     return float(np.mean(distance < threshold)) if len(distance) else float("nan")
 
 
-def _mean(values: list[float]) -> float | None:
-    known = [value for value in values if not np.isnan(value)]
-    return float(np.mean(known)) if known else None
-
-
-def _spread(values: list[float]) -> float | None:
-    known = [value for value in values if not np.isnan(value)]
-    return float(np.std(known)) if known else None
-
-
 def genuine_pairs(codes: Array) -> ImagePairs:
     """Positions of all pairs of one identity.
 
-    >>> found = genuine_pairs(np.array([1, 0, 1, 1]))
-    >>> sorted(zip(found.first.tolist(), found.second.tolist()))
+    >>> pairs = genuine_pairs(np.array([1, 0, 1, 1]))
+    >>> sorted(zip(pairs.first.tolist(), pairs.second.tolist()))
     [(0, 2), (0, 3), (2, 3)]
     """
     order = np.argsort(codes, kind="stable")
@@ -383,9 +382,62 @@ def _interval(accepted: Array, subject: Array) -> tuple[float | None, float | No
     """Wilson's interval with the number of pairs that subjects are worth; none for fewer than two subjects."""
     from evenhand.stats.intervals import cluster_means, proportion_interval
 
-    _, codes = np.unique(subject, return_inverse=True)
-    codes = codes.reshape(-1)
+    codes = _codes(subject)
     if codes.max(initial=0) < 1:
         return None, None
-    found = proportion_interval(cluster_means(np.bincount(codes, accepted), np.bincount(codes)))
-    return float(found.low[0]), float(found.high[0])
+    interval = proportion_interval(cluster_means(np.bincount(codes, accepted), np.bincount(codes)))
+    return float(interval.low[0]), float(interval.high[0])
+
+
+class _RisingScores(NamedTuple):
+    score: Array
+    codes: Array
+
+
+def resampled_rates(
+    embeddings: Array, codes: Array, cells: Sampled, far: float, weights: Iterable[Array]
+) -> NDArray[np.float64]:
+    """(draws, groups): the share of genuine pairs accepted; not a number where a draw has none.
+
+    Rows are images with the cell of each, units their subjects. A genuine pair is weighted by its subject's weight, an
+    impostor pair by the product of both subjects' weights. Only the highest impostors can decide about the threshold;
+    they are found once.
+    """
+    from scipy import sparse
+
+    embeddings = np.asarray(embeddings, dtype=np.float32)
+    unit, pattern = np.asarray(cells.unit)[codes], np.asarray(cells.pattern)[codes]
+    pairs = genuine_pairs(unit)
+    score, subject = pair_scores(embeddings, pairs), unit[pairs.first]
+    kept = sparse.csc_array(np.asarray(cells.kept, dtype=np.float64))
+    inside = kept[:, pattern[pairs.first]].multiply(kept[:, pattern[pairs.second]]).tocsr()
+    total = len(unit) * (len(unit) - 1) // 2
+    impostors = highest_impostors(embeddings, unit, max(int(_SPARE * far * total), _FEWEST))
+    first, second = (unit[end].astype(np.int32) for end in impostors.pairs)
+    places = np.arange(len(first))[::-1]
+    people = ComparedUnits(first, second, cells.units)
+    tail = ImpostorTail(_RisingScores(impostors.score[::-1], places), None, people, 1.0)
+    images_of_unit = np.bincount(unit, minlength=cells.units).astype(np.float64)
+    rates = []
+    for block in weights:
+        with_nobody = people.with_nobody(block)
+        for weight, own, bins in zip(block, with_nobody, tail.cumulated(with_nobody), strict=True):
+            images = weight * images_of_unit
+            drawn = WeightedTail(tail, own, float(images.sum() ** 2 - (images**2).sum()) / 2, bins)
+            threshold = _resampled_threshold(drawn, far, has_others=len(first) < impostors.total)
+            counted = weight[subject].astype(np.float64)
+            below = inside @ counted
+            above = inside @ np.where(score >= threshold, counted, 0.0)
+            there = (below > 0) & ~np.isnan(threshold)
+            rates.append(np.divide(above, below, out=np.full(len(below), np.nan), where=there))
+    return np.array(rates).reshape(len(rates), inside.shape[0])
+
+
+def _resampled_threshold(drawn: WeightedTail, far: float, *, has_others: bool) -> float:
+    """The smallest score that at most the share `far` of impostor pairs reach; NaN when too few were kept."""
+    rising = drawn.tail.rising
+    refused = drawn.refused_at(far) if drawn.total > 0 else -np.inf
+    above = drawn.places_above(refused)
+    if not len(rising) or (above == len(rising) and has_others):
+        return float("nan")
+    return float(rising[len(rising) - above] if above else np.nextafter(rising[-1], np.float32(np.inf)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from evenhand.core.task import Answers, Dataset
 from evenhand.core.view import Mark, SampleView, box_mark, point_mark
 from evenhand.geometry.masks import Runs, decode
 
+P = TypeVar("P")
 _MOST = 20  # answers to a picture that are drawn
 _GOOD = 0.5  # overlap below which a row is shown as wrong
 _VISIBLE = 2
@@ -23,27 +24,28 @@ def view_boxes(
     dataset: Dataset[BoxTruth], answers: Answers[BoxDetections] | None, row: Mapping[str, Any]
 ) -> SampleView:
     """The box of the row, and every box that the model found in its picture."""
-    answer = answers.get(str(row["item"])) if answers is not None else None
-    drawn = [box_mark(box, is_answer=True) for box in answer.boxes_xyxy[:_MOST]] if answer is not None else []
-    return _view([box_mark(dataset.truth.boxes_xyxy[int(row["row"])]), *drawn], row, "overlap", "overlap (IoU)")
+    truth, answer = box_mark(dataset.truth.boxes_xyxy[int(row["row"])]), _answer(answers, row)
+    drawn = [box_mark(box, is_answer=True) for box in answer.boxes_xyxy[:_MOST]] if answer else []
+    return _view([truth, *drawn], row, "overlap", "overlap (IoU)")
 
 
 def view_masks(dataset: Dataset[MaskTruth], answers: Answers[PersonMasks] | None, row: Mapping[str, Any]) -> SampleView:
     """The polygons of the row, and the outline of every mask that the model found in its picture."""
-    segments = dataset.truth.segments[int(row["row"])]
+    segments, answer = dataset.truth.segments[int(row["row"])], _answer(answers, row)
     truth = [Mark(tuple((float(x), float(y)) for x, y in segment.points), label=segment.name) for segment in segments]
-    answer = answers.get(str(row["item"])) if answers is not None else None
-    drawn = [mark for mask in answer.masks[:_MOST] for mark in _outlines(mask)] if answer is not None else []
+    drawn = [mark for mask in answer.masks[:_MOST] for mark in _outlines(mask)] if answer else []
     return _view([*truth, *drawn], row, "overlap", "overlap (IoU)")
 
 
 def view_poses(dataset: Dataset[PoseTruth], answers: Answers[Poses] | None, row: Mapping[str, Any]) -> SampleView:
     """The visible keypoints of the row, and every pose that the model found in its picture."""
-    pose = dataset.truth.poses[int(row["row"])]
-    answer = answers.get(str(row["item"])) if answers is not None else None
-    drawn = [point_mark(points, is_answer=True) for points in answer.keypoints[:_MOST]] if answer is not None else []
-    marks = [point_mark(pose[pose[:, 2] >= _VISIBLE, :2]), *drawn]
-    return _view(marks, row, "pck", "share of keypoints found (PCK)")
+    pose, answer = dataset.truth.poses[int(row["row"])], _answer(answers, row)
+    drawn = [point_mark(points, is_answer=True) for points in answer.keypoints[:_MOST]] if answer else []
+    return _view([point_mark(pose[pose[:, 2] >= _VISIBLE, :2]), *drawn], row, "pck", "share of keypoints found (PCK)")
+
+
+def _answer(answers: Answers[P] | None, row: Mapping[str, Any]) -> P | None:
+    return None if answers is None else answers.get(str(row["item"]))
 
 
 def _view(marks: list[Mark], row: Mapping[str, Any], column: str, name: str) -> SampleView:

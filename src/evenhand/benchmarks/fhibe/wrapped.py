@@ -18,9 +18,17 @@ import numpy as np
 
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.batches import BatchMatcher, refuse_shuffling
-from evenhand.benchmarks.fhibe.codec import BoxDetections, FaceMap, PartProbabilities, PersonMasks, Poses, face_map
+from evenhand.benchmarks.fhibe.codec import (
+    BoxDetections,
+    FaceMap,
+    PartProbabilities,
+    PersonMasks,
+    Poses,
+    aligned_path,
+    data_root,
+    face_map,
+)
 from evenhand.benchmarks.fhibe.data import checked_keypoints
-from evenhand.benchmarks.fhibe.embeddings import aligned_path
 from evenhand.core.errors import DataError, ModelError
 from evenhand.core.task import Sample
 from evenhand.files.inputs import opened_picture
@@ -109,8 +117,15 @@ class WrapperModel:
     cuda: bool = False
 
     def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, Any]]:
-        """Answers by sample id."""
-        return predict_wrapped(self.wrapper, samples, name=self.name, cuda=self.cuda)
+        """Answers by sample id; samples say which task they are asked for, and where their data root is."""
+        asked = list(samples)
+        if not asked:
+            return
+        given = asked[0].given
+        if "task" not in given:
+            raise ModelError("A wrapped model answers samples of FHIBE tasks only.")
+        root, custom = data_root(asked[0]), given.get("custom_keypoints")
+        yield from WrappedModel(self.name, self.wrapper, given["task"], root, custom, self.cuda).predict(asked)
 
 
 def adapt_wrapper(wrapper: Any, name: str, device: str) -> WrapperModel | None:
@@ -122,23 +137,6 @@ def adapt_wrapper(wrapper: Any, name: str, device: str) -> WrapperModel | None:
         return None
     own = getattr(wrapper, "name", None)
     return WrapperModel(own if isinstance(own, str) and own else name, wrapper, device.startswith("cuda"))
-
-
-def predict_wrapped(
-    wrapper: Any, samples: Iterable[Sample], *, name: str | None = None, cuda: bool = False
-) -> Iterator[tuple[str, Any]]:
-    """The answers of a wrapper to samples of any FHIBE task: they say which, and where their data root is."""
-    asked = list(samples)
-    if not asked:
-        return
-    first = asked[0]
-    if "task" not in first.given:
-        raise ModelError("A wrapped model answers samples of FHIBE tasks only.")
-    parts = first.media[0].parts
-    root = Path(*parts[: len(parts) - len(Path(first.id).parts)])
-    shown = name or str(getattr(wrapper, "name", type(wrapper).__name__))
-    custom = first.given.get("custom_keypoints")
-    yield from WrappedModel(shown, wrapper, first.given["task"], root, custom, cuda).predict(asked)
 
 
 class _TaskAdapter:
@@ -247,8 +245,7 @@ class _TaskAdapter:
                     f"({len(names)}, 2) were expected."
                 )
         stacked = np.array([person[:, :2] for person in people]).reshape(len(people), len(names), 2)
-        scores = [_flat(score) for score in _listed(output, "scores")]
-        return Poses(stacked, scores)
+        return Poses(stacked, [_array(score).reshape(-1).astype(float).tolist() for score in _listed(output, "scores")])
 
     def parts(self, sample: Sample, output: Any) -> PartProbabilities:
         listed = _listed(output, "detections") if output is None or isinstance(output, Mapping) else output
@@ -282,14 +279,10 @@ class _TaskAdapter:
 
     def encoding(self, sample: Sample, output: Any) -> bytes:
         encoded = _first(output, "encoding", "encodings") if isinstance(output, Mapping) else output
-        target = self._encoded(sample)
-        self.wrapper.save_encoding(encoded, str(target))
-        return self._saved(sample, target, "save_encoding")
+        return self._saved(sample, encoded, self._encoded(sample), "save_encoding")
 
     def picture(self, sample: Sample, output: Any) -> bytes:
-        target = self.folder / f"super_{Path(sample.id).name}"
-        self.wrapper.save_array(output, str(target))
-        return self._saved(sample, target, "save_array")
+        return self._saved(sample, output, self.folder / f"super_{Path(sample.id).name}", "save_array")
 
     def _of_picture(self, sample: Sample, shape: tuple[int, ...], what: str) -> None:
         """Raises ModelError when a mask has another size than its picture (turned or not, as cameras tag them)."""
@@ -304,7 +297,9 @@ class _TaskAdapter:
     def _encoded(self, sample: Sample) -> Path:
         return self.folder / Path(sample.id).name
 
-    def _saved(self, sample: Sample, target: Path, method: str) -> bytes:
+    def _saved(self, sample: Sample, output: Any, target: Path, method: str) -> bytes:
+        """The content of the file that a method of the wrapper saves."""
+        getattr(self.wrapper, method)(output, str(target))
         if not target.is_file():
             raise ModelError(f"{self.model.name}: {method} wrote no picture for image {sample.id}.")
         content = target.read_bytes()
@@ -397,7 +392,3 @@ def _runs(mask: Any) -> Runs:
         height, width = (int(side) for side in mask["size"])
         return Runs(height, width, counts.decode() if isinstance(counts, bytes) else str(counts))
     return encode(_array(mask).astype(np.bool_))
-
-
-def _flat(score: Any) -> list[float]:
-    return [float(value) for value in _array(score).reshape(-1)]

@@ -17,7 +17,7 @@ import numpy as np
 from evenhand.benchmarks.fhibe import attributes, cells, vocabulary
 from evenhand.benchmarks.fhibe.data import poses, visible_parts
 from evenhand.benchmarks.fhibe.scores import row_runs
-from evenhand.benchmarks.fhibe.table import MINI_ROWS, Segment, mini_rows
+from evenhand.benchmarks.fhibe.table import MINI_ROWS, Segment, mini_rows, row_keypoints, row_segments
 from evenhand.compat.fhibe.errors import ArgumentValueError, TableMissingError
 from evenhand.compat.fhibe.evaluate.arguments import check_keypoints
 from evenhand.core.errors import OptionError
@@ -160,21 +160,13 @@ def _masks(frame: Any) -> list[Runs]:
     return [row_runs(shapes, int(height), int(width)) for shapes, height, width in zip(*columns, strict=True)]
 
 
-def _segments(frame: Any) -> list[list[Segment]]:
-    rows = []
-    for cell in _listed(frame, "segments"):
-        names, lengths, points = cells.segments(cell) if isinstance(cell, str) else ([], [], np.zeros(0, np.int32))
-        pieces = np.split(points.reshape(-1, 2), np.cumsum(lengths)[:-1]) if names else []
-        rows.append([Segment(name, piece) for name, piece in zip(names, pieces, strict=True)])
-    return rows
+def _segments(frame: Any) -> list[Sequence[Segment]]:
+    listed = _listed(frame, "segments")
+    return [row_segments(*cells.segments(cell)) if isinstance(cell, str) else () for cell in listed]
 
 
 def _keypoints(frame: Any) -> list[Mapping[str, tuple[float, float, float]]]:
-    rows: list[Mapping[str, tuple[float, float, float]]] = []
-    for cell in _listed(frame, "keypoints"):
-        names, values = cells.keypoints(cell)
-        rows.append(dict(zip(names, zip(*(iter(values),) * 3, strict=True), strict=True)))
-    return rows
+    return [row_keypoints(*cells.keypoints(cell)) for cell in _listed(frame, "keypoints")]
 
 
 def _visible_parts(frame: Any) -> list[list[str]]:

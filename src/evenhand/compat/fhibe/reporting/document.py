@@ -10,11 +10,10 @@ from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.compat.fhibe.reporting import descriptions
 from evenhand.compat.fhibe.reporting.figures import group_name
-from evenhand.compat.fhibe.reporting.statistics import UNBIASED, ReportStatistics
-from evenhand.core.metric import Undefined
+from evenhand.compat.fhibe.reporting.statistics import UNBIASED, ReportStatistics, judged_by
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
 from evenhand.core.records import Group
-from evenhand.core.results import Contrast, Estimate, Status, Verdict
+from evenhand.core.results import Contrast, Estimate, Verdict
 from evenhand.reporting.rounding import cell as cell_text
 
 MOST_PAIRS = 25
@@ -97,37 +96,6 @@ def sections(content: ReportContent) -> list[Section]:
         Section("Task and data", [*_task(content), *_attributes(content)]),
     ]
     return [*shown, *(_metric(number, page, content) for number, page in enumerate(content.pages, start=1))]
-
-
-def judged_by(metric: str) -> str:
-    """The metric that groups are compared by: VAL has no score per row."""
-    return UNBIASED if metric == "VAL" else metric
-
-
-def group_columns(
-    statistics: ReportStatistics, metric: str, attribute: str, groups: Sequence[str]
-) -> dict[str, list[Cell]]:
-    """Columns for the table beside a figure: subjects, and why a group is not compared."""
-    by = judged_by(metric)
-    known = {one.group.terms[0][1]: one for one in statistics.of(by, attribute)}
-    if not known:
-        return {}
-    columns: dict[str, list[Cell]] = {"Subjects": [known[group].units if group in known else None for group in groups]}
-    if by != metric or metric in PART_METRICS:
-        label = by if by != metric else "Mean over parts"
-        columns[label] = [_value(known[group]) if group in known else None for group in groups]
-    reasons: list[Cell] = [_why_not_compared(known.get(group)) for group in groups]
-    if any(reasons):
-        columns["Not compared because"] = reasons
-    return columns
-
-
-def _why_not_compared(estimate: Estimate | None) -> str:
-    if estimate is None:
-        return "no rows in the evaluated data"
-    if isinstance(estimate.value, Undefined):
-        return estimate.value.reason
-    return "fewer than 20 rows or 10 subjects" if estimate.status is Status.SMALL else ""
 
 
 def pairs_of(statistics: ReportStatistics, metric: str) -> list[Contrast]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,13 @@ import numpy as np
 
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.disparity import Bars
-from evenhand.compat.fhibe.reporting.axes import FigureAxes, Limits
+from evenhand.benchmarks.fhibe.disparity import Bars, bars
+from evenhand.compat.fhibe.reporting.axes import FigureAxes, Limits, group_axes, part_axes
+from evenhand.compat.fhibe.reporting.results_folder import StoredScores
+from evenhand.compat.fhibe.reporting.statistics import ReportStatistics, judged_by
+from evenhand.core.metric import Undefined
 from evenhand.core.page import Cell, Figure, Forest, Interval, Lines, Table
+from evenhand.core.results import Estimate, Status
 from evenhand.core.streams import stream
 from evenhand.reporting import drawing
 
@@ -63,53 +67,174 @@ def curve_figure(kind: str, curve: tuple[Sequence[float], Sequence[float]]) -> F
     return Figure(f"{kind.upper()} by threshold, over all images", chart, table)
 
 
-def group_figure(
-    bars: Bars,
-    metric: str,
+def attribute_figure(
+    stored: StoredScores,
     attribute: str,
-    limits: Limits,
+    statistics: ReportStatistics,
     *,
-    more: Mapping[str, Sequence[Cell]] | None = None,
-    everyone: float | None = None,
+    regions: bool,
+    marks: bool,
+    medians: bool = False,
     domain: tuple[float, float] | None = None,
-    marks: bool = True,
 ) -> Figure:
-    """The mean of each group of an attribute with its interval, and brackets at significant pairs.
+    """The mean of each group of an attribute: with intervals by subject where there are statistics, else as published.
 
-    `more` are further columns of the figure's table.
+    With `marks` brackets join pairs that differ by the published test; VAL and body parts have none, as published.
     """
-    further = more or {}
-    rows: list[tuple[Cell, ...]] = []
-    for place, (group, height, size) in enumerate(zip(bars.groups, bars.heights, bars.sizes, strict=True)):
-        low, high = limits.get(group, (None, None))
-        value = Interval(float(height) if np.isfinite(height) else None, low, high)
-        rows.append((group_name(attribute, group), value, size, *(column[place] for column in further.values())))
+    metric, title = stored.metric, names.display_name(attribute)
+    shown = {
+        part: (group_bars(stored, attribute, regions, part), _limits(stored, attribute, statistics, part))
+        for part in stored.parts or (None,)
+    }
+    if stored.parts is not None:
+        rows = [
+            (group_name(attribute, group), str(part), _mean(bars, limits, place), bars.sizes[place])
+            for place, group in enumerate(next(iter(shown.values()))[0].groups)
+            for part, (bars, limits) in shown.items()
+        ]
+        table = Table(f"{metric} by {title}", ("Group", "Part", metric, "Rows"), tuple(rows))
+        return Figure(title, Forest(value=2, label=0, series=1, axis=metric, domain=(0.0, 1.0)), table)
+    bars, limits = shown[None]
+    further = group_columns(statistics, metric, attribute, bars.groups)
+    if medians and metric != "VAL":
+        scores = stored.groups((attribute,), None)
+        of_group = [scores[names.group_key([group])] for group in bars.groups]
+        further["Median"] = [float(np.median(values)) if len(values) else None for values in of_group]
+    everyone = statistics.everyone(metric)
     chart = Forest(
         value=1,
         count=2,
         axis=metric,
-        reference=everyone,
+        reference=None if everyone is None else everyone.number,
         reference_name="all",
         swatches=tuple(_swatch(attribute, group) for group in bars.groups),
         brackets=brackets(bars) if marks else (),
         domain=domain,
     )
-    title = names.display_name(attribute)
-    table = Table(f"{metric} by {title}", ("Group", metric, "Rows", *further), tuple(rows))
+    cells: list[tuple[Cell, ...]] = [
+        (
+            group_name(attribute, group),
+            _mean(bars, limits, place),
+            bars.sizes[place],
+            *(column[place] for column in further.values()),
+        )
+        for place, group in enumerate(bars.groups)
+    ]
+    table = Table(f"{metric} by {title}", ("Group", metric, "Rows", *further), tuple(cells))
     return Figure(title, chart, table, beside=bool(further))
 
 
-def part_figure(parts: Mapping[str, tuple[Bars, Limits]], metric: str, attribute: str) -> Figure:
-    """The mean of each group and body part."""
-    rows: list[tuple[Cell, ...]] = []
-    for place in range(len(next(iter(parts.values()))[0].groups)):
-        for part, (bars, limits) in parts.items():
-            group, height = bars.groups[place], bars.heights[place]
-            value = Interval(float(height) if np.isfinite(height) else None, *limits.get(group, (None, None)))
-            rows.append((group_name(attribute, group), part, value, bars.sizes[place]))
-    title = names.display_name(attribute)
-    table = Table(f"{metric} by {title}", ("Group", "Part", metric, "Rows"), tuple(rows))
-    return Figure(title, Forest(value=2, label=0, series=1, axis=metric, domain=(0.0, 1.0)), table)
+def published_axes(stored: StoredScores, attribute: str, *, regions: bool, marks: bool) -> FigureAxes:
+    """The bars and lines of the published figure."""
+    shown = {
+        part: (group_bars(stored, attribute, regions, part), published_limits(stored, attribute, part))
+        for part in stored.parts or (None,)
+    }
+    if stored.parts is not None:
+        return part_axes({str(part): entry for part, entry in shown.items()})
+    return group_axes(*shown[None], caps_only=stored.metric == "VAL", marks=marks)
+
+
+def shared_domain(
+    stored: StoredScores, asked: Sequence[str], statistics: ReportStatistics, *, regions: bool
+) -> tuple[float, float] | None:
+    """One scale for all attributes: the values of all groups, and the intervals of those that are large enough."""
+    if stored.parts is not None:
+        return None
+    ends: list[float | None] = []
+    for attribute in asked:
+        bars = group_bars(stored, attribute, regions)
+        ends += [height for height in bars.heights if height == height]
+        if stored.metric == "VAL":
+            limits = _limits(stored, attribute, statistics)
+            ends += [end for group in bars.groups for end in limits.get(group, ())]
+        for estimate in statistics.of(stored.metric, attribute):
+            if estimate.status is Status.OK:
+                ends += [estimate.low, estimate.high]
+    values = [end for end in ends if end is not None]
+    if not values or min(values) == max(values):
+        return None
+    margin = 0.04 * (max(values) - min(values))
+    return min(values) - margin, max(values) + margin
+
+
+def group_bars(stored: StoredScores, attribute: str, regions: bool, part: str | None = None) -> Bars:
+    """The groups of an attribute with their means, as published; of verification with their VAL."""
+    if stored.metric != "VAL":
+        return bars(stored, attribute, largest_regions=regions, part=part)
+    kept = vocabulary.REGIONS.get(attribute, frozenset()) if regions else frozenset()
+    groups = {group: entry for group, entry in stored.by_group(attribute).items() if not kept or group in kept}
+    heights = [float("nan") if entry["VAL"] is None else float(entry["VAL"]) for entry in groups.values()]
+    sizes = tuple(int(entry["Class_Size"]) for entry in groups.values())
+    return Bars((), tuple(heights), sizes, tuple(groups), (), ())
+
+
+def published_limits(stored: StoredScores, attribute: str, part: str | None = None) -> Limits:
+    """The error bars of the published figure.
+
+    68 % limits of each group's mean by drawing its scores again, but seeded; for verification VAL ± VAL_Error.
+    """
+    if stored.metric == "VAL":
+        return {
+            group: (entry["VAL"] - entry["VAL_Error"], entry["VAL"] + entry["VAL_Error"])
+            for group, entry in stored.by_group(attribute).items()
+            if entry["VAL"] is not None and entry["VAL_Error"] is not None
+        }
+    limits = {}
+    for key, scores in stored.groups((attribute,), part).items():
+        group = names.parse_key(key)[0]
+        if len(scores):
+            rng = stream("fhibe", "published figure", stored.metric, attribute, group)
+            means = [rng.choice(scores, len(scores)).mean() for _ in range(_RESAMPLES)]
+            low, high = np.percentile(means, [16, 84])
+            limits[group] = (float(low), float(high))
+    return limits
+
+
+def group_columns(
+    statistics: ReportStatistics, metric: str, attribute: str, groups: Sequence[str]
+) -> dict[str, list[Cell]]:
+    """Columns for the table beside a figure: subjects, and why a group is not compared."""
+    by = judged_by(metric)
+    known = {estimate.group.terms[0][1]: estimate for estimate in statistics.of(by, attribute)}
+    if not known:
+        return {}
+    estimates = [known.get(group) for group in groups]
+    columns: dict[str, list[Cell]] = {"Subjects": [estimate.units if estimate else None for estimate in estimates]}
+    if by != metric:
+        columns[by] = [Interval(one.number, one.low, one.high) if one else None for one in estimates]
+    reasons: list[Cell] = [_why_not_compared(estimate) for estimate in estimates]
+    if any(reasons):
+        columns["Not compared because"] = reasons
+    return columns
+
+
+def _why_not_compared(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "no rows in the evaluated data"
+    if isinstance(estimate.value, Undefined):
+        return estimate.value.reason
+    return "fewer than 20 rows or 10 subjects" if estimate.status is Status.SMALL else ""
+
+
+def _limits(stored: StoredScores, attribute: str, statistics: ReportStatistics, part: str | None = None) -> Limits:
+    """The intervals that the report's figure shows."""
+    if stored.metric == "VAL":
+        limits = published_limits(stored, attribute)
+        return {group: (max(low, 0.0), min(high, 1.0)) for group, (low, high) in limits.items()}
+    if not statistics.outputs(stored.metric):
+        return published_limits(stored, attribute, part)
+    return {
+        estimate.group.terms[0][1]: (estimate.low, estimate.high)
+        for estimate in statistics.of(stored.metric, attribute, None if part is None else f"mean:{part}")
+        if estimate.low is not None and estimate.high is not None
+    }
+
+
+def _mean(bars: Bars, limits: Limits, place: int) -> Interval:
+    height = bars.heights[place]
+    low, high = limits.get(bars.groups[place], (None, None))
+    return Interval(float(height) if np.isfinite(height) else None, low, high)
 
 
 def brackets(bars: Bars) -> tuple[tuple[int, int, str], ...]:
@@ -118,18 +243,6 @@ def brackets(bars: Bars) -> tuple[tuple[int, int, str], ...]:
     pairs = sorted(zip(bars.pairs, bars.stars, strict=True), key=lambda entry: -(entry[0].disparity or 0.0))
     ends = [(names.parse_key(pair.worst)[0], names.parse_key(pair.best)[0], star) for pair, star in pairs if star]
     return tuple((place[worst], place[best], star) for worst, best, star in ends[:MOST_BRACKETS])
-
-
-def resampled_limits(groups: Mapping[str, np.ndarray[Any, Any]], metric: str, attribute: str) -> Limits:
-    """68 % limits of each group's mean by drawing its scores again, as the published figure has them, but seeded."""
-    limits = {}
-    for group, scores in groups.items():
-        if len(scores):
-            rng = stream("fhibe", "published figure", metric, attribute, group)
-            means = [rng.choice(scores, len(scores)).mean() for _ in range(_RESAMPLES)]
-            low, high = np.percentile(means, [16, 84])
-            limits[group] = (float(low), float(high))
-    return limits
 
 
 def _swatch(attribute: str, group: str) -> str:

@@ -15,21 +15,18 @@ from typing import Any
 from evenhand import __version__
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.disparity import MIN_GROUP, Bars, bars, disparities, disparity_table
+from evenhand.benchmarks.fhibe.disparity import MIN_GROUP, disparities, disparity_table
 from evenhand.compat.fhibe.errors import ArgumentKeyError, ArgumentValueError, PlotError, logger
 from evenhand.compat.fhibe.evaluate.arguments import check_attributes, check_model_name, dataset_folder
 from evenhand.compat.fhibe.reporting import figures
-from evenhand.compat.fhibe.reporting.axes import FigureAxes, Limits, curve_axes, group_axes, part_axes
+from evenhand.compat.fhibe.reporting.axes import FigureAxes, curve_axes
 from evenhand.compat.fhibe.reporting.document import (
     PART_METRICS,
     MetricPages,
     ReportContent,
-    group_columns,
-    judged_by,
     sections,
 )
 from evenhand.compat.fhibe.reporting.results_folder import (
-    StoredScores,
     custom_keypoints,
     from_content,
     open_scores,
@@ -38,8 +35,8 @@ from evenhand.compat.fhibe.reporting.results_folder import (
     threshold_curve,
 )
 from evenhand.compat.fhibe.reporting.statistics import ReportSource, ReportStatistics, disagreement
+from evenhand.core.page import Figure
 from evenhand.core.printing import printable_lines
-from evenhand.core.results import Status
 from evenhand.files.writing import PathPolicy, make_folder, storing
 from evenhand.reporting.html import Article, Page
 from evenhand.reporting.pdf import write_pdf
@@ -226,11 +223,12 @@ class BiasReport:
             stored = open_scores(Path(self.results_dir), metric)
         else:
             stored = from_content(metric, intersectional_results)
-        figure = self._group_figure(
-            stored, attr_name, group_largest_regions, ReportStatistics(), marks=show_significance, medians=show_medians
+        regions, marks = group_largest_regions, show_significance
+        figure = figures.attribute_figure(
+            stored, attr_name, ReportStatistics(), regions=regions, marks=marks, medians=show_medians
         )
-        axes = self._published_axes(stored, attr_name, group_largest_regions, marks=show_significance)
-        return _saved(figures.PublishedFigure(figure, [axes], self._check_output), savefig, fig_savename)
+        axes = figures.published_axes(stored, attr_name, regions=regions, marks=marks)
+        return self._published(figure, axes, savefig, fig_savename)
 
     def generate_pdf_report(
         self,
@@ -311,7 +309,7 @@ class BiasReport:
         source = ReportSource(self.task_name, folder, Path(self.data_rootdir), self.use_mini_dataset)
         stored = open_scores(folder, metric)
         marks = marks and metric not in _UNTESTED
-        shared = self._domain(stored, asked, regions, statistics)
+        domain = figures.shared_domain(stored, asked, statistics, regions=regions)
         curve = threshold_curve(folder, metric)
         keypoints: tuple[str, ...] = ()
         if self.task_name == "keypoint_estimation":
@@ -322,106 +320,15 @@ class BiasReport:
             keypoints,
             figures.curve_figure(_CURVES[metric], curve) if curve[0] else None,
             {
-                attribute: self._group_figure(stored, attribute, regions, statistics, marks=marks, domain=shared)
+                attribute: figures.attribute_figure(
+                    stored, attribute, statistics, regions=regions, marks=marks, domain=domain
+                )
                 for attribute in asked
             },
             marks,
             None if metric == "VAL" else disparity_table(stored, asked, largest_regions=regions),
             stored.parts or (),
         )
-
-    def _group_figure(
-        self,
-        stored: StoredScores,
-        attribute: str,
-        regions: bool,
-        statistics: ReportStatistics,
-        *,
-        marks: bool,
-        medians: bool = False,
-        domain: tuple[float, float] | None = None,
-    ) -> Any:
-        """The groups of one attribute: with intervals by subject where there are statistics, else as published."""
-        metric = stored.metric
-        by_subject = bool(statistics.outputs(judged_by(metric)))
-        if stored.parts is not None:
-            parts = {}
-            for part in stored.parts:
-                of_part = bars(stored, attribute, largest_regions=regions, part=part)
-                limits = _limits(statistics, metric, attribute, f"mean:{part}")
-                if not by_subject:
-                    limits = self._published_limits(stored, attribute, part)
-                parts[part] = (of_part, limits)
-            return figures.part_figure(parts, metric, attribute)
-        if metric == "VAL":
-            shown, limits = _rates(stored.entries((attribute,)), attribute, regions=regions)
-        else:
-            shown = bars(stored, attribute, largest_regions=regions)
-            limits = _limits(statistics, metric, attribute)
-            if not by_subject:
-                limits = self._published_limits(stored, attribute)
-        everyone = statistics.everyone(metric)
-        more = group_columns(statistics, metric, attribute, shown.groups)
-        if medians and metric != "VAL":
-            groups = stored.groups((attribute,), None)
-            values = [_median(groups[names.group_key([group])]) for group in shown.groups]
-            more = {**more, "Median": list(values)}
-        return figures.group_figure(
-            shown, metric, attribute, limits,
-            more=more, everyone=None if everyone is None else everyone.number, domain=domain,
-            marks=marks and metric not in _UNTESTED,
-        )  # fmt: skip
-
-    def _published_axes(self, stored: StoredScores, attribute: str, regions: bool, *, marks: bool) -> FigureAxes:
-        """The bars and lines of the published figure."""
-        if stored.parts is not None:
-            return part_axes(
-                {
-                    part: (
-                        bars(stored, attribute, largest_regions=regions, part=part),
-                        self._published_limits(stored, attribute, part),
-                    )
-                    for part in stored.parts
-                }
-            )
-        if stored.metric == "VAL":
-            shown, _ = _rates(stored.entries((attribute,)), attribute, regions=regions)
-            entries = {names.parse_key(key)[0]: entry for key, entry in stored.entries((attribute,)).items()}
-            ends = {
-                group: (entry["VAL"] - entry["VAL_Error"], entry["VAL"] + entry["VAL_Error"])
-                for group, entry in entries.items()
-                if entry["VAL"] is not None and entry["VAL_Error"] is not None
-            }
-            return group_axes(shown, ends, caps_only=True)
-        shown = bars(stored, attribute, largest_regions=regions)
-        return group_axes(shown, self._published_limits(stored, attribute), marks=marks)
-
-    @staticmethod
-    def _published_limits(stored: StoredScores, attribute: str, part: str | None = None) -> Limits:
-        groups = {names.parse_key(key)[0]: scores for key, scores in stored.groups((attribute,), part).items()}
-        return figures.resampled_limits(groups, stored.metric, attribute)
-
-    def _domain(
-        self, stored: StoredScores, asked: Sequence[str], regions: bool, statistics: ReportStatistics
-    ) -> tuple[float, float] | None:
-        """One scale for all attributes: the values of all groups, and the intervals of those that are large enough."""
-        values: list[float] = []
-        for attribute in asked:
-            if stored.metric == "VAL":
-                shown, limits = _rates(stored.entries((attribute,)), attribute, regions=regions)
-                values += [end for ends in limits.values() for end in ends]
-            elif stored.parts is None:
-                shown = bars(stored, attribute, largest_regions=regions)
-            else:
-                return None
-            values += [height for height in shown.heights if height == height]
-            for one in statistics.of(stored.metric, attribute):
-                if one.status is Status.OK:
-                    values += [end for end in (one.low, one.high) if end is not None]
-        if not values or min(values) == max(values):
-            return None
-        margin = 0.04 * (max(values) - min(values))
-        return min(values) - margin, max(values) + margin
 
     def _facts(self, metrics: Sequence[str], asked: Sequence[str], regions: bool) -> dict[str, str]:
         folder = Path(self.results_dir)
@@ -452,8 +359,15 @@ class BiasReport:
         curve = threshold_curve(Path(self.results_dir), metric)
         if not curve[0]:
             raise ArgumentKeyError(f"{metric} was not evaluated: {self.results_dir} has no file with its thresholds.")
-        drawn = figures.curve_figure(_CURVES[metric], curve)
-        return _saved(figures.PublishedFigure(drawn, [curve_axes(curve)], self._check_output), savefig, name)
+        return self._published(figures.curve_figure(_CURVES[metric], curve), curve_axes(curve), savefig, name)
+
+    def _published(
+        self, figure: Figure, axes: FigureAxes, savefig: bool, name: str | Path | None
+    ) -> figures.PublishedFigure:
+        published = figures.PublishedFigure(figure, [axes], self._check_output)
+        if savefig and name:
+            figures.PublishedFigure.savefig(published, name)
+        return published
 
     def _check_output(self, path: Path) -> None:
         """Raise when a file of the data, or one that the report is made from, would be overwritten."""
@@ -471,38 +385,3 @@ class BiasReport:
         if not chosen:
             raise ArgumentValueError("Attributes must be a list with at least one attribute.")
         return chosen
-
-
-def _saved(figure: figures.PublishedFigure, savefig: bool, name: str | Path | None) -> figures.PublishedFigure:
-    if savefig and name:
-        figures.PublishedFigure.savefig(figure, name)
-    return figure
-
-
-def _limits(statistics: ReportStatistics, metric: str, attribute: str, output: str | None = None) -> Limits:
-    return {
-        one.group.terms[0][1]: (one.low, one.high)
-        for one in statistics.of(metric, attribute, output)
-        if one.low is not None and one.high is not None
-    }
-
-
-def _median(scores: Any) -> float | None:
-    import numpy as np
-
-    return float(np.median(scores)) if len(scores) else None
-
-
-def _rates(entries: Mapping[str, Any], attribute: str, *, regions: bool) -> tuple[Bars, Limits]:
-    """VAL of every group, and VAL ± VAL_Error kept inside 0 to 1."""
-    kept = vocabulary.REGIONS.get(attribute, frozenset()) if regions else frozenset()
-    groups = {names.parse_key(key)[0]: entry for key, entry in entries.items()}
-    groups = {group: entry for group, entry in groups.items() if not kept or group in kept}
-    sizes = tuple(int(entry["Class_Size"]) for entry in groups.values())
-    heights = tuple(float("nan") if entry["VAL"] is None else float(entry["VAL"]) for entry in groups.values())
-    limits = {
-        group: (max(entry["VAL"] - entry["VAL_Error"], 0.0), min(entry["VAL"] + entry["VAL_Error"], 1.0))
-        for group, entry in groups.items()
-        if entry["VAL"] is not None and entry["VAL_Error"] is not None
-    }
-    return Bars((), heights, sizes, tuple(groups), (), ()), limits

@@ -50,6 +50,10 @@ class StoredScores:
         content = self.content[key]
         return dict(content if isinstance(content, dict) else parse(bytes(content)))
 
+    def by_group(self, attribute: str) -> dict[str, Any]:
+        """The raw entries of one attribute by the value of each group."""
+        return {attributes.parse_key(key)[0]: entry for key, entry in self.entries((attribute,)).items()}
+
 
 def stored_metrics(folder: Path) -> tuple[str, ...]:
     """The metrics that a results folder has, sorted; files of metrics that no task has are not looked at."""

@@ -40,6 +40,11 @@ _GRIDS = (RECALL_GRID, PCK_GRID, ACCURACY_GRID)
 _TOLERANCE = {"VAL": 0.0051}  # VAL is stored rounded to two decimals
 
 
+def judged_by(metric: str) -> str:
+    """The metric that groups are compared by: VAL has no score per row."""
+    return UNBIASED if metric == "VAL" else metric
+
+
 @dataclass(frozen=True)
 class ReportStatistics:
     """Estimates and contrasts of every metric that could be judged, and why the others could not."""
