@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -258,6 +260,44 @@ def test_a_score_file_that_was_not_finished_does_not_appear(tmp_path: Path) -> N
         with pytest.raises(PredictionError):
             write(tmp_path / "s.npy", broken(), [1])
         assert list(tmp_path.iterdir()) == []
+
+
+STOPPED = """
+import os, sys
+from pathlib import Path
+import numpy as np
+from evenhand.benchmarks.uccs.scoring import ScoredBlock, write_binary
+
+path, name, steps = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+
+def stop(event, arguments):
+    global steps
+    if event in ("os.rename", "os.remove"):
+        steps -= 1
+        if not steps:
+            os._exit(9)
+
+sys.addaudithook(stop)
+value = float(name == "new")
+block = ScoredBlock([name] * 2, np.full(2, value), np.zeros((2, 4)), np.full((2, 3), value, np.float32))
+write_binary(path, [block], (1, 2, 5))
+"""
+
+
+def test_a_binary_store_is_never_half_of_one_and_half_of_another(tmp_path: Path) -> None:
+    faces, _ = read_faces(watchlist(tmp_path)[2])
+    for step in range(1, 5):  # of those that give or take a name; the last is not reached
+        path = tmp_path / f"{step}.npy"
+        line = [sys.executable, "-c", STOPPED, str(path)]
+        subprocess.run([*line, "old", "0"], check=True)
+        subprocess.run([*line, "new", str(step)], check=False)
+        if not (tmp_path / f"{step}.ids.npz").exists():
+            with pytest.raises(PredictionError, match=r"ids\.npz does not exist"):
+                read_scores(path, faces)
+            continue
+        named = load_arrays(tmp_path / f"{step}.ids.npz")[0]["detection_scores"][0]
+        assert np.load(path).tolist() == [[named] * 3] * 2
+    assert named == 1
 
 
 def test_stores_in_one_file_have_an_origin_too(tmp_path: Path, identified) -> None:

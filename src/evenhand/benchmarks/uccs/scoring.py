@@ -25,12 +25,11 @@ from evenhand.benchmarks.uccs.stores import (
     ids_path,
     read_gallery_embeddings,
     read_probes,
-    save_npz,
 )
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.files.writing import open_file
+from evenhand.files.writing import open_file, remove
 from evenhand.instruments.ahead import ahead
 
 SHORTEST = 1e-12  # a vector is divided by its length, or by this
@@ -115,11 +114,15 @@ def write_text(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[int
 
 
 def write_binary(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[int]) -> int:
-    """Write a binary score store, `NAME.npy` and `NAME.ids.npz`; returns the number of rows."""
+    """Write a binary score store, `NAME.npy` and `NAME.ids.npz`; returns the number of rows.
+
+    Both take their names at the end, the ids last and after those of a previous store are gone. Who is stopped in
+    between leaves similarities without ids, which nobody reads, never those of one store with the ids of another.
+    """
     files: list[str] = []
-    scores: list[Array] = []
-    boxes: list[Array] = []
-    with open_file(path, "wb") as file:
+    scores: list[Array] = [np.zeros(0)]
+    boxes: list[Array] = [np.zeros((0, 4))]
+    with open_file(ids_path(path), "wb") as ids, open_file(path, "wb") as file:
         _npy_header(file, 0, len(subjects))
         for block in blocks:
             file.write(np.ascontiguousarray(block.similarities, dtype="<f4").data)
@@ -128,13 +131,14 @@ def write_binary(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[i
             boxes.append(block.boxes_xywh)
         file.seek(0)
         _npy_header(file, len(files), len(subjects))
-        ids = {
-            "files": np.array(files, dtype=np.str_),
-            "detection_scores": np.concatenate(scores) if scores else np.zeros(0),
-            "bboxes": np.concatenate(boxes) if boxes else np.zeros((0, 4)),
-            "subjects": np.array(subjects, dtype=np.int64),
-        }
-        save_npz(ids_path(path), ids)
+        np.savez(
+            ids,
+            files=np.array(files, dtype=np.str_),
+            detection_scores=np.concatenate(scores),
+            bboxes=np.concatenate(boxes),
+            subjects=np.array(subjects, dtype=np.int64),
+        )
+        remove(ids_path(path), below=path.parent)
     return len(files)
 
 
