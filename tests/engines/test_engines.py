@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.core.engine import Done, Failed, finished
 from evenhand.core.errors import DataError, OptionError, PartError, UnknownNameError
-from evenhand.engines import Readable, Unreadable, parse, read_each
+from evenhand.engines import parse
 
 every_engine = pytest.mark.parametrize("engine", ["serial", "threads:2", "processes:1"])
 
@@ -162,12 +162,10 @@ def test_products_have_the_same_bits_everywhere():
 
 def test_a_picture_that_hangs_its_decoder_is_named_and_the_others_are_read():
     paths = [Path("good.jpg"), Path("hangs.jpg"), Path("damaged.jpg"), Path("fine.jpg")]
-    assert list(read_each(parse("serial"), parts.read_picture, paths, time_limit=1.0)) == [
-        Readable(paths[0], 8),
-        Unreadable(paths[1], "took longer than 1 s and was stopped"),
-        Unreadable(paths[2], "OSError: broken data stream"),
-        Readable(paths[3], 8),
-    ]
+    good, hangs, damaged, fine = parse("serial").map(parts.read_picture, paths, time_limit=1.0)
+    assert (good, fine) == (Done(0, 8), Done(3, 8))
+    assert (hangs.part, hangs.cause) == (1, "took longer than 1 s and was stopped")
+    assert (damaged.part, damaged.cause) == (2, "OSError: broken data stream")
 
 
 @pytest.mark.parametrize(

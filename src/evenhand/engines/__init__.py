@@ -16,11 +16,10 @@ import os
 
 from evenhand.core.engine import Engine, Serial
 from evenhand.core.errors import OptionError, UnknownNameError
-from evenhand.engines.media import Readable, Unreadable, read_each
 from evenhand.engines.processes import Processes
 from evenhand.engines.threads import Threads
 
-__all__ = ["Processes", "Readable", "Serial", "Threads", "Unreadable", "parse", "read_each"]
+__all__ = ["Processes", "Serial", "Threads", "parse"]
 
 GROUP = "evenhand.engines"
 _OURS = ("serial", "threads", "processes")

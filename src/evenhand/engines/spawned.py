@@ -1,7 +1,8 @@
 """What a spawned worker does: sets itself up, then works on one part after the other.
 
-It talks to the driver over one connection. After the work itself it receives parts, and answers each with
-`Done` or `Failed`. It ends when the driver closes the connection, and with the driver however that ends.
+It talks to the driver over one connection. It answers the work itself with None, or with the error for which no worker
+could be set up; then it receives parts, and answers each with `Done` or `Failed`. It ends when the driver closes the
+connection, and with the driver however that ends.
 """
 
 from __future__ import annotations
@@ -12,23 +13,13 @@ import os
 import signal
 import sys
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
 from evenhand.core.blas import OneThread
 from evenhand.core.engine import Failed, Workplace, attempt, cause_of, prepare
 from evenhand.core.errors import EvenhandError, PartError
 
 _THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-
-
-class Ready(NamedTuple):
-    """The worker is set up."""
-
-
-class NotReady(NamedTuple):
-    """The worker could not be set up; no other could."""
-
-    error: EvenhandError
 
 
 def work(connection: Connection, shared: tuple[Any, ...]) -> None:
@@ -44,14 +35,14 @@ def work(connection: Connection, shared: tuple[Any, ...]) -> None:
         blas.hold()
         place = Workplace(prepare(setup), tuple(array.open() for array in shared))
     except EvenhandError as error:
-        connection.send(NotReady(error))
+        connection.send(error)
         return
     except EOFError:
         return
     except Exception as error:
-        connection.send(NotReady(PartError(f"A worker can't load the work it was sent ({cause_of(error)}).")))
+        connection.send(PartError(f"A worker can't load the work it was sent ({cause_of(error)})."))
         return
-    connection.send(Ready())
+    connection.send(None)
     while True:
         try:
             number, part = connection.recv()

@@ -6,16 +6,14 @@ as there are threads; what can't be sent to a worker runs here, without limit.
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from evenhand.core.blas import OneThread
 from evenhand.core.engine import Done, Failed, In, Out, Workplace, attempt, prepare
-from evenhand.core.errors import EvenhandError
 from evenhand.core.records import Array
-from evenhand.engines.order import AHEAD, WorkersHere, in_order
+from evenhand.engines.pool import WorkerPool, WorkersHere
 from evenhand.engines.processes import Processes
 
 
@@ -38,36 +36,27 @@ class Threads(WorkersHere):
         if time_limit is not None and spawned.accepts(fn, setup):
             yield from spawned.map(fn, parts, setup=setup, shared=shared, time_limit=time_limit)
             return
-        tasks: queue.SimpleQueue[tuple[int, Any] | None] = queue.SimpleQueue()
-        outcomes: queue.SimpleQueue[Done[Out] | Failed | EvenhandError] = queue.SimpleQueue()
-
-        def work() -> None:
-            OneThread().hold()  # OpenMP counts its threads for each thread of ours
-            place: Workplace | None = None
-            while (task := tasks.get()) is not None:
-                try:
-                    place = place or Workplace(prepare(setup), tuple(shared))
-                except EvenhandError as error:
-                    outcomes.put(error)
-                    return
-                outcomes.put(attempt(fn, *task, place))
-
-        def receive() -> Done[Out] | Failed:
-            outcome = outcomes.get()
-            if isinstance(outcome, EvenhandError):
-                raise outcome
-            return outcome
-
-        threads = [threading.Thread(target=work, daemon=True) for _ in range(self.workers)]
         with OneThread().held():
-            for thread in threads:
-                thread.start()
-            try:
-                yield from in_order(parts, tasks.put, receive, self.workers * AHEAD)
-            finally:
-                while not tasks.empty():  # what nobody waits for any more
-                    tasks.get()
-                for _ in threads:
-                    tasks.put(None)
-                for thread in threads:
-                    thread.join()
+            yield from WorkerPool(self.workers, lambda: _ThreadWorker(fn, setup, tuple(shared))).map(parts)
+
+
+@dataclass
+class _ThreadWorker:
+    """What the thread itself does."""
+
+    fn: Callable[[Any, Workplace], Any]
+    setup: Callable[[], Any] | None
+    shared: tuple[Array, ...]
+    place: Workplace | None = None
+
+    def work(self, number: int, part: Any) -> Done[Any] | Failed:
+        if self.place is None:
+            OneThread().hold()  # OpenMP counts its threads for each thread of ours
+            self.place = Workplace(prepare(self.setup), self.shared)
+        return attempt(self.fn, number, part, self.place)
+
+    def interrupt(self) -> None:
+        """The part is worked on to its end."""
+
+    def close(self) -> None:
+        """There is nothing to give back."""

@@ -18,7 +18,7 @@ from typing import Any
 from evenhand.core.engine import Done, Failed, In, Out, Workplace, cause_of
 from evenhand.core.errors import EngineError, OptionError, PartError, StorageError
 from evenhand.core.records import Array
-from evenhand.engines.order import AHEAD, in_order
+from evenhand.engines.pool import AHEAD, in_order
 from evenhand.engines.ray_cluster import worker as worker_module
 from evenhand.engines.ray_cluster.joining import CLIENT, compare, join
 
@@ -281,7 +281,13 @@ class _ActorPool:
         try:
             answer = self.ray.get(reference)
         except raised.RayTaskError as error:  # the worker lives, and could not say what it wanted to say
-            self._could_not_answer(worker, reference, error)
+            if reference not in worker.tasks:  # evenhand can't be imported there: versions are compared where they come
+                raise EngineError(
+                    f"A worker of the cluster could not be set up ({_first_line(error)}). "
+                    "Install evenhand with the same versions on every machine; no part was started."
+                ) from None
+            task, _ = worker.tasks.pop(reference)
+            self.outcomes.append(Failed(task.number, f"its result can't be sent back ({_first_line(error)})"))
             return
         except raised.OutOfDiskError as error:
             raise StorageError(
@@ -304,16 +310,6 @@ class _ActorPool:
             self.ended_early = 0
             self.outcomes.append(answer)
 
-    def _could_not_answer(self, worker: _ActorWorker, reference: Any, error: Exception) -> None:
-        if reference in worker.tasks:
-            task, _ = worker.tasks.pop(reference)
-            self.outcomes.append(Failed(task.number, f"its result can't be sent back ({_first_line(error)})"))
-        else:  # evenhand can't be imported there: versions were compared before, where they came
-            raise EngineError(
-                f"A worker of the cluster could not be set up ({_first_line(error)}). "
-                "Install evenhand with the same versions on every machine; no part was started."
-            )
-
     def _lose(self, worker: _ActorWorker, error: Exception) -> None:
         """A worker is gone: its parts are given to others, and another worker takes its place."""
         was_ready = worker.is_ready
@@ -324,7 +320,9 @@ class _ActorPool:
             task.lost += 1
             if task.lost >= ATTEMPTS:
                 given.remove(task)
-                self.outcomes.append(Failed(task.number, _lost_over(task.lost, error), cause_of(error)))
+                self.outcomes.append(
+                    Failed(task.number, f"its worker was lost {task.lost} times ({_ending(error)})", cause_of(error))
+                )
         self.waiting.extendleft(reversed(given))
         if not was_ready:
             self.ended_early += 1
@@ -377,20 +375,17 @@ def _placed(ray: Any, array: Array) -> Any:
         ) from None
 
 
-def _lost_over(times: int, error: Exception) -> str:
-    return f"its worker was lost {times} times ({_ending(error)})"
-
-
 def _ending(error: Exception) -> str:
     """How a worker ended, in a line.
 
     >>> _ending(RuntimeError("Task was killed due to the node running low on memory."))
     'it ran out of memory; give it smaller parts, fewer workers per machine, or more memory'
     """
-    text = " ".join(str(error).split()).lower()
-    if "running low on memory" in text or type(error).__name__ == "OutOfMemoryError":
+    kind, text = type(error).__name__, " ".join(str(error).lower().split())
+    # An actor that is lost for memory or with its machine may come as an ActorDiedError, which says why by text alone.
+    if kind == "OutOfMemoryError" or "running low on memory" in text:
         return "it ran out of memory; give it smaller parts, fewer workers per machine, or more memory"
-    if "node" in text and ("node died" in text or "node has died" in text or "owner" in text):
+    if kind in ("NodeDiedError", "OwnerDiedError") or "node died" in text or "node has died" in text:
         return "its machine was lost"
     if "unexpectedly" in text:
         return "it was ended by the system, which may have run out of memory"

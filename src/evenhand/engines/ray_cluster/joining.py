@@ -11,7 +11,8 @@ import os
 import secrets
 import socket
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -40,17 +41,20 @@ def join(address: str, cores: int | None = None) -> Any:
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # a node that listens on loopback only
         if os.environ["RAY_AUTH_MODE"] == "token":
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-    ray = _imported()
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtraError("The engine ray needs Ray", "ray") from None
     if ray.is_initialized():
         return ray
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == "local":
-        with _ConnectionErrors("local"), safe_path():
+        with _in_a_line(ray, "local"), safe_path():
             _start(ray, cores, quiet)
         return ray
     if ":" in address:
         _reach(address)
-    with _ConnectionErrors(address):
+    with _in_a_line(ray, address):
         ray.init(address, **(quiet if address.startswith(CLIENT) else {**quiet, "job_config": _job(ray)}))
     return ray
 
@@ -88,7 +92,7 @@ def _start(ray: Any, cores: int | None, quiet: Mapping[str, Any]) -> None:
     try:
         ray.init("local", _node_ip_address=LOOPBACK, job_config=_job(ray), **given)
     except Exception as error:
-        if "timed out" not in str(error).lower():
+        if "timed out" not in str(error).lower():  # Ray raises a bare Exception for it
             raise
         _LOG.warning("Ray did not start within its time limit, as happens on a busy machine; it is started once more.")
         ray.shutdown()
@@ -107,14 +111,6 @@ def _job(ray: Any) -> Any:
     if hasattr(job, "_py_driver_sys_path"):
         job._py_driver_sys_path = _OnOurPath()
     return job
-
-
-def _imported() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise MissingExtraError("The engine ray needs Ray", "ray") from None
-    return ray
 
 
 def _free_memory() -> int:
@@ -139,21 +135,17 @@ def _reach(address: str) -> None:
         ) from None
 
 
-class _ConnectionErrors:
+@contextmanager
+def _in_a_line(ray: Any, address: str) -> Iterator[None]:
     """Turns what Ray raises while it connects into an EngineError of one line."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Exception):
-            raise EngineError(explain(self.address, error)) from error
+    try:
+        yield
+    except Exception as error:
+        refusals = (ConnectionError, ray.exceptions.AuthenticationError)
+        raise EngineError(explain(address, error, refusals)) from error
 
 
-def explain(address: str, error: Exception) -> str:
+def explain(address: str, error: Exception, refusals: tuple[type[Exception], ...] = (ConnectionError,)) -> str:
     """Why a cluster can't be joined, and what to do, in a line.
 
     >>> explain("10.0.0.7:6379", RuntimeError("Version mismatch: The cluster was started with: Ray: 2.50.0"))
@@ -161,17 +153,14 @@ def explain(address: str, error: Exception) -> str:
     with: Ray: 2.50.0. Install the same versions on both sides; no part was started."
     """
     text = " ".join(str(error).split())
-    lowered = text.lower()
     # Ray raises a bare RuntimeError for versions, so there is no type to ask.
-    if "version mismatch" in lowered or "version of" in lowered:
+    if isinstance(error, RuntimeError) and ("version mismatch" in text.lower() or "version of" in text.lower()):
         detail = text.partition(": ")[2] or text
         return (
             f"Ray's or Python's version differs between this program and the cluster {address}: {detail.rstrip('.')}. "
             "Install the same versions on both sides; no part was started."
         )
-    # Something listens there, and says nothing to us, or refuses us; releases of Ray before 2.52 say so by text alone.
-    refused = getattr(getattr(sys.modules.get("ray"), "exceptions", None), "AuthenticationError", ConnectionError)
-    if isinstance(error, (ConnectionError, refused)) or "token" in lowered:
+    if isinstance(error, refusals):  # something listens there that does not talk to us
         return (
             f"The cluster {address} does not let this program in. "
             "Set RAY_AUTH_MODE=token and the RAY_AUTH_TOKEN with which its head was started."
