@@ -243,7 +243,8 @@ def _large() -> Any:
 
 def _large_run(prepared: Any) -> Any:
     from evenhand.benchmarks.uccs.record import record_identification
-    from evenhand.benchmarks.uccs.scoring import evaluate_blocks, score
+    from evenhand.benchmarks.uccs.scores import evaluate_blocks
+    from evenhand.benchmarks.uccs.scoring import score
 
     faces, enrolment, stores = prepared
     found = evaluate_blocks(score(stores, enrolment), enrolment.subjects, faces)

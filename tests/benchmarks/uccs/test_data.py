@@ -11,12 +11,12 @@ import pytest
 from evenhand.benchmarks.uccs.data import (
     LANDMARK_COLUMNS,
     list_images,
+    load,
     read_exclusion,
     read_faces,
     read_gallery,
     read_subjects,
 )
-from evenhand.benchmarks.uccs.load import load
 from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions
 from evenhand.core.errors import DataError, OptionError
 

@@ -1,6 +1,6 @@
 """The UCCS watchlist challenge: faces in surveillance pictures, found and named.
 
-Files: `data`, `load`, `detections`, `scores`, `stores` (reading), `matching`, `record` (the protocol), `scoring` (from
+Files: `data`, `detections`, `scores`, `stores` (reading), `matching`, `record` (the protocol), `scoring` (from
 embeddings to similarities), `tasks` (the contents). The challenge's own commands are in `evenhand.compat.uccs`.
 """
 

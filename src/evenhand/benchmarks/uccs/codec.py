@@ -12,14 +12,24 @@ import numpy as np
 from evenhand.benchmarks.uccs.data import WatchlistFaces, read_subjects
 from evenhand.benchmarks.uccs.detections import ImageDetections, WatchlistDetections, read_detections, write_detections
 from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions, WatchlistIdentificationOptions
-from evenhand.benchmarks.uccs.scores import read_scores
-from evenhand.benchmarks.uccs.scoring import ScoredBlock, evaluate_blocks, score_stores, write_text
+from evenhand.benchmarks.uccs.scores import ScoredBlock, evaluate_blocks, read_scores
+from evenhand.benchmarks.uccs.scoring import score_stores, write_text
 from evenhand.core.errors import PredictionError
 from evenhand.core.task import Codec, Dataset
 from evenhand.files.inputs import parse_toml, read
 
 
-class WatchlistDetectionCodec(Codec[ImageDetections]):
+class _DetectionsCodec(Codec[ImageDetections]):
+    """What the answers of both tasks share."""
+
+    def to_plain(self, answer: ImageDetections) -> Any:
+        return {name: value for name, value in checked_answer(answer)._asdict().items() if value is not None}
+
+    def from_plain(self, plain: Any) -> ImageDetections:
+        return checked_answer(plain)
+
+
+class WatchlistDetectionCodec(_DetectionsCodec):
     """The detection score file; a recognition file, text or binary, will do as well."""
 
     filename = "detections.txt"
@@ -42,14 +52,8 @@ class WatchlistDetectionCodec(Codec[ImageDetections]):
         """Write a detection score file."""
         write_detections(path, ((name, checked_answer(answer)) for name, answer in answers))
 
-    def to_plain(self, answer: ImageDetections) -> Any:
-        return {name: value for name, value in checked_answer(answer)._asdict().items() if value is not None}
 
-    def from_plain(self, plain: Any) -> ImageDetections:
-        return checked_answer(plain)
-
-
-class WatchlistIdentificationCodec(Codec[ImageDetections]):
+class WatchlistIdentificationCodec(_DetectionsCodec):
     """The recognition score file, the binary store, or a TOML that names embedding stores.
 
     The TOML has `gallery` and `probe`, paths beside it or absolute; similarities are then made
@@ -79,10 +83,7 @@ class WatchlistIdentificationCodec(Codec[ImageDetections]):
         if subjects is None:
             raise PredictionError("Identification needs gallery.csv in the data folder, to name its columns.")
         ordered = sorted(answers, key=lambda pair: pair[0].encode())
-        write_text(path, (_block(name, checked_answer(one), len(subjects)) for name, one in ordered), subjects)
-
-    def to_plain(self, answer: ImageDetections) -> Any:
-        return {name: value for name, value in checked_answer(answer)._asdict().items() if value is not None}
+        write_text(path, (_block(name, checked_answer(answer), len(subjects)) for name, answer in ordered), subjects)
 
     def from_plain(self, plain: Any) -> ImageDetections:
         answer = checked_answer(plain)

@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from evenhand.core.errors import DataError
+from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions
+from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array
 from evenhand.core.task import Dataset, InputFact, Sample
-from evenhand.files.delimited import CellKind, Issue, first_of, read_table
+from evenhand.files.delimited import CellKind, Issue, raise_first, read_header, read_table
 from evenhand.files.inputs import read
 
 FACE_COLUMNS = ("FILE", "FACE_ID", "SUBJECT_ID", "FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
@@ -33,6 +34,7 @@ FACE_KINDS = dict.fromkeys(FACE_COLUMNS, CellKind.NUMBER) | {
     "SUBJECT_ID": CellKind.INTEGER,
 }
 GALLERY_COLUMNS = ("FILE", "SUBJECT_ID", *LANDMARK_COLUMNS)
+PREFIX = "S_"  # of a subject's column of similarities
 MOST_LEVELS = 50  # a column with more distinct values is no attribute
 
 
@@ -95,6 +97,53 @@ class GalleryPicture(NamedTuple):
     landmarks: Array  # (5, 2): right eye, left eye, nose, right and left mouth corner
 
 
+def load(data: Path, options: WatchlistDetectionOptions) -> Dataset[WatchlistFaces]:
+    """A set of the data folder; without annotations its images can be looked at, but not evaluated."""
+    if not 0 < options.iou <= 1:
+        raise OptionError(f"iou is {options.iou:g}; an overlap limit lies above 0 and at most at 1, usually 0.5.")
+    data = Path(data)
+    if data.is_file():
+        raise DataError(f"{data} is a file; name the folder that holds {options.which_set}.csv.")
+    table, pictures = data / f"{options.which_set}.csv", data / f"{options.which_set}_images"
+    inputs: list[InputFact] = []
+    warnings: list[str] = []
+    if _is_annotated(table):
+        exclusion = _exclusion(data, options, warnings)
+        faces, fact = read_faces(table, exclusion)
+        if not len(faces):
+            raise DataError(f"{table} has a header but no row: no face, no image, and so nothing to evaluate.")
+        inputs += [fact, *([exclusion.fact] if exclusion.fact else [])]
+    elif table.exists() or pictures.is_dir():
+        names, listed = list_images(table, pictures)
+        faces = unannotated(names)
+        inputs += [listed] if listed else []
+        warnings.append(f"{options.which_set} has no annotated faces here: it can be predicted, not evaluated.")
+    else:
+        raise DataError(
+            f"{table} does not exist, nor the folder {pictures.name} beside it. "
+            "Name the folder of the challenge's data, and the set with which_set."
+        )
+    gallery_table, given = data / "gallery.csv", {}
+    if gallery_table.exists():
+        subjects, fact = read_subjects(gallery_table)
+        faces = replace(faces, gallery=subjects, gallery_table=fact)
+        given = {"gallery": str(gallery_table)}
+    samples = tuple(Sample(name, (pictures / name,), given) for name in faces.images)
+    levels = {name: column.levels for name, column in faces.extra.items()}
+    known = int(faces.is_known.sum())
+    facts = {
+        "images": len(faces.images),
+        "faces": len(faces),
+        "known faces": known,
+        "unknown faces": len(faces) - known,
+        "exclusion list": len(faces.exclusion),
+    }
+    if faces.gallery is not None:
+        facts["gallery subjects"] = len(faces.gallery)
+    messages = (*exclusion_warnings(faces), *warnings)
+    return Dataset("UCCS watchlist", samples, faces, levels, tuple(inputs), messages, facts)
+
+
 def read_faces(path: Path, exclusion: Exclusion = NO_EXCLUSION) -> tuple[WatchlistFaces, InputFact]:
     """The annotated faces of `validation.csv` or `test.csv`.
 
@@ -106,9 +155,7 @@ def read_faces(path: Path, exclusion: Exclusion = NO_EXCLUSION) -> tuple[Watchli
     first_seen: dict[str, int] = {}
     image = np.array([first_seen.setdefault(name, len(first_seen)) for name in names], dtype=np.intp)
     boxes = frame.select(FACE_COLUMNS[3:]).to_numpy().reshape(-1, 4)
-    issues = box_issues(boxes, table.lines, "FACE")
-    if issues:
-        raise first_of(issues, path, DataError)
+    raise_first(box_issues(boxes, table.lines, "FACE"), path, DataError)
     order = np.argsort(image, kind="stable")
     faces = WatchlistFaces(
         images=tuple(first_seen),
@@ -164,8 +211,7 @@ def read_gallery(path: Path) -> tuple[tuple[GalleryPicture, ...], InputFact]:
         for line, subject in zip(table.lines, subjects, strict=True)
         if subject < 1
     ]
-    if issues:
-        raise first_of(issues, path, DataError)
+    raise_first(issues, path, DataError)
     return tuple(map(GalleryPicture, files, subjects, landmarks)), table.fact
 
 
@@ -182,6 +228,15 @@ def subject_name(subject: int) -> str:
     '0007'
     """
     return f"{subject:04d}"
+
+
+def shown_subjects(subjects: Sequence[int]) -> str:
+    """The first columns of subjects, for messages.
+
+    >>> shown_subjects([7])
+    'S_0007'
+    """
+    return ", ".join(PREFIX + subject_name(subject) for subject in subjects[:5]) + (", …" if len(subjects) > 5 else "")
 
 
 def list_images(path: Path, pictures: Path) -> tuple[tuple[str, ...], InputFact | None]:
@@ -224,23 +279,6 @@ def unannotated(images: Sequence[str]) -> WatchlistFaces:
     return WatchlistFaces(tuple(images), none.astype(np.intp), np.zeros((0, 4)), none, none)
 
 
-def dataset_of(faces: WatchlistFaces, pictures: Path, inputs: Sequence[InputFact]) -> Dataset[WatchlistFaces]:
-    """Faces as a dataset: one sample per image."""
-    samples = tuple(Sample(name, (pictures / name,)) for name in faces.images)
-    known = int(faces.is_known.sum())
-    facts = {
-        "images": len(faces.images),
-        "faces": len(faces),
-        "known faces": known,
-        "unknown faces": len(faces) - known,
-        "exclusion list": len(faces.exclusion),
-    }
-    if faces.gallery is not None:
-        facts["gallery subjects"] = len(faces.gallery)
-    levels = {name: column.levels for name, column in faces.extra.items()}
-    return Dataset("UCCS watchlist", samples, faces, levels, tuple(inputs), exclusion_warnings(faces), facts)
-
-
 def exclusion_warnings(faces: WatchlistFaces) -> tuple[str, ...]:
     """What is odd about the exclusion list; the published denominators subtract its length all the same."""
     ids = faces.exclusion.ids
@@ -264,6 +302,28 @@ def exclusion_warnings(faces: WatchlistFaces) -> tuple[str, ...]:
             "from the number of known faces, and so do we."
         )
     return tuple(warnings)
+
+
+def _exclusion(data: Path, options: WatchlistDetectionOptions, warnings: list[str]) -> Exclusion:
+    if options.exclude.casefold() in ("none", "null", ""):
+        return NO_EXCLUSION
+    if options.exclude != "auto":
+        path = Path(options.exclude)
+        first_release = path.with_suffix(".pickle")
+        return read_exclusion(first_release if not path.exists() and first_release.exists() else path)
+    for suffix in (".txt", ".pickle"):
+        path = data / f"exclude_gallery_{options.which_set}{suffix}"
+        if path.exists():
+            return read_exclusion(path)
+    warnings.append(f"There is no exclude_gallery_{options.which_set}.txt: every face counts, also gallery pictures.")
+    return NO_EXCLUSION
+
+
+def _is_annotated(table: Path) -> bool:
+    """Whether a table has more than image names."""
+    if not table.exists():
+        return False
+    return any(name in FACE_COLUMNS[1:] for name in read_header(table).names)
 
 
 SIZES = ("below 50 px", "50-99 px", "100-199 px", "200 px and more")

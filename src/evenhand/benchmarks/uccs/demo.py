@@ -15,7 +15,8 @@ import numpy as np
 
 from evenhand.benchmarks.uccs.data import FACE_COLUMNS, GALLERY_COLUMNS, subject_name
 from evenhand.benchmarks.uccs.detections import ImageDetections, write_detections
-from evenhand.benchmarks.uccs.scoring import ScoredBlock, write_text
+from evenhand.benchmarks.uccs.scores import ScoredBlock
+from evenhand.benchmarks.uccs.scoring import write_text
 from evenhand.core.optional import cv2
 from evenhand.core.records import Array
 from evenhand.core.streams import stream

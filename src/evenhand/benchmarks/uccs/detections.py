@@ -51,8 +51,7 @@ class ImageDetections(NamedTuple):
     similarities: Array | None = None  # (detections, subjects), for identification
 
 
-@dataclass(frozen=True)
-class TrueSubjectScores:
+class TrueSubjectScores(NamedTuple):
     """Similarities of detections to the true subjects of the faces that they overlap.
 
     All that identification needs of the similarities of a row, beside its largest: for every

@@ -54,7 +54,8 @@ class Matches:
 
 def match(faces: WatchlistFaces, detections: WatchlistDetections, iou: float = 0.5) -> Matches:
     """Assign the detections of all images to their faces."""
-    check_limit(iou)
+    if not iou > 0:  # above 1 nothing matches
+        raise OptionError(f"The overlap limit (iou) is {iou:g}; it must be above 0 and at most 1, usually 0.5.")
     pairs = overlaps_by_image(
         corners(faces.boxes_xywh.astype(np.float32)),
         offsets_of(faces.image, len(faces.images)),
@@ -63,9 +64,3 @@ def match(faces: WatchlistFaces, detections: WatchlistDetections, iou: float = 0
         at_least=iou,
     )
     return Matches(assign_by_overlap(pairs, len(faces), len(detections), threshold=iou), faces.is_excluded)
-
-
-def check_limit(iou: float) -> None:
-    """Raise when the overlap limit is not above 0; above 1 nothing matches."""
-    if not iou > 0:
-        raise OptionError(f"The overlap limit (iou) is {iou:g}; it must be above 0 and at most 1, usually 0.5.")

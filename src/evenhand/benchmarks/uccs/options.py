@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from evenhand.benchmarks.uccs.record import Ties
 from evenhand.core.errors import OptionError
 from evenhand.core.options import Options, option
 from evenhand.metrics.free_response import COMPETITION_TARGETS
+
+Ties = Literal["pessimistic", "middle", "optimistic"]
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,17 @@ took no face away (it names nobody, or repeats an id) is an `ABSENT` row that ad
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
 from evenhand.benchmarks.uccs.data import WatchlistFaces
 from evenhand.benchmarks.uccs.detections import WatchlistDetections
 from evenhand.benchmarks.uccs.matching import Matches, match
+from evenhand.benchmarks.uccs.options import Ties
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.metrics.curves import Event
 
-Ties = Literal["pessimistic", "middle", "optimistic"]
 NEVER = np.iinfo(np.int32).max  # the rank of a subject that has no column
 
 
@@ -37,9 +37,9 @@ def record_detection(
     kind = np.full(len(faces), Event.MISSED, dtype=np.int8)
     kind[found_face] = Event.FOUND
     kind[matches.is_excluded] = Event.EXCLUDED
-    adds = _counts(faces)
-    table = rows.table(kind, adds, detections.scores[matches.false])
-    return Records({**table.columns, "faces": table["adds"]}, table.attributes)
+    table = rows.table(kind, _counts(faces), detections.scores[matches.false])
+    counts = {"faces": table["adds"], "found": ~np.isnan(table["score"]), "is_face": table["adds"] > 0}
+    return Records({**table.columns, **counts}, table.attributes)
 
 
 def record_identification(
@@ -70,7 +70,9 @@ def record_identification(
     rows.rank_of_face[found_face[known]] = rank
     adds = np.where(faces.is_known, _counts(faces), _counts(faces) - 1).astype(np.int8)
     table = rows.table(kind, adds, detections.largest[matches.false])
-    return Records({**table.columns, "known": table["adds"]}, table.attributes)
+    first = (table["rank"] > 0) & (table["rank"] <= 1)
+    counts = {"known": table["adds"], "first": first, "is_known": table["adds"] > 0}
+    return Records({**table.columns, **counts}, table.attributes)
 
 
 def _counts(faces: WatchlistFaces) -> Array:
@@ -78,21 +80,20 @@ def _counts(faces: WatchlistFaces) -> Array:
 
     When several faces carry the same listed id, the list takes away only one of them.
     """
-    excluded = faces.is_excluded
-    adds = np.where(excluded, 0, 1)
-    _, first = np.unique(faces.face_id, return_index=True)
-    again = np.ones(len(faces), dtype=np.bool_)
-    again[first] = False
-    return np.where(excluded & again, 1, adds).astype(np.int8)
+    return (~faces.is_excluded | _is_repeated(faces.face_id)).astype(np.int8)
 
 
 def _absent(faces: WatchlistFaces) -> Array:
     """The listed ids that take no face away: those that name nobody, and repetitions."""
     ids = faces.exclusion.ids
-    _, first = np.unique(ids, return_index=True)
+    return ids[_is_repeated(ids) | ~np.isin(ids, faces.face_id)]
+
+
+def _is_repeated(ids: Array) -> Array:
+    """Whether the same id came before."""
     repeated = np.ones(len(ids), dtype=np.bool_)
-    repeated[first] = False
-    return ids[repeated | ~np.isin(ids, faces.face_id)]
+    repeated[np.unique(ids, return_index=True)[1]] = False
+    return repeated
 
 
 def _true_subjects(detections: WatchlistDetections, face: Array, detection: Array, ties: Ties) -> tuple[Array, Array]:
@@ -127,30 +128,24 @@ class _Rows:
         false, ignored, absent = self._matches.false, self._matches.ignored, _absent(faces)
         images = len(faces.images)
         sizes = (images, len(faces), len(false), len(ignored), len(absent))
-        kinds = (Event.IMAGE, kind, Event.FALSE_ALARM, Event.IGNORED, Event.ABSENT)
-        spread = [np.broadcast_to(np.asarray(one, dtype=np.int8), size) for one, size in zip(kinds, sizes, strict=True)]
-        unit = [
-            np.arange(images),
-            faces.image,
-            detections.image[false],
-            detections.image[ignored],
-            # An absent exclusion belongs to no image; spread evenly, redrawn images take their share of it.
-            np.arange(len(absent)) * images // max(len(absent), 1),
-        ]
-        score = [np.full(images, np.nan), self.score_of_face, false_scores, np.full(len(ignored), np.nan)]
-        score.append(np.full(len(absent), np.nan))
-        none = [np.zeros(size, dtype=np.int8) for size in sizes]
+
+        def column(dtype: Any, *parts: Any) -> Array:
+            """The values of images, faces, false, ignored and absent ones; a single number stands for all of a part."""
+            spread = (np.broadcast_to(np.asarray(part), size) for part, size in zip(parts, sizes, strict=True))
+            return np.concatenate(list(spread), dtype=dtype, casting="unsafe")
+
+        line = detections.line
+        # An absent exclusion belongs to no image; spread evenly, redrawn images take their share of it.
+        spread = np.arange(len(absent)) * images // max(len(absent), 1)
         columns: dict[str, Array] = {
-            "unit": np.concatenate(unit).astype(np.int32),
-            "kind": np.concatenate(spread),
-            "score": np.concatenate(score),
-            "rank": np.concatenate([none[0], self.rank_of_face, none[2], none[3], none[4]]).astype(np.float64),
-            "adds": np.concatenate([none[0], adds, none[2], none[3], np.full(len(absent), -1, dtype=np.int8)]).astype(
-                np.int8
+            "unit": column(
+                np.int32, np.arange(images), faces.image, detections.image[false], detections.image[ignored], spread
             ),
-            "line": np.concatenate(
-                [none[0], self._line_of_face(), detections.line[false], detections.line[ignored], none[4]]
-            ).astype(np.int64),
+            "kind": column(np.int8, Event.IMAGE, kind, Event.FALSE_ALARM, Event.IGNORED, Event.ABSENT),
+            "score": column(np.float64, np.nan, self.score_of_face, false_scores, np.nan, np.nan),
+            "rank": column(np.float64, 0, self.rank_of_face, 0, 0, 0),
+            "adds": column(np.int8, 0, adds, 0, 0, -1),
+            "line": column(np.int64, 0, self._line_of_face(), line[false], line[ignored], 0),
         }
         items = self._items(false, ignored, absent) if self._named else np.arange(sum(sizes), dtype=np.int32)
         columns = {"item": items, **columns}
@@ -181,5 +176,6 @@ class _Rows:
             codes = extra.of_image[unit]
             codes[len(codes) - sizes[-1] :] = NOT_APPLICABLE
             return Attribute.coded(codes, extra.levels)
-        silent = [np.full(size, NOT_APPLICABLE) for size in sizes]
-        return Attribute.coded(np.concatenate([silent[0], extra.of_face, *silent[2:]]), extra.levels)
+        codes = np.full(len(unit), NOT_APPLICABLE)
+        codes[sizes[0] : sizes[0] + sizes[1]] = extra.of_face
+        return Attribute.coded(codes, extra.levels)

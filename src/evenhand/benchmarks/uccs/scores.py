@@ -13,7 +13,8 @@ matrix (rows × subjects), and `NAME.ids.npz` with `files` (names), `detection_s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
@@ -21,8 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from evenhand.benchmarks.uccs.data import WatchlistFaces, box_issues, subject_name
+from evenhand.benchmarks.uccs.data import PREFIX, WatchlistFaces, box_issues, shown_subjects
 from evenhand.benchmarks.uccs.detections import (
     KINDS,
     LEADING_COLUMNS,
@@ -36,17 +38,17 @@ from evenhand.benchmarks.uccs.detections import (
     header_issues,
     order_of,
 )
-from evenhand.benchmarks.uccs.stores import ids_path, load_arrays
+from evenhand.benchmarks.uccs.stores import ids_path, load_ids
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
+from evenhand.files.arrays import open_npy
 from evenhand.files.delimited import (
     BlockReader,
     CellKind,
     Header,
     Issue,
     RowBlock,
-    first_of,
     parse,
     raise_first,
     raise_missing,
@@ -55,10 +57,18 @@ from evenhand.files.inputs import hashed
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
 from evenhand.instruments.ahead import ahead
 
-PREFIX = "S_"
 CHALLENGE_SUBJECTS = 1000
 NO_LIMIT = 1e6  # seconds: a block of a file takes as long as it takes
 _BLOCK_VALUES = 1 << 23
+
+
+class ScoredBlock(NamedTuple):
+    """Detections of several images in a row, with their similarities."""
+
+    files: list[str]  # image of each row, without extension
+    detection_scores: Array  # (rows,) doubles
+    boxes_xywh: Array  # (rows, 4) doubles
+    similarities: NDArray[np.float32]  # (rows, subjects)
 
 
 class Reducer:
@@ -78,8 +88,9 @@ class Reducer:
         self._column = np.where(faces.is_known, np.array(column, dtype=np.intp).reshape(len(faces)), -1)
         self.subjects = tuple(subjects)
         self._parts: list[Gathered] = []
-        self._largest: list[Array] = []
-        self._found: list[TrueSubjectScores] = []
+        none = np.zeros(0, np.intp)
+        self._largest: list[Array] = [np.zeros(0)]
+        self._candidates = [TrueSubjectScores(none, none, np.zeros(0), none, none)]
         self._rows = 0
 
     def add(self, rows: Gathered, similarities: Array) -> None:
@@ -114,7 +125,7 @@ class Reducer:
             mine = similarities[inverse[part]]
             larger[part] = np.count_nonzero(mine > own[part, np.newaxis], axis=1)
             tied[part] = np.count_nonzero(mine == own[part, np.newaxis], axis=1) - 1
-        self._found.append(TrueSubjectScores(row + self._rows, face, own.astype(np.float64), larger, tied))
+        self._candidates.append(TrueSubjectScores(row + self._rows, face, own.astype(np.float64), larger, tied))
         self._rows += len(rows.image)
 
     def finish(
@@ -129,17 +140,15 @@ class Reducer:
         _, order = order_of(self._parts)
         place = np.full(self._rows, -1, dtype=np.intp)
         place[order] = np.arange(len(order))
-        largest = (np.concatenate(self._largest) if self._largest else np.zeros(0))[order]
-        columns = [np.concatenate([getattr(c, name) for c in self._found]) for name in _FIELDS] if self._found else None
-        scores = TrueSubjectScores(*(columns or [np.zeros(0, np.intp), np.zeros(0, np.intp), *np.zeros((3, 0))]))
-        similarity = scores.similarity
+        largest = np.concatenate(self._largest)[order]
+        candidates = TrueSubjectScores(*(np.concatenate(column) for column in zip(*self._candidates, strict=True)))
+        similarity = candidates.similarity
         if single:
             largest, similarity = as_written(largest), as_written(similarity)
-        kept = TrueSubjectScores(place[scores.detection], scores.face, similarity, scores.larger, scores.tied)
         return replace(
             plain,
             largest=largest,
-            candidates=kept,
+            candidates=candidates._replace(detection=place[candidates.detection], similarity=similarity),
             subjects=self.subjects,
             warnings=(*plain.warnings, *self._subject_warnings()),
             facts={"subjects": len(self.subjects)},
@@ -149,11 +158,30 @@ class Reducer:
         lacking = sorted(set(self._faces.subject[self._faces.is_known & (self._column < 0)].tolist()))
         if not lacking:
             return ()
-        shown = ", ".join(PREFIX + subject_name(subject) for subject in lacking[:5]) + ("…" if len(lacking) > 5 else "")
+        shown = shown_subjects(lacking)
         return (f"{len(lacking)} annotated subjects have no similarity column ({shown}); their faces can't be named.",)
 
 
-_FIELDS = ("detection", "face", "similarity", "larger", "tied")
+def evaluate_blocks(
+    blocks: Iterable[ScoredBlock],
+    subjects: Sequence[int],
+    faces: WatchlistFaces,
+    *,
+    iou: float = 0.5,
+    inputs: tuple[InputFact, ...] = (),
+) -> WatchlistDetections:
+    """Detections with reduced similarities straight from scored blocks, without a score file."""
+    reducer = Reducer(faces, subjects, iou)
+    index = NameIndex(faces.images)
+    rows = 0
+    for block in blocks:
+        if not block.files:
+            continue
+        lines = np.arange(rows + 1, rows + len(block.files) + 1)
+        gathered = index.gather(block.files, block.detection_scores, block.boxes_xywh, lines)
+        reducer.add(gathered, block.similarities)
+        rows += len(block.files)
+    return reducer.finish(inputs=inputs, single=True)
 
 
 def as_written(values: Array) -> Array:
@@ -167,7 +195,7 @@ def as_written(values: Array) -> Array:
 
 def subjects_of(header: Header) -> tuple[tuple[int, ...], tuple[Issue, ...]]:
     """The subjects of a recognition file's columns, in their order, and what is wrong with the header."""
-    names = [name for name in header.names if name not in LEADING_COLUMNS]
+    names = _similarity_names(header)
     wrong = [name for name in names if not (name.startswith(PREFIX) and name[len(PREFIX) :].isdigit())]
     if not names:
         return (), (Issue(1, f"no similarity column ({PREFIX}0001, …). Is it a detection file?"),)
@@ -190,9 +218,7 @@ def gallery_issue(
         return None
     lacking, foreign = sorted(set(gallery) - set(subjects)), sorted(set(subjects) - set(gallery))
     parts = [
-        f"{verb} {', '.join(PREFIX + subject_name(subject) for subject in some[:5])}{'…' if len(some) > 5 else ''}"
-        for verb, some in (("lacks", lacking), ("has in addition", foreign))
-        if some
+        f"{verb} {shown_subjects(some)}" for verb, some in (("lacks", lacking), ("has in addition", foreign)) if some
     ]
     return f"{where} belongs to another gallery: it {' and '.join(parts)} (gallery.csv has {len(gallery)} subjects)"
 
@@ -256,17 +282,13 @@ class StoreRows(NamedTuple):
 
 def read_ids(path: Path) -> tuple[StoreRows, InputFact]:
     """Rows and columns of a binary store."""
-    beside = ids_path(path)
-    arrays, fact = load_arrays(beside, PredictionError)
-    lacking = [name for name in ("files", "detection_scores", "bboxes", "subjects") if name not in arrays]
-    if lacking:
-        raise PredictionError(f"{beside} lacks {', '.join(lacking)}; it has {', '.join(arrays) or 'nothing'}.")
+    arrays, fact = load_ids(path, ("files", "detection_scores", "bboxes", "subjects"))
     files = [str(name) for name in arrays["files"].tolist()]
     scores = np.asarray(arrays["detection_scores"], dtype=np.float64).reshape(-1)
     boxes = np.asarray(arrays["bboxes"], dtype=np.float64).reshape(-1, 4)
     if not len(files) == len(scores) == len(boxes):
         raise PredictionError(
-            f"{beside}: {len(files)} files, {len(scores)} scores and {len(boxes)} boxes; equal needed."
+            f"{ids_path(path)}: {len(files)} files, {len(scores)} scores and {len(boxes)} boxes; equal needed."
         )
     subjects = tuple(int(subject) for subject in arrays["subjects"].tolist())
     return StoreRows(files, scores, boxes, subjects), fact
@@ -282,57 +304,43 @@ def store_issues(rows: StoreRows) -> tuple[Issue, ...]:
 
 def matrix_blocks(path: Path, rows: int, subjects: int) -> Iterator[tuple[int, Array, InputFact | None]]:
     """(first row, similarities) of a binary store, hashed while it is read; the fact comes with the last."""
-    with hashed(path, PredictionError) as file:
-        try:
-            version = np.lib.format.read_magic(file)
-            reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, fortran, dtype = reader(file)
-        except ValueError as error:
-            raise PredictionError(f"{path} is no .npy file: {error}.") from None
-        if shape != (rows, subjects) or fortran or dtype != np.float32:
-            raise PredictionError(
-                f"{path}: an array {shape} of {dtype}; {ids_path(path).name} asks for ({rows}, {subjects}) of float32."
-            )
-        step = max(1, _BLOCK_VALUES // max(subjects, 1))
+    header = open_npy(path, PredictionError).header
+    if header.shape != (rows, subjects) or header.fortran or header.dtype != np.float32:
+        raise PredictionError(
+            f"{path}: an array {header.shape} of {header.dtype}; {ids_path(path).name} asks for ({rows}, {subjects}) "
+            "of float32."
+        )
+    step = max(1, _BLOCK_VALUES // max(subjects, 1))
+    with hashed(path, PredictionError) as source:
+        file = io.BufferedReader(source)  # type: ignore[type-var]  # it takes any writable buffer of bytes
+        file.read(header.offset)
         for start in range(0, max(rows, 1), step):
-            count = min(step, rows - start)
-            block = np.empty((count, subjects), dtype=np.float32)
-            view = memoryview(block.data).cast("B") if block.size else memoryview(bytearray())
-            filled = 0
-            while filled < block.nbytes:
-                got = file.readinto(view[filled:])  # type: ignore[arg-type]  # a view is a writable buffer
-                if not got:
-                    row = start + filled // (4 * subjects) + 1
-                    raise PredictionError(f"{path} is cut off: it ends in row {row} of {rows}.")
-                filled += got
-            yield start, block, file.fact() if start + count >= rows else None
+            block = np.empty((min(step, rows - start), subjects), dtype=np.float32)
+            if file.readinto(block.reshape(-1).view(np.uint8).data) < block.nbytes:
+                raise PredictionError(f"{path} was cut off while it was read.")
+            yield start, block, source.fact() if start + step >= rows else None
 
 
 def _read_binary(
     path: Path, faces: WatchlistFaces, iou: float, gallery: Sequence[int] | None, challenge: bool
 ) -> WatchlistDetections:
-    stored, ids_fact = read_ids(path)
-    issues = store_issues(stored)
-    if issues:
-        raise first_of(issues, ids_path(path), PredictionError)
+    stored, fact = read_ids(path)
+    raise_first(store_issues(stored), ids_path(path), PredictionError)
     wrong = gallery_issue(stored.subjects, gallery, challenge=challenge, where=str(path))
     if wrong:
         raise PredictionError(f"{wrong}.")
-    reducer = Reducer(faces, stored.subjects, iou)
-    index = NameIndex(faces.images)
-    facts: list[InputFact] = [ids_fact]
-    for start, block, fact in matrix_blocks(path, len(stored.files), len(stored.subjects)):
-        part = slice(start, start + len(block))
-        numbers = np.arange(start + 1, start + len(block) + 1)
-        rows = index.gather(stored.files[part], stored.detection_scores[part], stored.boxes_xywh[part], numbers)
-        if not np.isfinite(block.sum(axis=1)).all():
-            bad = start + int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0]) + 1
-            raise PredictionError(f"{path}, row {bad}: a similarity is not finite.")
-        if len(block):
-            reducer.add(rows, block)
-        if fact is not None:
-            facts.append(fact)
-    return reducer.finish(inputs=tuple(facts), single=True)
+    facts = [fact]
+
+    def blocks() -> Iterator[ScoredBlock]:
+        for start, similar, end in matrix_blocks(path, len(stored.files), len(stored.subjects)):
+            if not np.isfinite(similar.sum(axis=1)).all():
+                bad = start + int(np.flatnonzero(~np.isfinite(similar).all(axis=1))[0]) + 1
+                raise PredictionError(f"{path}, row {bad}: a similarity is not finite.")
+            facts.extend([end] if end is not None else [])
+            part = slice(start, start + len(similar))
+            yield ScoredBlock(stored.files[part], stored.detection_scores[part], stored.boxes_xywh[part], similar)
+
+    return replace(evaluate_blocks(blocks(), stored.subjects, faces, iou=iou), inputs=tuple(facts))
 
 
 def _checked_subjects(

@@ -16,9 +16,9 @@ from typing import IO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.uccs.data import WatchlistFaces, subject_name
-from evenhand.benchmarks.uccs.detections import LEADING_COLUMNS, NameIndex, WatchlistDetections
-from evenhand.benchmarks.uccs.scores import NO_LIMIT, PREFIX, Reducer
+from evenhand.benchmarks.uccs.data import PREFIX, subject_name
+from evenhand.benchmarks.uccs.detections import LEADING_COLUMNS
+from evenhand.benchmarks.uccs.scores import NO_LIMIT, ScoredBlock
 from evenhand.benchmarks.uccs.stores import (
     ProbeEmbeddings,
     check_origins,
@@ -42,15 +42,6 @@ class Enrolment(NamedTuple):
 
     subjects: tuple[int, ...]
     templates: Array  # (subjects, dimensions): plain means, not scaled
-
-
-class ScoredBlock(NamedTuple):
-    """Detections of several images in a row, with their similarities."""
-
-    files: list[str]  # image of each row, without extension
-    detection_scores: Array  # (rows,) doubles
-    boxes_xywh: Array  # (rows, 4) doubles
-    similarities: NDArray[np.float32]  # (rows, subjects)
 
 
 def enrol(embeddings: Mapping[int, Array]) -> Enrolment:
@@ -152,27 +143,6 @@ def score_stores(
     notes = check_origins(gallery, probes, gallery_table)
     enrolment = enrol(read_gallery_embeddings(gallery, subjects))
     return enrolment, score(read_probes(probes), enrolment), notes
-
-
-def evaluate_blocks(
-    blocks: Iterable[ScoredBlock],
-    subjects: Sequence[int],
-    faces: WatchlistFaces,
-    *,
-    iou: float = 0.5,
-    inputs: tuple[InputFact, ...] = (),
-) -> WatchlistDetections:
-    """Detections with reduced similarities straight from scored blocks, without a score file."""
-    reducer = Reducer(faces, subjects, iou)
-    index = NameIndex(faces.images)
-    rows = 0
-    for block in blocks:
-        count = len(block.files)
-        lines = np.arange(rows + 1, rows + count + 1)
-        gathered = index.gather(block.files, block.detection_scores, block.boxes_xywh, lines)
-        reducer.add(gathered, block.similarities)
-        rows += count
-    return reducer.finish(inputs=inputs, single=True)
 
 
 def _batches(probes: Iterable[ProbeEmbeddings], rows: int) -> Iterator[list[ProbeEmbeddings]]:

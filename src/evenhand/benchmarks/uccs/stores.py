@@ -18,16 +18,15 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from evenhand.benchmarks.uccs.data import subject_name
+from evenhand.benchmarks.uccs.data import shown_subjects, subject_name
 from evenhand.core.errors import DataError, OptionError, PredictionError
 from evenhand.core.records import Array, blocks
 from evenhand.core.task import InputFact
@@ -210,45 +209,45 @@ def save_store(folder: Path, name: str, arrays: Mapping[str, Array], form: str =
 
 def read_probes(path: Path) -> Iterator[ProbeEmbeddings]:
     """The detections of all probe images, sorted by name; those of a file of rows a few thousand at a time."""
-    path, npz = Path(path), NpzReader()
-    if path.is_dir():
-        for name, file in _files_in(path).items():
-            with opened(file, PredictionError) as stream:
-                data = stream.read()
-            yield _probe(name, arrays_of(data, file, PredictionError, npz), file)
-    elif path.suffix == ".npy":
-        yield from _probes_of_rows(path)
-    else:
-        arrays, _ = load_arrays(path, PredictionError)
-        for name, entries in _by_owner(arrays, "probe").items():
-            yield _probe(name, entries, path)
+    if Path(path).suffix == ".npy":
+        yield from _probes_of_rows(Path(path))
+        return
+    for name, arrays, file in _stores(Path(path), "probe", PredictionError):
+        yield _probe(name, arrays, file)
 
 
 def read_gallery_embeddings(path: Path, subjects: tuple[int, ...]) -> dict[int, Array]:
     """The embeddings (K, D) of every subject; raises when one is missing, naming it."""
-    path, npz = Path(path), NpzReader()
-    embeddings: dict[str, Array] = {}
-    if path.is_dir():
-        files = _files_in(path)
-        for subject in subjects:
-            file = files.get(subject_name(subject))
-            if file is not None:
-                with opened(file, DataError) as stream:
-                    data = stream.read()
-                embeddings[subject_name(subject)] = _embeddings(arrays_of(data, file, DataError, npz), file)
-    elif path.suffix == ".npy":
-        embeddings = _subjects_of_rows(path)
+    names = {subject_name(subject) for subject in subjects}
+    if Path(path).suffix == ".npy":
+        embeddings = _subjects_of_rows(Path(path))
     else:
-        arrays, _ = load_arrays(path)
-        embeddings = {name: _embeddings(entries, path) for name, entries in _by_owner(arrays, "gallery").items()}
+        stores = _stores(Path(path), "gallery", DataError, names)
+        embeddings = {name: _embeddings(arrays, file) for name, arrays, file in stores}
     lacking = [subject for subject in subjects if subject_name(subject) not in embeddings]
     if lacking:
-        shown = ", ".join(f"S_{subject_name(subject)}" for subject in lacking[:5]) + (", …" if len(lacking) > 5 else "")
         raise DataError(
-            f"{path} has no embeddings of {len(lacking)} of {len(subjects)} subjects in gallery.csv: {shown}. "
+            f"{path} has no embeddings of {len(lacking)} of {len(subjects)} subjects in gallery.csv: "
+            f"{shown_subjects(lacking)}. "
             "Extract them first; a score file with a column missing would shift all others."
         )
     return {subject: embeddings[subject_name(subject)] for subject in subjects}
+
+
+def _stores(
+    path: Path, what: str, problem: Problem, wanted: Collection[str] | None = None
+) -> Iterator[tuple[str, dict[str, Array], Path]]:
+    """(image or subject, its arrays, their file) of a folder or of one file, sorted by name; all, or those wanted."""
+    if not path.is_dir():
+        arrays, _ = load_arrays(path, problem)
+        yield from ((name, entries, path) for name, entries in _by_owner(arrays, what).items())
+        return
+    npz = NpzReader()
+    for name, file in _files_in(path).items():
+        if wanted is None or name in wanted:
+            with opened(file, problem) as stream:
+                data = stream.read()
+            yield name, arrays_of(data, file, problem, npz), file
 
 
 def _files_in(folder: Path) -> dict[str, Path]:
@@ -310,13 +309,19 @@ def _embeddings(arrays: Mapping[str, Array], path: Path) -> Array:
     return vectors
 
 
-def _rows_of(path: Path, wanted: tuple[str, ...]) -> tuple[FileArray, dict[str, Array]]:
-    """The vectors of `NAME.npy` (read as they are asked for) and the arrays of `NAME.ids.npz`."""
-    beside = ids_path(path)
-    arrays, _ = load_arrays(beside, PredictionError)
+def load_ids(path: Path, wanted: Sequence[str]) -> tuple[dict[str, Array], InputFact]:
+    """The arrays of `NAME.ids.npz` beside a file of rows, and what that was; raises when one of them is lacking."""
+    arrays, fact = load_arrays(ids_path(path), PredictionError)
     lacking = [entry for entry in wanted if entry not in arrays]
     if lacking:
-        raise PredictionError(f"{beside} lacks {', '.join(lacking)}; it has {', '.join(arrays) or 'nothing'}.")
+        raise PredictionError(f"{ids_path(path)} lacks {', '.join(lacking)}; it has {', '.join(arrays) or 'nothing'}.")
+    return arrays, fact
+
+
+def _rows_of(path: Path, wanted: Sequence[str]) -> tuple[FileArray, dict[str, Array]]:
+    """The vectors of `NAME.npy` (read as they are asked for) and the arrays of `NAME.ids.npz`."""
+    arrays, _ = load_ids(path, wanted)
+    beside = ids_path(path)
     if not path.exists():
         raise PredictionError(f"{path} does not exist, but {beside.name} does.")
     vectors = open_npy(path, PredictionError)
@@ -334,17 +339,13 @@ def ids_path(path: Path) -> Path:
 def _probes_of_rows(path: Path) -> Iterator[ProbeEmbeddings]:
     vectors, arrays = _rows_of(path, ("files", "detection_scores", "bboxes"))
     names = [str(name).removesuffix(".jpg") for name in arrays["files"].tolist()]
-    in_order = all(a <= b for a, b in pairwise(names))
-    order = None if in_order else np.array(sorted(range(len(names)), key=lambda row: names[row].encode()))
+    order = np.array(sorted(range(len(names)), key=lambda row: names[row].encode()), dtype=np.intp)
+    is_sorted = np.array_equal(order, np.arange(len(names)))
     for part in blocks(len(names), _ROWS_AT_ONCE):
-        rows = part if order is None else order[part]
-        entries = {
-            "embeddings": np.asarray(vectors[rows]),
-            "detection_scores": arrays["detection_scores"][rows],
-            "bboxes": arrays["bboxes"][rows],
-        }
-        some = names[part] if order is None else [names[row] for row in order[part]]
-        yield _probe(str(path), entries, path)._replace(names=some)
+        rows = part if is_sorted else order[part]  # a slice is read without another copy
+        entries = {entry: arrays[entry][rows] for entry in ("detection_scores", "bboxes")}
+        probe = _probe(str(path), entries | {"embeddings": vectors[rows]}, path)
+        yield probe._replace(names=[names[row] for row in order[part]])
 
 
 def _subjects_of_rows(path: Path) -> dict[str, Array]:

@@ -8,14 +8,12 @@ from typing import Any
 
 from evenhand.benchmarks.uccs.check import check
 from evenhand.benchmarks.uccs.codec import WatchlistDetectionCodec, WatchlistIdentificationCodec
-from evenhand.benchmarks.uccs.conventions import explain_detection, explain_identification
-from evenhand.benchmarks.uccs.data import WatchlistFaces
+from evenhand.benchmarks.uccs.data import WatchlistFaces, load
 from evenhand.benchmarks.uccs.detections import WatchlistDetections
-from evenhand.benchmarks.uccs.load import load
 from evenhand.benchmarks.uccs.names import NAMES
 from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions, WatchlistIdentificationOptions, check_ranks
 from evenhand.benchmarks.uccs.record import record_detection, record_identification
-from evenhand.benchmarks.uccs.sections import points_section
+from evenhand.benchmarks.uccs.sections import explain_detection, explain_identification, points_section
 from evenhand.benchmarks.uccs.view import badness, view_watchlist
 from evenhand.core.errors import DataError
 from evenhand.core.metric import Metric
@@ -50,10 +48,7 @@ def _record_detection(
     *,
     items: bool = True,
 ) -> Iterator[Records]:
-    """One row per image, face, false alarm, ignored detection and absent exclusion."""
-    rows = record_detection(_annotated(dataset), predictions, options.iou, items=items)
-    is_found = rows["score"] == rows["score"]
-    yield Records({**rows.columns, "found": is_found, "is_face": rows["faces"] > 0}, rows.attributes)
+    yield record_detection(_annotated(dataset), predictions, options.iou, items=items)
 
 
 def _record_identification(
@@ -64,10 +59,7 @@ def _record_identification(
     *,
     items: bool = True,
 ) -> Iterator[Records]:
-    """One row per image, face, false alarm, ignored detection and absent exclusion."""
-    rows = record_identification(_annotated(dataset), predictions, options.iou, options.ties, items=items)
-    first = (rows["rank"] > 0) & (rows["rank"] <= 1)
-    yield Records({**rows.columns, "first": first, "is_known": rows["known"] > 0}, rows.attributes)
+    yield record_identification(_annotated(dataset), predictions, options.iou, options.ties, items=items)
 
 
 def _detection_metrics(options: WatchlistDetectionOptions) -> tuple[Metric[Any], ...]:

@@ -1,4 +1,4 @@
-"""The two baseline commands: pictures in; a detection file, or embedding stores, out."""
+"""The three commands before the evaluation: pictures in; a detection file, embedding stores and a score file out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 
-from evenhand.benchmarks.uccs.data import list_images, read_gallery
+from evenhand.benchmarks.uccs.data import list_images, read_gallery, read_subjects
 from evenhand.benchmarks.uccs.detections import read_found, write_detections
+from evenhand.benchmarks.uccs.scoring import score_stores, write_binary, write_text
 from evenhand.compat.uccs.config import Configuration
 from evenhand.compat.uccs.extraction import (
     DetectorSetting,
@@ -47,8 +48,8 @@ def baseline_detection(config: Configuration, own: argparse.Namespace, say: Say)
         out,
         most=int(config["detection.max_detections"]),
         upright=own.upright,
+        say=say,
         progress=RateOfProgress(say, "pictures"),
-        note=say,
     )
     _say_unusable(detected.unreadable, len(names), say)
     if not detected.answers:
@@ -109,6 +110,20 @@ def baseline_recognition(config: Configuration, own: argparse.Namespace, say: Sa
     batch = int(config["recognition.batch_size_perImg"])
     done = embed_gallery(gallery, source, data / "gallery_images", subjects, batch=batch)
     _say_embedded(subjects.folder, done, len(gallery), f"{done.faces} faces of {done.stores} subjects", say)
+
+
+def scoring(config: Configuration, own: argparse.Namespace, say: Say) -> None:
+    """Enrol the gallery, compare all probe faces, and write text or, for a name in `.npy`, the binary store."""
+    subjects, table = read_subjects(Path(config["data_directory"]) / "gallery.csv")
+    out = Path(config["scoring.results"])
+    enrolment, blocks, notes = score_stores(
+        Path(config["scoring.gallery"]), Path(config["scoring.probe"]), subjects, table
+    )
+    for note in notes:
+        say(f"note: {note}")
+    write = write_binary if out.suffix == ".npy" else write_text
+    rows = write(out, blocks, enrolment.subjects)
+    say(f"wrote {out}: {rows} detections × {len(enrolment.subjects)} subjects")
 
 
 def _network(config: Configuration, own: argparse.Namespace) -> str:

@@ -42,17 +42,11 @@ class CommandCall(NamedTuple):
     say: Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Subcommand:
-    """One of the commands: what it does, its own options, and its work."""
+class Subcommand(NamedTuple):
+    """One of the commands: what it does, and its own options."""
 
     summary: str
     add: Callable[[argparse.ArgumentParser], None]
-    work: Callable[[CommandCall], None]
-
-
-def _nothing(parser: argparse.ArgumentParser) -> None:
-    """No options of its own."""
 
 
 def _evaluation_options(parser: argparse.ArgumentParser) -> None:
@@ -77,11 +71,11 @@ def _evaluation_options(parser: argparse.ArgumentParser) -> None:
 
 def _detection_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--detector", choices=("mtcnn", "yunet"), default="mtcnn", help="which network looks for faces")
+    _network_options(parser)
+
+
+def _network_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model-folder", metavar="FOLDER", help="where the networks' files are")
-    _add_upright(parser)
-
-
-def _add_upright(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--upright",
         action="store_true",
@@ -98,44 +92,29 @@ def _recognition_options(parser: argparse.ArgumentParser) -> None:
         help="magface: iResNet of recognition.arch from a checkpoint; dlib: 128 values, runs out of the box",
     )
     parser.add_argument("--checkpoint", metavar="FILE", help="the network's weights")
-    parser.add_argument("--model-folder", metavar="FOLDER", help="where the networks' files are")
-    _add_upright(parser)
+    _network_options(parser)
     parser.add_argument("--replace", action="store_true", help="remove stores of another origin, and start anew")
     parser.add_argument(
         "--recognition.format", dest="form", choices=("npz", "pth"), default="npz", help="form of the stores"
     )
 
 
-def _detect(run: CommandCall) -> None:
-    from evenhand.compat.uccs.baselines import baseline_detection
-
-    baseline_detection(run.config, run.own, run.say)
-
-
-def _recognise(run: CommandCall) -> None:
-    from evenhand.compat.uccs.baselines import baseline_recognition
-
-    baseline_recognition(run.config, run.own, run.say)
-
-
-def _score(run: CommandCall) -> None:
-    from evenhand.compat.uccs.scoring import scoring
-
-    scoring(run.config, run.say)
-
-
-def _evaluate(run: CommandCall) -> None:
-    from evenhand.compat.uccs.evaluation import evaluation
-
-    evaluation(run.config, run.own, run.say)
-
-
 SUBCOMMANDS: dict[str, Subcommand] = {
-    "baseline_detection": Subcommand("find faces in the images of a set", _detection_options, _detect),
-    "baseline_recognition": Subcommand("embed the faces of a set and of the gallery", _recognition_options, _recognise),
-    "scoring": Subcommand("compare the faces of a set with the watchlist", _nothing, _score),
-    "evaluation": Subcommand("curves, counts and operating points of score files", _evaluation_options, _evaluate),
+    "baseline_detection": Subcommand("find faces in the images of a set", _detection_options),
+    "baseline_recognition": Subcommand("embed the faces of a set and of the gallery", _recognition_options),
+    "scoring": Subcommand("compare the faces of a set with the watchlist", lambda parser: None),
+    "evaluation": Subcommand("curves, counts and operating points of score files", _evaluation_options),
 }
+
+
+def _work(name: str, run: CommandCall) -> None:
+    if name == "evaluation":
+        from evenhand.compat.uccs.evaluation import evaluation as work
+    else:
+        from evenhand.compat.uccs import baselines
+
+        work = getattr(baselines, name)
+    work(run.config, run.own, run.say)
 
 
 def understand(name: str, arguments: Sequence[str], say: Callable[[str], None] | None = None) -> CommandCall:
@@ -189,7 +168,7 @@ class WatchlistCommand:
                 raise UsageError(f"evenhand uccs: there is no command {name!r}. Known: {known}.")
             run = understand(name, rest)
             check_call(name, run.config, run.own, run.files)
-            SUBCOMMANDS[name].work(run)
+            _work(name, run)
             for key in run.config.fallbacks:
                 sys.stderr.write(printable_lines(f"note: the configuration lacks {key}; the default was used.") + "\n")
         except SystemExit as leave:  # --help

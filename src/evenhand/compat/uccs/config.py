@@ -15,11 +15,12 @@ default. A key that a file lacks is no option; a command that needs it says so a
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from evenhand.core.errors import OptionError
 from evenhand.files.inputs import read
@@ -28,39 +29,6 @@ Tree = dict[str, Any]
 PACKAGED = "baseline_config.yaml"
 _DEEPEST = 20  # sections in sections
 _LONGEST = 1 << 16  # characters of a value
-
-HELP: Mapping[str, str] = {
-    "data_directory": "folder with gallery.csv, the set's table, the exclusion list and the pictures",
-    "result_directory": "folder for score files, embeddings and curves; made when it is not there",
-    "image_directory": "folder with the pictures of the set",
-    "which_set": "the set to work on: validation or test",
-    "gpu": "index of the GPU, used when there is one; -1 is the processor",
-    "detection.thresholds": "thresholds of the detector's three networks",
-    "detection.results": "the detection score file to write",
-    "detection.max_detections": "detections kept per image, best first",
-    "detection.parallel": "number of processes; 0 works in this one",
-    "recognition.detection_file": "the detection score file whose faces are embedded",
-    "recognition.result_dir": "folder for the embeddings of probe images",
-    "recognition.workers": "threads that read and align pictures",
-    "recognition.batch_size_perImg": "faces per pass of the network, rounded to tens",
-    "recognition.embedding_size": "length of an embedding; checked against what the network gives",
-    "recognition.arch": "the network of the checkpoint",
-    "scoring.gallery": "the gallery's embeddings: a folder of stores, or one file",
-    "scoring.probe": "the probes' embeddings: a folder of stores, or one file",
-    "scoring.results": "the score file to write; a name ending in .npy writes the binary store",
-    "eval.exclude_gallery": "list of face ids that must not count; null: none",
-    "eval.iou": "overlap from which on a detection belongs to a face, above 0 and at most 1",
-    "eval.linear": "false alarms on a linear instead of a logarithmic axis: true or false",
-    "eval.detection.files": "detection score files to evaluate; recognition files will do",
-    "eval.detection.labels": "their names in tables and figures, in the same order",
-    "eval.detection.froc": "the figure to write: .pdf, .svg or .png; curves and counts go beside it",
-    "eval.detection.plot_numbers": "numbers of faces instead of rates: true or false",
-    "eval.recognition.files": "recognition score files to evaluate, text or binary",
-    "eval.recognition.rank": "the true name must be among the so many most similar",
-    "eval.recognition.labels": "their names in tables and figures, in the same order",
-    "eval.recognition.oroc": "the figure to write: .pdf, .svg or .png; curves and counts go beside it",
-    "eval.recognition.plot_numbers": "numbers of faces instead of rates: true or false",
-}
 
 
 @dataclass(frozen=True)
@@ -81,19 +49,22 @@ class Configuration:
 
     def tree(self) -> Tree:
         """The values as nested sections, in the order of the file."""
-        out: Tree = {}
-        for key, value in self.values.items():
-            *sections, last = key.split(".")
-            place = out
-            for section in sections:
-                place = place.setdefault(section, {})
-            place[last] = value
-        return out
+        return _nested(self.values)
 
 
 def default_text() -> str:
     """The packaged configuration, with its comments."""
     return resources.files("evenhand.compat.uccs").joinpath(PACKAGED).read_text(encoding="utf-8")
+
+
+def help_texts() -> dict[str, str]:
+    """What every value and section is: the comment beside it in the packaged configuration, by dotted name."""
+    texts: dict[str, str] = {}
+    sections: list[str] = []
+    for indent, name, comment in re.findall(r"^( *)(\w+):(?:.*?  # (.*))?", default_text(), re.MULTILINE):
+        sections = [*sections[: len(indent) // 2], name]
+        texts[".".join(sections)] = comment
+    return texts
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -155,16 +126,18 @@ def _with_subconfigurations(tree: Tree, file: Path, was_read: list[Path], depth:
 def add_options(parser: argparse.ArgumentParser, tree: Tree) -> None:
     """One option per leaf, of the type of its value."""
     group = parser.add_argument_group("configuration (any unique beginning of a name will do)")
+    texts = help_texts()
     for key, value in leaves(tree):
         first = (value[0] if value else "") if isinstance(value, list) else value
+        kind = _VALUE_KINDS.get(type(first), _VALUE_KINDS[str])
         shown = " ".join(map(str, value)) if isinstance(value, list) else value
         group.add_argument(
             f"--{key}",
-            type=_reader(first),
+            type=kind.read,
             nargs="+" if isinstance(value, list) else None,
-            metavar=_metavar(first),
+            metavar=kind.metavar,
             default=argparse.SUPPRESS,
-            help=f"{HELP.get(key, 'a value of the configuration file')} (default: {shown})".replace("%", "%%"),
+            help=f"{texts.get(key, 'a value of the configuration file')} (default: {shown})".replace("%", "%%"),
         )
 
 
@@ -304,11 +277,8 @@ def _check_types(tree: Tree, lines: Mapping[str, int], where: str) -> None:
         several = value if isinstance(value, list) and isinstance(expected, list) else [value]
         wrong = [part for part in several if not _fits(part, example)]
         if wrong:
-            kind = _KINDS[type(example)] + (", or a list of them," if isinstance(expected, list) else "")
+            kind = _VALUE_KINDS[type(example)].words + (", or a list of them," if isinstance(expected, list) else "")
             raise UsageError(f"{where}{line}: {key} is {_shown(wrong[0])}; {kind} is expected, such as {expected}.")
-
-
-_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
 def _fits(value: Any, example: Any) -> bool:
@@ -324,14 +294,6 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def _reader(example: Any) -> Any:
-    if isinstance(example, bool):
-        return _truth
-    if isinstance(example, int | float):
-        return type(example)
-    return str
-
-
 def _truth(text: str) -> bool:
     word = text.strip().casefold()
     if word in ("true", "yes", "on", "1"):
@@ -341,7 +303,17 @@ def _truth(text: str) -> bool:
     raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
 
 
-def _metavar(example: Any) -> str:
-    if isinstance(example, bool):
-        return "true|false"
-    return {int: "N", float: "X"}.get(type(example), "TEXT")
+class _ValueKind(NamedTuple):
+    """A type of values: in words, as an option's help names it, and how an option is read."""
+
+    words: str
+    metavar: str
+    read: Callable[[str], Any]
+
+
+_VALUE_KINDS = {
+    bool: _ValueKind("true or false", "true|false", _truth),
+    int: _ValueKind("a whole number", "N", int),
+    float: _ValueKind("a number", "X", float),
+    str: _ValueKind("text", "TEXT", str),
+}

@@ -7,11 +7,11 @@ figures is written from the rows and results of those runs.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from evenhand import api
 from evenhand.benchmarks.uccs.tasks import detection, identification
@@ -28,89 +28,87 @@ from evenhand.compat.uccs.outcomes import (
     report_json,
 )
 from evenhand.core.metric import Undefined
+from evenhand.core.task import Task
 from evenhand.files.writing import write_file
+from evenhand.store.runs import Run
 
 Say = Callable[[str], None]
 
 
+class _TaskOutput(NamedTuple):
+    """How a task of the challenge is evaluated, and what is said and drawn of it."""
+
+    task: Task[Any, Any]
+    figure: str  # the option that names it
+    outcome_of: Callable[[Run], SystemOutcome]
+    counts: str  # what is said of a system
+    faces: str  # the count that the figure is drawn to
+
+
+_TASKS = {
+    "detection": _TaskOutput(
+        detection,
+        "froc",
+        detection_outcome,
+        "{faces_evaluated} faces evaluated, {true_detections} detected, {false_detections} false detections",
+        "faces_evaluated",
+    ),
+    "recognition": _TaskOutput(
+        identification,
+        "oroc",
+        identification_outcome,
+        "{known_faces_evaluated} known faces evaluated, {matched_known} detected, "
+        "{matched_unknown} unknown faces detected, {misdetections} false detections",
+        "known_faces_evaluated",
+    ),
+}
+
+
 def evaluation(config: Configuration, own: argparse.Namespace, say: Say) -> None:
     """Evaluate detection, recognition or both, and write everything beside the figures."""
-    options = {
-        "which_set": config["which_set"],
-        "exclude": "none" if config["eval.exclude_gallery"] in (None, "") else str(config["eval.exclude_gallery"]),
-        "iou": config["eval.iou"],
-        "targets": tuple(own.targets),
-    }
-    if "detection" in own.tasks:
-        _detection(config, own, options, say)
-    if "recognition" in own.tasks:
-        _recognition(config, own, options | {"ranks": ranks_of(config, own)}, say)
+    for name, how in _TASKS.items():
+        if name in own.tasks:
+            _evaluate_task(name, how, config, own, say)
 
 
-def ranks_of(config: Configuration, own: argparse.Namespace) -> tuple[int, ...]:
-    """The ranks that are evaluated."""
-    return tuple(dict.fromkeys(own.ranks or [config["eval.recognition.rank"]]))
+def ranks_of(name: str, config: Configuration, own: argparse.Namespace) -> tuple[int, ...]:
+    """The ranks that are evaluated; detection has the one "rank" 0."""
+    return tuple(dict.fromkeys(own.ranks or [config["eval.recognition.rank"]])) if name == "recognition" else (0,)
 
 
-def outputs_of(config: Configuration, own: argparse.Namespace) -> list[tuple[Path, str]]:
+def outputs_of(config: Configuration, own: argparse.Namespace) -> Iterator[tuple[Path, str]]:
     """Every file that an evaluation writes, with what it is."""
-    outputs: list[tuple[Path, str]] = []
-    for task, key in (("detection", "froc"), ("recognition", "oroc")):
-        if task not in own.tasks:
-            continue
-        figure = Path(config[f"eval.{task}.{key}"])
-        ranks = ranks_of(config, own) if task == "recognition" else (0,)
+    for name in [task for task in _TASKS if task in own.tasks]:
+        option = f"eval.{name}.{_TASKS[name].figure}"
+        figure, ranks = Path(config[option]), ranks_of(name, config, own)
         if not own.no_figure:
-            outputs += [(figure_path(path), f"eval.{task}.{key}") for path in map(_figure_path(figure, ranks), ranks)]
-        outputs += [(_beside(figure, suffix), f"the {suffix} of eval.{task}.{key}") for suffix in (".json", ".csv")]
-    return outputs
+            yield from ((figure_path(_figure_path(figure, rank, ranks)), option) for rank in ranks)
+        yield from ((figure.with_suffix(suffix), f"the {suffix} of {option}") for suffix in (".json", ".csv"))
 
 
-def _detection(config: Configuration, own: argparse.Namespace, options: Mapping[str, Any], say: Say) -> None:
-    outcomes = _evaluate(detection, config, own, options, detection_outcome)
+def _evaluate_task(name: str, how: _TaskOutput, config: Configuration, own: argparse.Namespace, say: Say) -> None:
+    ranks = ranks_of(name, config, own)
+    metrics = {rank: f"oroc_rank{rank}" if rank else "froc" for rank in ranks}
+    outcomes = _outcomes(name, how, config, own, metrics)
     _say_warnings(outcomes, say)
     for label, outcome in outcomes.items():
-        counts = outcome.counts
-        say(
-            f"{label}: {counts['faces_evaluated']} faces evaluated, {counts['true_detections']} detected, "
-            f"{counts['false_detections']} false detections"
-        )
-    extra = _further(outcomes, 0, "froc", own, say)
-    path = Path(config["eval.detection.froc"])
-    figure = froc_figure(
-        _systems(outcomes, 0, "froc", own),
-        faces=max(next(iter(outcomes.values())).counts["faces_evaluated"], 0),
-        linear=config["eval.linear"],
-        numbers=config["eval.detection.plot_numbers"],
-    )
-    _write(path, outcomes, extra, say)
-    _draw(figure, path, own, say)
-
-
-def _recognition(config: Configuration, own: argparse.Namespace, options: Mapping[str, Any], say: Say) -> None:
-    outcomes = _evaluate(identification, config, own, options, identification_outcome)
-    _say_warnings(outcomes, say)
-    for label, outcome in outcomes.items():
-        counts = outcome.counts
-        say(
-            f"{label}: {counts['known_faces_evaluated']} known faces evaluated, {counts['matched_known']} detected, "
-            f"{counts['matched_unknown']} unknown faces detected, {counts['misdetections']} false detections"
-        )
-    path, ranks = Path(config["eval.recognition.oroc"]), options["ranks"]
+        say(f"{label}: {how.counts.format(**outcome.counts)}")
     extra: dict[str, Any] = {}
-    for rank in ranks:
-        further = _further(outcomes, rank, f"oroc_rank{rank}", own, say)
-        extra |= {f"{name}_rank{rank}" if len(ranks) > 1 else name: value for name, value in further.items()}
+    for rank, metric in metrics.items():
+        further = _further(outcomes, rank, metric, own, say)
+        extra |= {f"{key}_rank{rank}" if len(ranks) > 1 else key: value for key, value in further.items()}
+    path = Path(config[f"eval.{name}.{how.figure}"])
     _write(path, outcomes, extra, say)
-    for rank in ranks:
-        figure = oroc_figure(
-            _systems(outcomes, rank, f"oroc_rank{rank}", own),
-            rank=rank,
-            known=max(next(iter(outcomes.values())).counts["known_faces_evaluated"], 0),
-            linear=config["eval.linear"],
-            numbers=config["eval.recognition.plot_numbers"],
+    faces = max(next(iter(outcomes.values())).counts[how.faces], 0)
+    drawn = {"linear": config["eval.linear"], "numbers": config[f"eval.{name}.plot_numbers"]}
+    for rank, metric in metrics.items():
+        systems = _systems(outcomes, rank, metric, own)
+        figure = (
+            oroc_figure(systems, rank=rank, known=faces, **drawn)
+            if rank
+            else froc_figure(systems, faces=faces, **drawn)
         )
-        _draw(figure, _figure_path(path, ranks)(rank), own, say)
+        _draw(figure, _figure_path(path, rank, ranks), own, say)
 
 
 def _systems(
@@ -127,21 +125,24 @@ def _systems(
     }
 
 
-def _evaluate(
-    task: Any,
-    config: Configuration,
-    own: argparse.Namespace,
-    options: Mapping[str, Any],
-    outcome_of: Callable[[Any], SystemOutcome],
+def _outcomes(
+    name: str, how: _TaskOutput, config: Configuration, own: argparse.Namespace, metrics: Mapping[int, str]
 ) -> dict[str, SystemOutcome]:
-    name = "detection" if task is detection else "recognition"
-    shown = {"froc", *(f"oroc_rank{rank}" for rank in options.get("ranks", ()))}
-    every = task.metrics
-    task = replace(task, metrics=lambda own_options: [one for one in every(own_options) if one.name in shown])
+    excluded = config["eval.exclude_gallery"]
+    options = {
+        "which_set": config["which_set"],
+        "exclude": "none" if excluded in (None, "") else str(excluded),
+        "iou": config["eval.iou"],
+        "targets": tuple(own.targets),
+    }
+    if name == "recognition":
+        options["ranks"] = tuple(metrics)
+    every, record, shown = how.task.metrics, how.task.record, set(metrics.values())
     if not own.draws:  # then nothing asks for a row by its name, and names are half of the rows' memory
-        task = replace(task, record=partial(task.record, items=False))
+        record = partial(cast(Any, record), items=False)
+    task = replace(how.task, metrics=lambda chosen: tuple(m for m in every(chosen) if m.name in shown), record=record)
     return {
-        label: outcome_of(
+        label: how.outcome_of(
             api.evaluate(
                 task,
                 path,
@@ -206,8 +207,8 @@ def _say_points(outcomes: Mapping[str, SystemOutcome], rank: int, name: str, say
 def _write(figure: Path, outcomes: Mapping[str, SystemOutcome], extra: Mapping[str, Any], say: Say) -> None:
     """Write `NAME.json` (everything) and `NAME.csv` (curves as a long table) beside a figure's path."""
     for suffix, content in ((".json", report_json(outcomes, extra)), (".csv", curves_csv(outcomes))):
-        write_file(_beside(figure, suffix), content)
-        say(f"wrote {_beside(figure, suffix)}")
+        write_file(figure.with_suffix(suffix), content)
+        say(f"wrote {figure.with_suffix(suffix)}")
 
 
 def _draw(figure: CurveFigure, path: Path, own: argparse.Namespace, say: Say) -> None:
@@ -222,12 +223,6 @@ def _draw(figure: CurveFigure, path: Path, own: argparse.Namespace, say: Say) ->
     say(f"wrote {figure_path(path)}")
 
 
-def _beside(figure: Path, suffix: str) -> Path:
-    return figure.with_suffix(suffix)
-
-
-def _figure_path(figure: Path, ranks: tuple[int, ...]) -> Callable[[int], Path]:
-    """Where the figure of each rank goes: the named file, or one with the rank in its name when there are several."""
-    if len(ranks) == 1:
-        return lambda _: figure
-    return lambda rank: figure.with_name(f"{figure.stem}-rank{rank}{figure.suffix}")
+def _figure_path(figure: Path, rank: int, ranks: tuple[int, ...]) -> Path:
+    """Where the figure of a rank goes: the named file, or one with the rank in its name when there are several."""
+    return figure if len(ranks) == 1 else figure.with_name(f"{figure.stem}-rank{rank}{figure.suffix}")

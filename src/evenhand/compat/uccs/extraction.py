@@ -12,10 +12,9 @@ read is named and counted, and the work goes on; so is a face that can't be cut 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -39,10 +38,8 @@ if TYPE_CHECKING:
     from evenhand.instruments.pictures import Pixels
 
 Progress = Callable[[int, int], None]  # done, of how many
-PUBLISHED_THRESHOLDS = (0.2, 0.2, 0.2)
 LEAST_FACE = 40  # pixels
 FACTOR = 0.709
-MOST = 50
 LONGEST_LOOK = 300.0  # seconds for one picture, where the engine can stop it: some damaged ones never end
 _SETTINGS = "settings"
 
@@ -51,10 +48,10 @@ _SETTINGS = "settings"
 class DetectorSetting:
     """Which detector, with what settings; small enough to be sent to another process."""
 
-    name: Literal["mtcnn", "yunet"] = "mtcnn"
-    thresholds: tuple[float, ...] = PUBLISHED_THRESHOLDS
-    folder: Path | None = None  # of weights
-    device: str = "cpu"
+    name: Literal["mtcnn", "yunet"]
+    thresholds: tuple[float, float, float]
+    folder: Path | None  # of weights
+    device: str
 
     def build(self) -> FaceDetector:
         """The detector, with its weights."""
@@ -63,12 +60,9 @@ class DetectorSetting:
         if self.name == "yunet":
             # The last threshold is YuNet's only one.
             return yunet_detector(least_score=self.thresholds[-1], folder=self.folder)
-        if len(self.thresholds) != 3:
-            raise DataError(f"MTCNN has three thresholds, one per network; {len(self.thresholds)} were given.")
-        first, second, third = self.thresholds
         return mtcnn_detector(
             least_face=LEAST_FACE,
-            thresholds=(first, second, third),
+            thresholds=self.thresholds,
             factor=FACTOR,
             folder=self.folder,
             device=self.device,
@@ -122,10 +116,10 @@ def detect(
     engine: Engine | None,
     results: Path,
     *,
-    most: int = MOST,
-    upright: bool = False,
-    progress: Progress | None = None,
-    note: Callable[[str], None] | None = None,
+    most: int,
+    upright: bool,
+    say: Callable[[str], None],
+    progress: Progress,
 ) -> tuple[Detected, DetectionJournal]:
     """Look for faces in pictures; the surest `most` of each are kept, best first.
 
@@ -139,8 +133,8 @@ def detect(
     for name, answer in journal.done.items():
         answers_by_name[name] = answer.reason if isinstance(answer, Unanswered) else ImageDetections(**answer)
     todo = [name for name in images if name not in answers_by_name]
-    if note is not None and answers_by_name:
-        note(f"continuing: {len(answers_by_name)} of {len(images)} pictures are done")
+    if answers_by_name:
+        say(f"continuing: {len(answers_by_name)} of {len(images)} pictures are done")
     failed: dict[str, str] = {}
     parts = [(str(pictures / name), most, upright) for name in todo]
     outcomes = _detect_here(parts, detector) if engine is None else _detect_by(engine, parts, setting)
@@ -151,8 +145,7 @@ def detect(
             else:
                 journal.add(name, outcome)
                 answers_by_name[name] = outcome
-            if progress is not None:
-                progress(len(answers_by_name) + len(failed), len(images))
+            progress(len(answers_by_name) + len(failed), len(images))
     finally:
         journal.close()
     answers = tuple((name, answer) for name in images if not isinstance(answer := answers_by_name.get(name, ""), str))
@@ -241,96 +234,95 @@ class Extraction:
     embedder: FaceEmbedder
     folder: Path
     option: str  # that names the folder
-    form: str = "npz"
-    workers: int = 4
-    upright: bool = False
-    replace: bool = False
-    progress: Progress | None = None
+    form: str
+    workers: int
+    upright: bool
+    replace: bool
+    progress: Progress
 
-    def origin(self, source: InputFact) -> StoreOrigin:
-        """What the stores are made by and from."""
-        pictures = "turned upright" if self.upright else "as stored"
-        return StoreOrigin(self.embedder.fingerprint, pictures, source.path, source.sha256, self.form)
+
+class _PictureToCut(NamedTuple):
+    """A picture, the faces to cut out of it, and what a store has of each beside its embedding."""
+
+    name: str
+    path: Path
+    faces: Sequence[Face]
+    entries: Mapping[str, Array]
 
 
 def embed_probes(
     detections: Mapping[str, ImageDetections], source: InputFact, pictures: Path, how: Extraction
 ) -> ExtractionSummary:
-    """Write one store per image with detections; threads read and cut pictures meanwhile."""
-    names = sorted(name for name, answer in detections.items() if len(answer.scores))
-    if not names:
-        raise DataError(f"{source.path} has no detection, so there is no face to embed. Nothing was written.")
-    origin = how.origin(source)
-    there = begin_stores(how.folder, origin, how.option, replace=how.replace)
-    jobs = [
-        _CropJob(n, pictures / n, _faces_of(detections[n]), how.upright) for n in names if Path(n).stem not in there
-    ]
-    unreadable: dict[str, str] = {}
-    skipped: list[str] = []
-    faces = sum(len(detections[name].scores) for name in names if Path(name).stem in there)
-    for number, (job, crops) in enumerate(_cut_ahead(jobs, how), 1):
-        if isinstance(crops, str):
-            unreadable[job.name] = crops
-        else:
-            kept = [place for place, crop in enumerate(crops) if not isinstance(crop, str)]
-            skipped += [f"{job.name}, detection {n}: {crop}" for n, crop in enumerate(crops) if isinstance(crop, str)]
-            if kept:
-                _save_probe(how, job.name, detections[job.name], kept, [crops[place] for place in kept])
-                faces += len(kept)
-        if how.progress is not None:
-            how.progress(len(names) - len(jobs) + number, len(names))
-    return _finish(how, origin, faces, unreadable, skipped)
-
-
-def _save_probe(how: Extraction, name: str, answer: ImageDetections, kept: Sequence[int], crops: Sequence[Any]) -> None:
-    arrays: dict[str, Array] = {
-        "detection_scores": np.asarray(answer.scores, dtype=np.float64)[list(kept)].reshape(-1, 1),
-        "bboxes": np.asarray(answer.boxes_xywh, dtype=np.float64)[list(kept)],
-        "embeddings": how.embedder.embed_crops(crops),
+    """Write one store per image with detections."""
+    stores = {
+        Path(name).stem: [_PictureToCut(name, pictures / name, _faces_of(answer), _entries_of(answer))]
+        for name, answer in sorted(detections.items())
+        if len(answer.scores)
     }
-    if answer.landmarks is not None:
-        arrays["landmarks"] = np.asarray(answer.landmarks, dtype=np.float64)[list(kept)]
-    save_store(how.folder, Path(name).stem, arrays, how.form)
+    if not stores:
+        raise DataError(f"{source.path} has no detection, so there is no face to embed. Nothing was written.")
+    return _embed(stores, source, how)
 
 
 def embed_gallery(
-    gallery: Sequence[GalleryPicture], source: InputFact, pictures: Path, how: Extraction, *, batch: int = 10
+    gallery: Sequence[GalleryPicture], source: InputFact, pictures: Path, how: Extraction, *, batch: int
 ) -> ExtractionSummary:
     """Write one store per subject, grouped by its number, however many pictures it has."""
     if not gallery:
         raise DataError(f"{source.path} names no picture, so there is no face to embed. Nothing was written.")
-    origin = how.origin(source)
-    there = begin_stores(how.folder, origin, how.option, replace=how.replace)
+    stores: dict[str, list[_PictureToCut]] = {}
+    for picture in sorted(gallery, key=lambda picture: picture.subject):
+        path = pictures / picture.file.partition("_")[0] / picture.file  # the folder is named before the underscore
+        entries = {"landmarks": picture.landmarks[np.newaxis]}
+        face = _face_of(picture.landmarks)
+        stores.setdefault(subject_name(picture.subject), []).append(_PictureToCut(picture.file, path, [face], entries))
     how = replace(how, embedder=replace(how.embedder, batch=max(10, batch // 10 * 10)))
-    ordered = sorted(gallery, key=lambda picture: picture.subject)
-    todo = [picture for picture in ordered if subject_name(picture.subject) not in there]
-    jobs = [_CropJob(p.file, _gallery_path(pictures, p.file), [_face_of(p.landmarks)], how.upright) for p in todo]
-    cut = zip(todo, _cut_ahead(jobs, how), strict=True)
+    return _embed(stores, source, how, every_subject=True)
+
+
+def _embed(
+    stores: Mapping[str, Sequence[_PictureToCut]], source: InputFact, how: Extraction, *, every_subject: bool = False
+) -> ExtractionSummary:
+    """Write every store that is not there; with `every_subject`, raises when nothing of a subject could be used."""
+    read_as = "turned upright" if how.upright else "as stored"
+    origin = StoreOrigin(how.embedder.fingerprint, read_as, source.path, source.sha256, how.form)
+    there = begin_stores(how.folder, origin, how.option, replace=how.replace)
+    todo = {name: pictures for name, pictures in stores.items() if name not in there}
+    faces = sum(len(picture.faces) for name in stores.keys() - todo.keys() for picture in stores[name])
     unreadable: dict[str, str] = {}
     skipped: list[str] = []
-    faces = len(ordered) - len(todo)
-    subjects = len({picture.subject for picture in ordered})
-    done = subjects - len({picture.subject for picture in todo})
-    for number, (subject, members) in enumerate(groupby(cut, key=lambda pair: pair[0].subject), done + 1):
-        crops, landmarks = [], []
+    cut = _cut_ahead([picture for pictures in todo.values() for picture in pictures], how)
+    for number, (name, pictures) in enumerate(todo.items(), len(stores) - len(todo) + 1):
+        crops: list[Pixels] = []
+        parts: list[dict[str, Array]] = []
         why = ""
-        for picture, (job, made) in members:
-            if isinstance(made, str):
-                unreadable[job.name] = why = made
-            elif isinstance(made[0], str):
-                why = f"{job.name}: {made[0]}"
-                skipped.append(why)
-            else:
-                crops += made
-                landmarks.append(picture.landmarks)
-        if not crops:
-            raise DataError(f"No gallery picture of subject {subject_name(subject)} could be used: {why}")
-        arrays = {"embeddings": how.embedder.embed_crops(crops), "landmarks": np.array(landmarks)}
-        save_store(how.folder, subject_name(subject), arrays, how.form)
+        for picture, cuts in zip(pictures, cut, strict=False):  # the cuts of the other stores follow
+            if isinstance(cuts, str):
+                unreadable[picture.name] = why = cuts
+                continue
+            kept = [place for place, crop in enumerate(cuts) if not isinstance(crop, str)]
+            crops += [crop for crop in cuts if not isinstance(crop, str)]
+            parts.append({entry: array[kept] for entry, array in picture.entries.items()})
+            for place, reason in enumerate(cuts):
+                if isinstance(reason, str):
+                    why = f"{picture.name}{'' if every_subject else f', detection {place}'}: {reason}"
+                    skipped.append(why)
+        if crops:
+            entries = {entry: np.concatenate([part[entry] for part in parts]) for entry in parts[0]}
+            save_store(how.folder, name, entries | {"embeddings": how.embedder.embed_crops(crops)}, how.form)
+        elif every_subject:
+            raise DataError(f"No gallery picture of subject {name} could be used: {why}")
         faces += len(crops)
-        if how.progress is not None:
-            how.progress(number, subjects)
+        how.progress(number, len(stores))
     return _finish(how, origin, faces, unreadable, skipped)
+
+
+def _entries_of(answer: ImageDetections) -> dict[str, Array]:
+    entries = {
+        "detection_scores": np.asarray(answer.scores, dtype=np.float64).reshape(-1, 1),
+        "bboxes": np.asarray(answer.boxes_xywh, dtype=np.float64),
+    }
+    return entries if answer.landmarks is None else entries | {"landmarks": np.asarray(answer.landmarks, np.float64)}
 
 
 def _finish(
@@ -345,34 +337,25 @@ def _finish(
     return ExtractionSummary(stores, faces, unreadable, tuple(skipped))
 
 
-class _CropJob(NamedTuple):
-    name: str
-    path: Path
-    faces: Sequence[Face]
-    upright: bool
+_Cuts = list["Pixels | str"]  # per face its pixels, or why it can't be cut out
 
 
-_Crops = list[Any]  # per face its pixels, or why it can't be cut out
-
-
-def _cut_ahead(jobs: Iterable[_CropJob], how: Extraction) -> Iterator[tuple[_CropJob, _Crops | str]]:
-    """The crops of every picture, in order; a few pictures are read and cut ahead by other threads."""
+def _cut_ahead(pictures: Sequence[_PictureToCut], how: Extraction) -> Iterator[_Cuts | str]:
+    """The faces of every picture, in order; a few pictures are read and cut ahead by other threads."""
     from evenhand.instruments.ahead import TIME_LIMIT, ahead
 
-    every = list(jobs)
-    work = partial(_cut, embedder=how.embedder)
+    work = partial(_cut, how=how)
     if how.workers < 1:
-        yield from ((job, work(job)) for job in every)
+        yield from map(work, pictures)
         return
-    outcomes = ahead(every, work, workers=how.workers, depth=2 * how.workers)
-    for job, outcome in zip(every, outcomes, strict=True):
-        late = f"{job.path}: was not read within {TIME_LIMIT:.0f} seconds."
-        yield job, late if outcome.done is None else outcome.done
+    outcomes = ahead(pictures, work, workers=how.workers, depth=2 * how.workers)
+    for picture, outcome in zip(pictures, outcomes, strict=True):
+        yield f"{picture.path}: was not read within {TIME_LIMIT:.0f} seconds." if outcome.done is None else outcome.done
 
 
-def _cut(job: _CropJob, embedder: FaceEmbedder) -> _Crops | str:
-    pixels = _read((job.path, job.upright))
-    return pixels if isinstance(pixels, str) else [_crop(pixels, face, embedder) for face in job.faces]
+def _cut(picture: _PictureToCut, how: Extraction) -> _Cuts | str:
+    pixels = _read((picture.path, how.upright))
+    return pixels if isinstance(pixels, str) else [_crop(pixels, face, how.embedder) for face in picture.faces]
 
 
 def _crop(pixels: Pixels, face: Face, embedder: FaceEmbedder) -> Pixels | str:
@@ -409,8 +392,3 @@ def _face_of(landmarks: Array, score: float = 1.0) -> Face:
     x, y = points.mean(axis=0) + (np.array([56.0, 70.0]) - TEMPLATE_112.mean(axis=0)) * scale
     half = 40.0 * scale
     return Face((float(x - half), float(y - half), float(x + half), float(y + half)), score, points)
-
-
-def _gallery_path(pictures: Path, file: str) -> Path:
-    """The picture lies in the subfolder named by the text before the first underscore."""
-    return pictures / file.partition("_")[0] / file

@@ -217,38 +217,38 @@ def report_json(outcomes: Mapping[str, SystemOutcome], extra: Mapping[str, Any])
 def curves_csv(outcomes: Mapping[str, SystemOutcome]) -> bytes:
     """The curves of all systems as one long table."""
     frames = [frame for label, outcome in outcomes.items() for frame in _curve_frames(label, outcome)]
-    return (pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)).write_csv().encode()
+    return pl.concat([pl.DataFrame(schema=_COLUMNS), *frames]).write_csv().encode()
 
 
-_COLUMNS = ("system", "convention", "rank", "threshold", "rate", "false_per_image", "faces")
+_COLUMNS = {
+    "system": pl.String,
+    "convention": pl.String,
+    "rank": pl.Int64,
+    "threshold": pl.Float64,
+    "rate": pl.Float64,
+    "false_per_image": pl.Float64,
+    "faces": pl.Int64,
+}
 
 
 def _curve_frames(label: str, outcome: SystemOutcome) -> Iterator[pl.DataFrame]:
     published = "froc" if 0 in outcome.curves else "oroc"
     for convention, reports in ((published, outcome.curves), ("oroc_documented", outcome.documented)):
         for rank, report in reports.items():
-            curve, rate = report.curve, report.curve.rate
-            yield pl.DataFrame(
-                {
-                    "system": pl.Series([label] * len(curve.thresholds), dtype=pl.String),
-                    "convention": pl.Series([convention] * len(curve.thresholds), dtype=pl.String),
-                    "rank": pl.Series([rank] * len(curve.thresholds), dtype=pl.Int64),
-                    "threshold": pl.Series(curve.thresholds, dtype=pl.Float64),
-                    "rate": pl.Series(_rates(rate, curve), dtype=pl.Float64),
-                    "false_per_image": pl.Series(curve.per_image, dtype=pl.Float64),
-                    "faces": pl.Series(curve.positives, dtype=pl.Int64),
-                }
-            )
+            curve, points = report.curve, len(report.curve.thresholds)
+            names = ([label] * points, [convention] * points, [rank] * points)
+            numbers = (curve.thresholds, _rates(curve), curve.per_image, curve.positives)
+            yield pl.DataFrame(dict(zip(_COLUMNS, (*names, *numbers), strict=True)), schema=_COLUMNS)
 
 
-def _rates(rate: Array | Undefined, curve: FreeResponseCurve) -> Sequence[float | None]:
-    return [None] * len(curve.thresholds) if isinstance(rate, Undefined) else rate.tolist()
+def _rates(curve: FreeResponseCurve) -> Sequence[float | None]:
+    return [None] * len(curve.thresholds) if isinstance(curve.rate, Undefined) else curve.rate.tolist()
 
 
 def _plain_curve(report: CurveReport, rate_name: str, x_name: str, count_name: str) -> dict[str, Any]:
     return {
         "thresholds": report.curve.thresholds.tolist(),
-        rate_name: _rates(report.curve.rate, report.curve),
+        rate_name: _rates(report.curve),
         x_name: report.curve.per_image.tolist(),
         count_name: report.curve.positives.tolist(),
     }
