@@ -113,7 +113,7 @@ def write_binary(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[i
     files: list[str] = []
     scores: list[Array] = [np.zeros(0)]
     boxes: list[Array] = [np.zeros((0, 4))]
-    with open_file(ids_path(path), "wb") as ids, open_file(path, "wb") as file:
+    with open_file(ids_path(path), "wb") as stream, open_file(path, "wb") as file:
         _npy_header(file, 0, len(subjects))
         for block in blocks:
             file.write(np.ascontiguousarray(block.similarities, dtype="<f4").data)
@@ -123,7 +123,7 @@ def write_binary(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[i
         file.seek(0)
         _npy_header(file, len(files), len(subjects))
         np.savez(
-            ids,
+            stream,
             files=np.array(files, dtype=np.str_),
             detection_scores=np.concatenate(scores),
             bboxes=np.concatenate(boxes),
