@@ -7,10 +7,11 @@ import pytest
 
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample, Unanswered
-from evenhand.models.limits import RateLimiter, retry_after
+from evenhand.models.limits import RateLimiter
 from evenhand.models.openai import provider
 from evenhand.models.replies import ChatReply
 from evenhand.models.settings import chat_settings
+from evenhand.models.transport import retry_after
 
 QUICK = {"backoff": 0.01, "longest_wait": 0.3, "timeout": 5.0}
 

@@ -18,8 +18,9 @@ from typing import Any, Final
 
 from evenhand.files.inputs import opened_picture, too_many_pixels
 from evenhand.files.writing import is_inside
+from evenhand.models.replies import ChatReply
 from evenhand.models.settings import ChatSettings
-from evenhand.models.transport import FailureKind, RequestError
+from evenhand.models.transport import FailureKind, RequestError, first_choice
 
 _FORMS: Final = ("json_schema", "json_object", "off")
 _KINDS: Final = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif", "BMP": "image/bmp"}
@@ -27,7 +28,7 @@ _LARGEST_PICTURE: Final = 50 << 20
 _REDUCED: Final = (2048, 2048)  # JPEG pictures are decoded at about this size where only their wholeness is checked
 _ABOUT_FORM: Final = ("response_format", "json_schema", "json_object", "schema", "guided", "grammar")
 _EXTRA: Final = ("extra inputs", "extra_forbidden", "extra fields", "unexpected keyword", "unrecognized", "unknown f")
-_OPTIONAL: Final = ("seed", "top_p", "temperature")
+_OPTIONAL: Final = ("detail", "seed", "top_p", "temperature")
 
 
 class UnreadableImageError(Exception):
@@ -82,43 +83,40 @@ class RequestFormat:
         extra inputs are not permitted.
         """
         lowered = error.text.lower()
-        with self._lock:
-            form = sent.get("response_format", {}).get("type", "off")
-            if self.settings.structured == "auto" and form != "off" and any(word in lowered for word in _ABOUT_FORM):
-                self._simplify(form)
-                return True
-            if "max_tokens" in sent and "max_completion_tokens" in lowered:
-                self.length_field = "max_completion_tokens"
-                return True
-            named = [name for name in (*_OPTIONAL, "detail") if name in lowered and self._sends(name, sent)]
-            if not named and any(words in lowered for words in _EXTRA):
-                if self.settings.structured == "auto" and form != "off":
-                    self._simplify(form)
-                    return True
-                named = [name for name in ("detail", *_OPTIONAL) if self._sends(name, sent)][:1]
-            self.dropped |= frozenset(named)
-            return bool(named)
-
-    def adapt_blindly(self, sent: Mapping[str, Any]) -> bool:
-        """Leave out the form of the answer, for a server that fails without a word on what it can't do."""
-        with self._lock:
-            form = sent.get("response_format", {}).get("type", "off")
-            if self.settings.structured != "auto" or form == "off":
-                return False
-            self._simplify(form)
+        if any(word in lowered for word in _ABOUT_FORM) and self.simplify(sent):
             return True
+        if "max_tokens" in sent and "max_completion_tokens" in lowered:
+            self.length_field = "max_completion_tokens"
+            return True
+        image = sent["messages"][-1]["content"][-1]["image_url"]
+        optional = [name for name in _OPTIONAL if name in sent or name in image]
+        named = [name for name in optional if name in lowered]
+        if not named and any(words in lowered for words in _EXTRA):
+            if self.simplify(sent):
+                return True
+            named = optional[:1]
+        with self._lock:
+            self.dropped |= frozenset(named)
+        return bool(named)
+
+    def simplify(self, sent: Mapping[str, Any]) -> bool:
+        """Ask for a simpler form of the answer than was asked for, if there is one and the settings leave it to us."""
+        form = _form(sent)
+        if self.settings.structured != "auto" or not form:
+            return False
+        with self._lock:
+            if form == self.structured:
+                self.structured = _FORMS[_FORMS.index(form) + 1]
+        return True
 
     def described(self, sent: Mapping[str, Any]) -> str:
         """In which form an answer was asked for; empty when it was the plain one."""
-        form = str(sent.get("response_format", {}).get("type", ""))
+        form = _form(sent)
         return f"{form} without {', '.join(sorted(self.dropped))}".strip() if self.dropped else form
 
-    def _simplify(self, form: str) -> None:
-        if form == self.structured:
-            self.structured = _FORMS[_FORMS.index(form) + 1]
 
-    def _sends(self, name: str, sent: Mapping[str, Any]) -> bool:
-        return (name == "detail" and bool(self.settings.detail)) if name == "detail" else name in sent
+def _form(sent: Mapping[str, Any]) -> str:
+    return str(sent.get("response_format", {}).get("type", ""))
 
 
 def picture_url(path: Path, settings: ChatSettings, root: Path | None = None) -> str:
@@ -126,7 +124,6 @@ def picture_url(path: Path, settings: ChatSettings, root: Path | None = None) ->
 
     Nothing outside the data folder `root` is sent, wherever links or `..` lead, unless `follow_links` allows it.
     """
-
     if root is not None and settings.follow_links == "no" and not is_inside(path.resolve(), root.resolve()):
         raise UnreadableImageError(f"{path.name} is outside the data folder; --follow-links lets it be sent")
     try:
@@ -169,18 +166,7 @@ def _resized(image: Any, side: int) -> bytes:
     return buffer.getvalue()
 
 
-@dataclass(frozen=True)
-class Completion:
-    """The text of an answer, and what it used up."""
-
-    text: str
-    model: str
-    finish_reason: str
-    prompt_tokens: int
-    completion_tokens: int
-
-
-def read_completion(body: Mapping[str, Any]) -> Completion:
+def read_completion(body: Mapping[str, Any]) -> ChatReply:
     """What a chat completion says; raises RequestError when it says nothing.
 
     A refusal that the server puts beside the content is the answer.
@@ -189,9 +175,8 @@ def read_completion(body: Mapping[str, Any]) -> Completion:
     >>> read_completion(body).text
     'Female'
     """
-    choices = body.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, Mapping) else None
+    choice = first_choice(body)
+    message = choice.get("message")
     if not isinstance(message, Mapping):
         raise RequestError(FailureKind.TRANSIENT, "the answer has no choices with a message", status=200)
     content = message.get("content")
@@ -200,14 +185,14 @@ def read_completion(body: Mapping[str, Any]) -> Completion:
     text = content if isinstance(content, str) else message.get("refusal")
     usage = body.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
-    return Completion(
+    return ChatReply(
         text=text if isinstance(text, str) else "",
         model=str(body.get("model") or "")[:200],
-        finish_reason=str((choice or {}).get("finish_reason") or "")[:80],
+        finish_reason=str(choice.get("finish_reason") or "")[:80],
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
     )
 
 
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40 else 0
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 40 else None

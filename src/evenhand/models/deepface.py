@@ -6,16 +6,16 @@ of `DeepFace.analyze`; its weights are downloaded by DeepFace itself, on first u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from pathlib import Path
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from evenhand.core.errors import ModelError
-from evenhand.core.task import Sample, Unanswered
+from evenhand.core.task import Sample
+from evenhand.models.python import FunctionModel
 
 ACTIONS: Final = ("gender", "race", "age")
-_FAILURES_IN_A_ROW: Final = 10
 
 Analyse = Callable[..., Any]
 
@@ -55,43 +55,32 @@ class DeepFaceModel:
 
     def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, Any]]:
         """DeepFace's dictionaries, picture by picture; a picture it can't analyse is unanswered."""
-        failures = 0
-        answered = False
-        for sample in samples:
-            try:
-                found = self._analyse(sample.media)
-            except ModelError:
-                raise
-            except Exception as error:  # DeepFace raises anything
-                failures += 1
-                if failures >= _FAILURES_IN_A_ROW and not answered:
-                    raise ModelError(
-                        f"{self.name} failed on the first {failures} pictures, the last time with "
-                        f"{type(error).__name__}: {error}. Is it installed with its weights?"
-                    ) from error
-                yield sample.id, Unanswered(f"{type(error).__name__}: {error}")
-                continue
-            answered = True
-            yield sample.id, _plain(found)
+        return FunctionModel(self.name, self._analyse, ". Is it installed with its weights?").predict(samples)
 
-    def _analyse(self, media: Sequence[Path]) -> Any:
-        if not media:
+    def _analyse(self, sample: Sample) -> Any:
+        if not sample.media:
             raise FileNotFoundError("there is no picture; is the image folder beside the label file?")
-        picture = media[0]
+        picture = sample.media[0]
         if not picture.is_file():
             raise FileNotFoundError(f"{picture} does not exist")
-        return self.analyse(
+        faces = self.analyse(
             img_path=str(picture), actions=list(ACTIONS), detector_backend=self.detector, **self.settings
         )
+        return plain_values(faces)
 
 
-def _plain(found: Any) -> Any:
-    """DeepFace's answer without NumPy's types."""
-    if isinstance(found, Mapping):
-        return {str(key): _plain(value) for key, value in found.items()}
-    if isinstance(found, list | tuple):
-        return [_plain(value) for value in found]
-    return found.item() if hasattr(found, "item") else found
+def plain_values(answer: Any) -> Any:
+    """An answer as JSON has it, without NumPy's numbers, which DeepFace gives.
+
+    >>> import numpy as np
+    >>> plain_values(({"age": np.int64(31)},))
+    [{'age': 31}]
+    """
+    if isinstance(answer, Mapping):
+        return {str(key): plain_values(value) for key, value in answer.items()}
+    if isinstance(answer, list | tuple):
+        return [plain_values(value) for value in answer]
+    return answer.item() if hasattr(answer, "item") else answer
 
 
 def _typed(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,8 +91,6 @@ def _typed(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _version() -> dict[str, str]:
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
         return {"deepface": version("deepface")}
     except PackageNotFoundError:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from threading import Event, Lock
 
 from evenhand.models.settings import ChatSettings
+from evenhand.models.transport import FailureKind, RequestError
 
 
-class StoppedError(Exception):
+class StoppedError(RequestError):
     """The work was called off while a request waited."""
+
+    def __init__(self) -> None:
+        super().__init__(FailureKind.TRANSIENT, "the work was stopped")
 
 
 class RequestBudgetError(Exception):
@@ -86,26 +88,3 @@ class RequestBudget:
             if limit and spent >= limit:
                 return f"{spent:g} {what} of {limit:g}"
         return ""
-
-
-def retry_after(value: str | None, now: datetime | None = None) -> float | None:
-    """The seconds that a `Retry-After` header asks for, as a number or as a date; None when it says nothing usable.
-
-    >>> retry_after("2.5"), retry_after("soon"), retry_after(None)
-    (2.5, None, None)
-    >>> retry_after("Wed, 21 Oct 2026 07:28:00 GMT", datetime(2026, 10, 21, 7, 27, 30, tzinfo=UTC))
-    30.0
-    """
-    if not value:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            date = parsedate_to_datetime(value)
-        except (ValueError, TypeError):
-            return None
-        if date.tzinfo is None:
-            date = date.replace(tzinfo=UTC)
-        seconds = (date - (now or datetime.now(UTC))).total_seconds()
-    return max(0.0, seconds) if seconds == seconds and seconds != float("inf") else None

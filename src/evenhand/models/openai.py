@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -212,7 +213,7 @@ class _RequestPool:
                 self.answered = True
                 return reply
             except StoppedError:
-                raise RequestError(FailureKind.TRANSIENT, "the work was stopped") from None
+                raise
             except RequestError as error:
                 if error.kind is FailureKind.FATAL:
                     raise
@@ -234,23 +235,23 @@ class _RequestPool:
         """Whether the next request is phrased in another way because of a failure."""
         if error.status >= 400 and error.status != 429 and self.format.adapt(error, payload):
             return True
+        # Some servers fail without a word on what they can't do.
         silent = error.status == 500 and not self.answered and attempt >= 2
-        return silent and self.format.adapt_blindly(payload)
+        return silent and self.format.simplify(payload)
 
     def _answered(self, payload: Mapping[str, Any], attempt: int) -> ChatReply:
         response = self.transport.post(payload)
-        completion = read_completion(response.value)
-        cost = self.budget.answer(completion.prompt_tokens, completion.completion_tokens)
+        reply = read_completion(response.value)
+        cost = self.budget.answer(reply.prompt_tokens or 0, reply.completion_tokens or 0)
         masked = self.settings.masked  # an endpoint may write the key into its answer
-        return ChatReply(
-            text=masked(completion.text),
-            model=masked(completion.model) or self.model,
+        return replace(
+            reply,
+            text=masked(reply.text),
+            model=masked(reply.model) or self.model,
             latency_seconds=round(response.seconds, 4),
-            prompt_tokens=completion.prompt_tokens or None,
-            completion_tokens=completion.completion_tokens or None,
             cost=cost or None,
             attempts=attempt,
-            finish_reason=masked(completion.finish_reason),
+            finish_reason=masked(reply.finish_reason),
             form=self.format.described(payload),
         )
 
@@ -262,7 +263,4 @@ class _RequestPool:
             self.limiter.pause(wait_for)
         else:
             wait_for = min(self.settings.backoff * 2.0 ** (attempt - 1), longest) * (0.5 + 0.5 * chance)
-        try:
-            self.limiter.wait(wait_for)
-        except StoppedError:
-            raise RequestError(FailureKind.TRANSIENT, "the work was stopped") from None
+        self.limiter.wait(wait_for)

@@ -130,6 +130,7 @@ class FunctionModel:
 
     name: str
     answer: Callable[[Sample], Any]
+    advice: str = ""  # behind the error that stops it
 
     def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, Any]]:
         """One answer after the other."""
@@ -142,7 +143,7 @@ class FunctionModel:
                 if not answered and failed == _IN_A_ROW:
                     raise ModelError(
                         f"{self.name} raised for each of the first {failed} samples, "
-                        f"for {sample.id!r}: {type(error).__name__}: {error}"
+                        f"for {sample.id!r}: {type(error).__name__}: {error}{self.advice}"
                     ) from error
                 yield sample.id, Unanswered(f"{type(error).__name__}: {error}")
             else:

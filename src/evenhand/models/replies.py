@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 _NO_TEXT: Final = {"content_filter": "refused", "length": "cut off"}  # by finish_reason
+_SPENT: Final = ("prompt_tokens", "completion_tokens", "cost")
+_FACTS: Final = ("model", "latency_seconds", *_SPENT, "finish_reason", "no_text", "form")
 
 
 @dataclass(frozen=True)
@@ -45,25 +47,13 @@ class ChatReply:
         7
         """
         spent: dict[str, Any] = {
-            name: sum(getattr(reply, name) or 0 for reply in (self, *again)) or None
-            for name in ("prompt_tokens", "completion_tokens", "cost")
+            name: sum(getattr(reply, name) or 0 for reply in (self, *again)) or None for name in _SPENT
         }
         return replace(self, repeats=tuple(reply.text for reply in again), **spent)
 
     def facts(self) -> dict[str, Any]:
         """Everything but the text, without what is not known."""
-        found: dict[str, Any] = {
-            "model": self.model,
-            "latency_seconds": self.latency_seconds,
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-            "cost": self.cost,
-            "finish_reason": self.finish_reason,
-            "no_text": self.no_text,
-            "form": self.form,
-        }
-        if self.repeats:
-            found["repeats"] = list(self.repeats)
-        if self.attempts > 1:
-            found["attempts"] = self.attempts
-        return {name: value for name, value in found.items() if value not in (None, "")}
+        facts: dict[str, Any] = {name: getattr(self, name) for name in _FACTS}
+        facts["repeats"] = list(self.repeats) or None
+        facts["attempts"] = self.attempts if self.attempts > 1 else None
+        return {name: value for name, value in facts.items() if value not in (None, "")}

@@ -12,11 +12,12 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Any, Final
 
 from evenhand.core.errors import MissingExtraError, ModelError
-from evenhand.models.limits import retry_after
 from evenhand.models.settings import ChatSettings
 
 _LARGEST_ANSWER: Final = 8 << 20
@@ -160,7 +161,7 @@ class Transport:
             raise RequestError(
                 FailureKind.TRANSIENT, f"the answer is a {type(value).__name__}, not an object", status=200
             )
-        if error := _error_in(value):
+        if error := value.get("error") or first_choice(value).get("error"):  # beside a completion that broke off
             description = json.dumps({"error": error}).encode()
             raise self._refusal("error in the answer", _status_in(error), headers, description)
         return value
@@ -182,6 +183,29 @@ def advice_of(error: RequestError, model: str, settings: ChatSettings) -> str:
     return f"Is {settings.base_url} the address of a chat endpoint?"
 
 
+def retry_after(value: str | None, now: datetime | None = None) -> float | None:
+    """The seconds that a `Retry-After` header asks for, as a number or as a date; None when it says nothing usable.
+
+    >>> retry_after("2.5"), retry_after("soon"), retry_after(None)
+    (2.5, None, None)
+    >>> retry_after("Wed, 21 Oct 2026 07:28:00 GMT", datetime(2026, 10, 21, 7, 27, 30, tzinfo=UTC))
+    30.0
+    """
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            date = parsedate_to_datetime(value)
+        except (ValueError, TypeError):
+            return None
+        if date.tzinfo is None:
+            date = date.replace(tzinfo=UTC)
+        seconds = (date - (now or datetime.now(UTC))).total_seconds()
+    return max(0.0, seconds) if seconds == seconds and seconds != float("inf") else None
+
+
 def _message(text: str) -> str:
     """What a server says about a refusal, in a line."""
     try:
@@ -191,21 +215,19 @@ def _message(text: str) -> str:
     if isinstance(value, Mapping):
         for name in ("error", "detail", "message"):
             if value.get(name):
-                return _error_text(value[name])[:_SHOWN]
+                error = value[name]
+                if isinstance(error, Mapping):
+                    error = error.get("message") or error.get("type") or json.dumps(error)
+                text = str(error)
+                break
     return " ".join(text.split())[:_SHOWN]
 
 
-def _error_text(error: Any) -> str:
-    if isinstance(error, Mapping):
-        error = error.get("message") or error.get("type") or json.dumps(error)
-    return " ".join(str(error).split())
-
-
-def _error_in(body: Mapping[str, Any]) -> Any:
-    """The error that a server answers with instead of a completion, or beside one that broke off; None without one."""
+def first_choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The first of the completions in an answer; empty when there is none."""
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
-    return body.get("error") or (choice.get("error") if isinstance(choice, Mapping) else None)
+    return choice if isinstance(choice, Mapping) else {}
 
 
 def _status_in(error: Any) -> int:

@@ -27,6 +27,7 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset
 from evenhand.files.writing import open_file
+from evenhand.models.deepface import plain_values
 from evenhand.models.replies import ChatReply
 
 _SHOWN = 5  # examples per reason
@@ -106,7 +107,9 @@ class FaceCodec(Codec[Any]):
             return {"raw_output": answer.text, **answer.facts()}
         if isinstance(answer, ImageAnswer):
             return {"raw_output": answer.raw}
-        return answer if isinstance(answer, Mapping) and "raw_output" in answer else {"raw_output": _plain(answer)}
+        return (
+            answer if isinstance(answer, Mapping) and "raw_output" in answer else {"raw_output": plain_values(answer)}
+        )
 
     def from_plain(self, plain: Any) -> Any:
         """The answer as it was journalled."""
@@ -299,14 +302,3 @@ def _reasons(by_id: Mapping[str, ImageAnswer], images: int) -> dict[str, dict[st
             counts[getattr(answers[key], attribute).reason] += count
         table[attribute] = {reason.value: counts[reason] for reason in Reason if counts[reason]}
     return table
-
-
-def _plain(answer: Any) -> Any:
-    """JSON values of an answer, NumPy numbers included (DeepFace gives them)."""
-    if isinstance(answer, Mapping):
-        return {str(key): _plain(value) for key, value in answer.items()}
-    if isinstance(answer, list | tuple):
-        return [_plain(value) for value in answer]
-    if hasattr(answer, "item") and not isinstance(answer, str):
-        return answer.item()
-    return answer
