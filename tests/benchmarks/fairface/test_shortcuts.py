@@ -22,7 +22,8 @@ from evenhand.benchmarks.fairface.normalise.race_lexicon import (
     COLOURS,
     LEXICON,
 )
-from evenhand.benchmarks.fairface.normalise.text_cache import LONGEST, MOST, TextCache
+from evenhand.benchmarks.fairface.normalise.text import LONGEST_REMEMBERED, MOST_REMEMBERED, TextCache
+from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 
 SIGNS = [*".,;:!?()[]{}/-+~%=<>'\"", "\n", "±", "¬"]
 NUMBERS = [
@@ -109,14 +110,14 @@ def test_a_text_with_nothing_to_rewrite_is_read_as_it_stands(raw, mode):
     numeric = age_numbers._numeric(raw, tokens)
     if numeric and not age_numbers._may_need_rewriting(raw, tokens, numeric):
         assert age_numbers._rewrite(raw) == raw
-    plain = age_numbers.numbered(raw, mode)
+    plain = age_numbers.numbered(TokenizedText(raw), mode)
     assert len(plain.words) == len(plain.tokens) - len(plain.removed)
 
 
 @quickly
 @given(texts(NUMBERS, COUNTS, AGES, SIGNS), st.sampled_from(Mode))
 def test_a_pattern_without_its_words_finds_nothing(raw, mode):
-    plain = age_numbers.numbered(raw, mode)
+    plain = age_numbers.numbered(TokenizedText(raw), mode)
     ages = len(plain.numbers) + len(plain.decades)
     for pattern in age_patterns._IN_ORDER:
         if ages < pattern.ages or pattern.needs.isdisjoint(plain.words):
@@ -136,7 +137,7 @@ def test_a_refusal_begins_with_one_of_its_words(raw):
 def test_the_longest_phrase_is_found_as_by_trying_all(tokens):
     for at, token in enumerate(tokens):
         fitting = (
-            race.Term(0, len(phrase.words), phrase.label)
+            race.Term(0, len(phrase.words), phrase.meaning)
             for phrase in LEXICON.get(token, ())
             if tuple(tokens[at : at + len(phrase.words)]) == phrase.words
         )
@@ -180,10 +181,10 @@ def test_an_answer_read_again_is_read_alike(raw):
 
 def test_a_memory_keeps_short_texts_and_never_many():
     lengths = TextCache(len)
-    for number in range(MOST + 10):
+    for number in range(MOST_REMEMBERED + 10):
         assert lengths[f"{number}"] == len(f"{number}")
     assert len(lengths) == 10
-    assert lengths["a" * (LONGEST + 1)] == LONGEST + 1
+    assert lengths["a" * (LONGEST_REMEMBERED + 1)] == LONGEST_REMEMBERED + 1
     assert len(lengths) == 10
 
 

@@ -24,87 +24,71 @@ from evenhand.benchmarks.fairface.normalise.readings import AgeReading, Mode, Re
 from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 from evenhand.benchmarks.fairface.taxonomy import OLDEST, AgeInterval, AgeKind
 
-_JOINTS: Final = frozenset(["or", "/", "to", "-", "through", "maybe", "possibly", "perhaps"])
-_BETWEEN_JOINTS: Final = _JOINTS | frozenset(
-    [",", "a", "an", "his", "her", "their", "the", "in", "about", "around", "approximately", "roughly"]
-)
+_GRAMMAR: Final = table("age.toml")["grammar"]
+_JOINTS: Final = words(_GRAMMAR["joints"])
+_BETWEEN_JOINTS: Final = _JOINTS | words(_GRAMMAR["between_joints"]) | {","}
 _new: Final = tuple.__new__  # as calling a named tuple does, in half the time
 _LONGEST_JOINT: Final = 5
 _FARTHEST_CUE: Final = 40  # words between a negation and the age that it denies
-# Behind these a negation says that something is not known: "can't tell if she is over 40" is no age at all.
-_NOT_TOLD: Final = words(table("age.toml")["grammar"]["not_told"])
+_NOT_KNOWN: Final = words(_GRAMMAR["not_known"])
 _LONGEST_PLAIN: Final = len("20 - 29")
 _PLAIN: Final = re.compile(r"([0-9]{1,2})(?: ?- ?([0-9]{1,2}))?")
 
 
-def read_age(text: str, mode: Mode, tokenized: TokenizedText | None = None, *, age_words: bool = True) -> AgeReading:
+def read_age(text: TokenizedText, mode: Mode, *, age_words: bool = True) -> AgeReading:
     """The age that a prepared text asserts; a number beats a word.
 
-    >>> read_age("between 25 and 35. i'd estimate 30 years old.", Mode.PROSE).interval[:2]
+    >>> read_age(TokenizedText("between 25 and 35. i'd estimate 30 years old."), Mode.PROSE).interval[:2]
     (30, 30)
-    >>> read_age("60-70+", Mode.FIELD).interval
+    >>> read_age(TokenizedText("60-70+"), Mode.FIELD).interval
     AgeInterval(low=60, high=None, kind=<AgeKind.OPEN: 'open'>)
-    >>> read_age("20, 25", Mode.FIELD).reason.value
+    >>> read_age(TokenizedText("20, 25"), Mode.FIELD).reason.value
     'several classes'
     """
-    if len(text) <= _LONGEST_PLAIN and (plain_age := _PLAIN.fullmatch(text)):
-        return _read_plain(int(plain_age[1]), plain_age[2], (text,))
-    tokenized = tokenized or TokenizedText(text)
-    tokens = tokenized.tokens
+    if len(text.text) <= _LONGEST_PLAIN and (plain_age := _PLAIN.fullmatch(text.text)):
+        # Most answers: they take a short way to the same result.
+        low, high = sorted((int(plain_age[1]), int(plain_age[2] or plain_age[1])))
+        kind, rule = (AgeKind.RANGE, "A6") if plain_age[2] else (AgeKind.POINT, "A7")
+        return AgeReading(AgeInterval(low, high, kind), (rule,), None, (text.text,))
+    tokens = text.tokens
     if not tokens:
         return no_age(Reason.EMPTY)
     negated = False
-    plain = numbered(text, mode, tokens)
+    plain = numbered(text, mode)
     candidates = find_ages(plain, mode)
     if candidates:
         same = plain.tokens is tokens
-        marks = tokenized.marks_without(plain.removed) if same else negation(plain.words)
+        marks = text.marks_without(plain.removed) if same else negation(plain.words)
         kept = _asserted(candidates, marks, plain.words)
         if kept:
             return _decide(kept, plain.words)
         negated = True
     if not FIRST_WORDS.isdisjoint(tokens):
-        named = [Candidate(w.start, w.end, w.low, w.high, AgeKind.WORD, "A8") for w in find_age_words(tokens)]
+        named = find_age_words(tokens)
         if named:
             if not age_words:
                 return no_age(Reason.VAGUE, "A8 off")
-            kept = _asserted(named, tokenized.marks, tokens)
+            kept = _asserted(named, text.marks, tokens)
             return _decide(kept, tokens) if kept else no_age(Reason.NEGATED, "A9")
     if negated:
         return no_age(Reason.NEGATED, "A9")
-    return no_age(tokenized.why_nothing) if VAGUE.isdisjoint(tokens) else no_age(Reason.VAGUE, "A8")
-
-
-def read_age_number(value: float) -> AgeReading:
-    """The age a bare number states: rounded down, 0 to 120.
-
-    >>> read_age_number(29.9).interval[:2]
-    (29, 29)
-    >>> read_age_number(float("nan")).reason.value
-    'out of range'
-    """
-    return read_age_range(value, value)
+    return no_age(text.why_nothing) if VAGUE.isdisjoint(tokens) else no_age(Reason.VAGUE, "A8")
 
 
 def read_age_range(low: float, high: float | None) -> AgeReading:
-    """The age that two numbers state, in any order; no upper limit when `high` is None."""
+    """The age that two numbers state, in any order, rounded down, 0 to 120; no upper limit when `high` is None.
+
+    >>> read_age_range(29.9, 29.9).interval
+    AgeInterval(low=29, high=29, kind=<AgeKind.POINT: 'point'>)
+    >>> read_age_range(float("nan"), None).reason.value
+    'out of range'
+    """
     if not math.isfinite(low) or (high is not None and not math.isfinite(high)):
         return no_age(Reason.RANGE, "S5", "A11")
-    first = math.floor(low)
     if high is None:
-        found = Candidate(0, 0, first, None, AgeKind.OPEN, "S5")
-    else:
-        first, last = sorted((first, math.floor(high)))
-        found = Candidate(0, 0, first, last, AgeKind.POINT if low == high else AgeKind.RANGE, "S5")
-    return _decide([found], ())
-
-
-def _read_plain(first: int, second: str | None, words: tuple[str, ...]) -> AgeReading:
-    """`35` or `20-29` and nothing else: most answers, so they take a short way to the same result."""
-    if second is None:
-        return AgeReading(AgeInterval(first, first, AgeKind.POINT), ("A7",), None, words)
-    low, high = sorted((first, int(second)))
-    return AgeReading(AgeInterval(low, high, AgeKind.RANGE), ("A6",), None, words)
+        return _decide([Candidate(0, 0, math.floor(low), None, AgeKind.OPEN, "S5")], ())
+    first, last = sorted((math.floor(low), math.floor(high)))
+    return _decide([Candidate(0, 0, first, last, AgeKind.POINT if low == high else AgeKind.RANGE, "S5")], ())
 
 
 def _asserted(candidates: list[Candidate], marks: bytearray, tokens: Sequence[str]) -> list[Candidate]:
@@ -113,7 +97,7 @@ def _asserted(candidates: list[Candidate], marks: bytearray, tokens: Sequence[st
         return candidates
     kept: list[Candidate] = []
     for candidate in candidates:
-        if not _in_scope(marks[candidate.start : candidate.end]):
+        if not any(mark & IN_SCOPE for mark in marks[candidate.start : candidate.end]):
             kept.append(candidate)
         elif candidate.rule in ("A1", "A5") and _is_denied(tokens, candidate.start):
             kept.extend(_complement(candidate))
@@ -123,7 +107,7 @@ def _asserted(candidates: list[Candidate], marks: bytearray, tokens: Sequence[st
 def _is_denied(tokens: Sequence[str], start: int) -> bool:
     """Whether the clause before a position denies what follows, rather than saying that it can't be determined."""
     for word in reversed(tokens[max(start - _FARTHEST_CUE, 0) : start]):
-        if word in CLAUSE_ENDS or word in CONTRASTS or word in _NOT_TOLD:
+        if word in CLAUSE_ENDS or word in CONTRASTS or word in _NOT_KNOWN:
             return False
         if word in CLAUSE_CUES or word.endswith("n't") or word == "cannot":
             return True
@@ -136,10 +120,6 @@ def _complement(candidate: Candidate) -> list[Candidate]:
         return [candidate._replace(low=candidate.high + 1, high=None, rule="A9")]
     high = 70 if candidate.rule == "A1" else candidate.low - 1
     return [candidate._replace(low=0, high=high, rule="A9")] if high >= 0 else []
-
-
-def _in_scope(marks: bytearray) -> bool:
-    return any(marks) and any(mark & IN_SCOPE for mark in marks)
 
 
 def _decide(candidates: list[Candidate], tokens: Sequence[str]) -> AgeReading:

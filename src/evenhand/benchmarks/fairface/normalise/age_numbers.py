@@ -11,28 +11,26 @@ from itertools import compress, count
 from typing import Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table
+from evenhand.benchmarks.fairface.normalise.lexicon import words as word_set
 from evenhand.benchmarks.fairface.normalise.readings import Mode
 from evenhand.benchmarks.fairface.normalise.text import words
+from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 
 _WORDS: Final = table("age.toml")["numbers"]
 _UNITS: Final = {word: value for value, word in enumerate(phrases(_WORDS["units"]))}
 _TENS: Final = {word: 10 * value for value, word in enumerate(phrases(_WORDS["tens"]), start=2)} | {"fourty": 40}
 _DECADES: Final = {word: 10 * value for value, word in enumerate(phrases(_WORDS["decades"]), start=2)}
 _SOMETHINGS: Final = {f"{word}something": value for word, value in _TENS.items()}
-NUMBER_WORDS: Final = frozenset(_UNITS) | frozenset(_TENS) | frozenset(_DECADES) | frozenset(_SOMETHINGS) | {"hundred"}
+NUMBER_WORDS: Final = frozenset([*_UNITS, *_TENS, *_DECADES, *_SOMETHINGS, "hundred"])
 
-_NOT_A_COUNT_BEFORE: Final = frozenset(
-    ["no", "any", "every", "each", "this", "that", "the", "which", "another"]
-)  # "no one", "the one"
+_NOT_A_COUNT_BEFORE: Final = word_set(_WORDS["not_a_count_before"])
 
 _TILDE_BETWEEN: Final = re.compile(r"(?<=[\ds]) ?~ ?(?=\d)")
 _CONFIDENCE: Final = re.compile(
     r"\b(?:confidence|probability|score|certainty)\D{0,12}?\d++(?:\.\d++)?(?: ?[-/] ?\d++(?:\.\d++)?)?"
 )
 _ENUMERATOR: Final = re.compile(r"^ ?\(?(?:\d|1[0-2])[.)] (?=\S)", re.MULTILINE)
-_AFTER_DIGITS: Final = frozenset(
-    ["s", "'", "-", "to", "%", "percent", "something"]
-)  # what may make them a decade or a percentage
+_AFTER_DIGITS: Final = word_set(_WORDS["after_digits"])
 _ENDS_ENUMERATOR: Final = (".", ")")
 _NEGATIVE: Final = re.compile(r"-(?=\d)(?:(?<=^-)|(?<=[\n(\[{,:;=<>]-)|(?<=[\n(\[{,:;=<>] -))")
 _BEFORE_MINUS: Final = frozenset("\n([{,:;=<>")
@@ -56,19 +54,18 @@ class Numbered(NamedTuple):
     removed: list[int]  # positions of the tokens that have no word of their own
 
 
-def numbered(text: str, mode: Mode, tokens: list[str] | None = None) -> Numbered:
-    """The words of a prepared text with its numbers recognised; `tokens` are the words of the text, if known.
+def numbered(text: TokenizedText, mode: Mode) -> Numbered:
+    """The words of a prepared text with its numbers recognised.
 
-    >>> plain = numbered("forty-something, or thirty-five? 90% sure", Mode.FIELD)
+    >>> plain = numbered(TokenizedText("forty-something, or thirty-five? 90% sure"), Mode.FIELD)
     >>> plain.decades, plain.numbers
     ({0: 40}, {3: 35.0})
     """
-    if tokens is None:
-        tokens = words(text)
-    numeric = _numeric(text, tokens)
-    if numeric and _may_need_rewriting(text, tokens, numeric):
-        rewritten = _rewrite(text)
-        if rewritten != text:
+    tokens = text.tokens
+    numeric = _numeric(text.text, tokens)
+    if numeric and _may_need_rewriting(text.text, tokens, numeric):
+        rewritten = _rewrite(text.text)
+        if rewritten != text.text:
             tokens = words(rewritten)
             numeric = _numeric(rewritten, tokens)
     return _recognise(tokens, numeric, mode)

@@ -12,19 +12,19 @@ from typing import Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.age_numbers import DECADE_WORDS, TEENS, Numbered
 from evenhand.benchmarks.fairface.normalise.gender import CATEGORY_WORDS
-from evenhand.benchmarks.fairface.normalise.lexicon import table, words
+from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table, words
 from evenhand.benchmarks.fairface.normalise.race_lexicon import ALONE, MIXED, NEUTRAL
 from evenhand.benchmarks.fairface.normalise.readings import Mode
 from evenhand.benchmarks.fairface.taxonomy import AgeKind
 
-_MONTHS: Final = frozenset(["month", "months", "mo", "mos", "mth", "mths"])
-_WEEKS_AND_DAYS: Final = frozenset(["week", "weeks", "wk", "wks", "day", "days"])
-_YEARS: Final = frozenset(["year", "years", "yr", "yrs", "yo", "yos", "y"])
+_GRAMMAR: Final = table("age.toml")["grammar"]
+_MONTHS: Final = words(_GRAMMAR["months"])
+_WEEKS_AND_DAYS: Final = words(_GRAMMAR["weeks_and_days"])
+_YEARS: Final = words(_GRAMMAR["years"])
 _BEGINS_UNIT: Final = _YEARS | {"-", "ish"}
 
-_RANGE_JOINTS: Final = frozenset({"-", "to", "through", "until", "or", "/", "maybe", "possibly", "perhaps"})
-_ABOUT: Final = frozenset(["about", "around", "approximately", "approx", "roughly", "maybe", "possibly", "perhaps"])
-_FILLERS: Final = _ABOUT | frozenset(["his", "her", "their", "the", "in", "a", "an"])
+_RANGE_JOINTS: Final = words(_GRAMMAR["joints"]) | {"until"}
+_FILLERS: Final = words(_GRAMMAR["fillers"])
 _BETWEEN: Final = frozenset({"between", "from"})
 _AGES_OF: Final = frozenset({"the", "age", "ages", "of"})
 
@@ -32,14 +32,14 @@ _PARTS: Final = {"early": (0, 3), "mid": (4, 6), "middle": (4, 6), "late": (7, 9
 _TEEN_PARTS: Final = {"early": (13, 14), "mid": (15, 16), "middle": (15, 16), "late": (17, 19)}
 _PART_JOINTS: Final = frozenset({"to", "-", "/", "or"})
 
-_MORE: Final = frozenset(["older", "above", "over", "up", "more", "beyond"])
-_LESS: Final = frozenset(["younger", "under", "below", "less"])
-_LIMITS: Final = frozenset({"over", "above", "past", "under", "below"})
-_GRAMMAR: Final = table("age.toml")["grammar"]
+_MORE: Final = words(_GRAMMAR["more"])
+_LESS: Final = words(_GRAMMAR["less"])
+_BEYOND: Final[dict[str, bool]] = _GRAMMAR["beyond"]  # one or two words before a number → whether it opens upwards
+_LIMITS: Final[dict[str, bool]] = _GRAMMAR["limits"]
 _CUES_BEFORE: Final = words(_GRAMMAR["cues_before"])
 _CUES_OF_TWO: Final = {second: words(first) for second, first in _GRAMMAR["cues_of_two"].items()}
 _ESTIMATING: Final = words(_GRAMMAR["estimating"])
-_PLUS_MINUS: Final = [sign.split() for sign in ("±", "+ / -", "+ -", "plus or minus", "plus / minus", "give or take")]
+_PLUS_MINUS: Final = [sign.split() for sign in phrases(_GRAMMAR["plus_minus"])]
 _NOT: Final = frozenset({"not", "no"})
 _OTHER_UNITS: Final = words(_GRAMMAR["other_units"])
 _SEPARATORS: Final = frozenset([",", "/", "|", ";", "\n", "(", ")", ".", "", "-", "•", "[", "]", "&"])
@@ -140,26 +140,28 @@ def find_ages(plain: Numbered, mode: Mode) -> list[Candidate]:
     """All ages written with numbers, in the order of the text; the ends may still be out of range.
 
     >>> from evenhand.benchmarks.fairface.normalise.age_numbers import numbered
-    >>> [(c.low, c.high, c.rule) for c in find_ages(numbered("30-39 or over 60", Mode.FIELD), Mode.FIELD)]
+    >>> from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
+    >>> plain = numbered(TokenizedText("30-39 or over 60"), Mode.FIELD)
+    >>> [(age.low, age.high, age.rule) for age in find_ages(plain, Mode.FIELD)]
     [(30, 39, 'A6'), (61, None, 'A5')]
     """
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     ages = len(plain.numbers) + len(plain.decades)
     if not ages:
-        return found
+        return candidates
     search = _Search(plain, mode)
     telling = (_TELLING_OF_ONE if ages == 1 else _TELLING).intersection(plain.words)
     if telling:
         for find, needed_words, needed_ages in _IN_ORDER:
             if ages >= needed_ages and not needed_words.isdisjoint(telling):
-                found.extend(find(search))
+                candidates.extend(find(search))
                 ages = len(search.numbers) + len(search.decades)
                 if not ages:
-                    return sorted(found)
-    found += [_decade(search, at) for at in search.decades]
+                    return sorted(candidates)
+    candidates += [_decade(search, at) for at in search.decades]
     if search.numbers:
-        found += _single_numbers(search)
-    return sorted(found) if len(found) > 1 else found
+        candidates += _single_numbers(search)
+    return sorted(candidates) if len(candidates) > 1 else candidates
 
 
 def _more_than_seventy(search: _Search) -> Iterator[Candidate]:
@@ -294,15 +296,11 @@ def _one_sided(search: _Search) -> Iterator[Candidate]:
             if end:
                 low, high = sorted((search.numbers[at], search.numbers[other]))
                 search.use(at, other)
-                yield _open(at, end, low if upward else None, None if upward else high)
+                yield _open(at, end, low if upward else high, upward)
                 continue
         upward, end = _limit_after(search, at)
-        if end:
-            value = search.numbers[at]
-            search.use(at)
-            yield _open(at, end, value if upward else None, None if upward else value)
-            continue
-        if limit := _limit_before(search, at):
+        limit = _open(at, end, search.numbers[at], upward) if end else _limit_before(search, at)
+        if limit:
             search.use(at)
             yield limit
 
@@ -329,32 +327,22 @@ def _limit_before(search: _Search, at: int) -> Candidate | None:
     """The one-sided age that the words before a number make of it, if they do."""
     value, end = search.numbers[at], search.after_unit(at + 1)
     last = search.before_ages_of(at)
-    word, previous = search.words[last], search.words[last - 1]
-    if word in ("least", "most") and previous == "at":
-        return _open(last - 1, end, value if word == "least" else None, None if word == "least" else value)
-    if word == "to" and previous == "up":
-        return _open(last - 1, end, None, value)
-    if word == "=" and previous in (">", "<"):
-        return _open(last - 1, end, value if previous == ">" else None, None if previous == ">" else value)
-    if word in (">", "<"):
-        return _beyond(last, end, value, upward=word == ">")
-    if word == "than" and previous in ("older", "more", "younger", "less"):
-        return _beyond(last - 1, end, value, upward=previous in ("older", "more"))
-    if word in ("over", "above", "under", "below") or (word == "past" and previous != "the"):
-        return _beyond(last, end, value, upward=word in ("over", "above", "past"))
+    word = search.words[last]
+    both = f"{search.words[last - 1]} {word}"
+    if both in _LIMITS:
+        return _open(last - 1, end, value, _LIMITS[both])
+    if both in _BEYOND:
+        return _open(last - 1, end, value, _BEYOND[both], beyond=True)
+    if word in _BEYOND and both != "the past":
+        return _open(last, end, value, _BEYOND[word], beyond=True)
     return None
 
 
-def _beyond(start: int, end: int, value: float, *, upward: bool) -> Candidate:
-    """Ages beyond a limit, without the limit itself."""
+def _open(start: int, end: int, limit: float, upward: bool, *, beyond: bool = False) -> Candidate:
+    """Ages from a limit upwards or downwards, with the limit itself unless they are `beyond` it."""
     if upward:
-        return _open(start, end, math.floor(value) + 1, None)
-    return _open(start, end, None, math.ceil(value) - 1)
-
-
-def _open(start: int, end: int, low: float | None, high: float | None) -> Candidate:
-    floor = 0 if low is None else math.floor(low)
-    return Candidate(start, end, floor, None if high is None else math.floor(high), _OPEN, "A5")
+        return Candidate(start, end, math.floor(limit) + beyond, None, _OPEN, "A5")
+    return Candidate(start, end, 0, math.ceil(limit) - 1 if beyond else math.floor(limit), _OPEN, "A5")
 
 
 def _ranges(search: _Search) -> Iterator[Candidate]:
@@ -373,7 +361,7 @@ def _ranges(search: _Search) -> Iterator[Candidate]:
 
 def _single_numbers(search: _Search) -> list[Candidate]:
     """A7: a number with an age cue, or in an enumeration; without either in field mode or as the whole answer."""
-    found: list[Candidate] = []
+    ages: list[Candidate] = []
     bare = True if search.mode is _FIELD else None  # None: not yet asked
     for at, value in search.numbers.items():
         end = search.after_unit(at + 1)
@@ -384,8 +372,8 @@ def _single_numbers(search: _Search) -> list[Candidate]:
                 bare = _is_nothing_else(search) if bare is None else bare
                 if not bare:
                     continue
-        found.append(_point(at, end, value, "A7"))
-    return found
+        ages.append(_point(at, end, value, "A7"))
+    return ages
 
 
 def _measures_something_else(search: _Search, at: int) -> bool:
@@ -456,7 +444,7 @@ _IN_ORDER: Final = (
     _Pattern(_months, _MONTHS | _WEEKS_AND_DAYS, 1),
     _Pattern(_plus_minus, frozenset({"±", "+", "plus", "give"}), 2),
     _Pattern(_decade_ranges, DECADE_WORDS | {"teens"}, 2),
-    _Pattern(_one_sided, _MORE | _LESS | _LIMITS | {"+", "plus", "than", "least", "most", "=", ">", "<"}, 1),
+    _Pattern(_one_sided, _MORE | _LESS | {"+", "plus"} | {limit.split()[-1] for limit in (*_BEYOND, *_LIMITS)}, 1),
     _Pattern(_ranges, _RANGE_JOINTS | {"and", ","}, 2),
 )
 _TELLING: Final = frozenset(word for pattern in _IN_ORDER for word in pattern.needs)

@@ -2,71 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
-from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table, words
+from evenhand.benchmarks.fairface.normalise.age_patterns import Candidate
+from evenhand.benchmarks.fairface.normalise.lexicon import by_first_word, phrases, table, words
 from evenhand.benchmarks.fairface.normalise.race_lexicon import RACE_WORDS
+from evenhand.benchmarks.fairface.taxonomy import AgeKind
 
 _TABLE: Final = table("age.toml")
 VAGUE: Final = words(_TABLE["vague"])
-
-_YEARS: Final = frozenset({"year", "years", "yr", "yrs"})
-
-
-class AgeWord(NamedTuple):
-    """A phrase and the ages it stands for; no upper limit when `high` is None."""
-
-    words: tuple[str, ...]
-    low: int
-    high: int | None
-
-
-class FoundAge(NamedTuple):
-    """An age word in a text, from position `start` up to and without `end`."""
-
-    start: int
-    end: int
-    low: int
-    high: int | None
-
-
-def _by_first_word() -> Mapping[str, tuple[AgeWord, ...]]:
-    grouped: dict[str, list[AgeWord]] = {}
-    for entry in _TABLE["words"]:
-        for text in phrases(entry["phrases"]):
-            phrase = tuple(text.split())
-            grouped.setdefault(phrase[0], []).append(AgeWord(phrase, entry["low"], entry.get("high")))
-    return MappingProxyType(
-        {word: tuple(sorted(entries, key=lambda entry: -len(entry.words))) for word, entries in grouped.items()}
-    )
-
-
-AGE_WORDS: Final = _by_first_word()  # first word → its phrases, longest first
+SPANS: Final[dict[tuple[int, int | None], tuple[str, ...]]] = {  # low and high → the phrases that stand for them
+    (entry["low"], entry.get("high")): phrases(entry["phrases"]) for entry in _TABLE["words"]
+}
+AGE_WORDS: Final = by_first_word({tuple(text.split()): span for span, texts in SPANS.items() for text in texts})
 FIRST_WORDS: Final = frozenset(AGE_WORDS)
+_YEARS: Final = ("year", "years", "yr", "yrs")
 
 
-def find_age_words(tokens: Sequence[str]) -> list[FoundAge]:
+def find_age_words(tokens: Sequence[str]) -> list[Candidate]:
     """The age words of a text, longest first, hyphens ignored.
 
-    >>> find_age_words("a pre - teen or young adult".split())
-    [FoundAge(start=1, end=4, low=10, high=12), FoundAge(start=5, end=7, low=18, high=29)]
+    >>> [age[:4] for age in find_age_words("a pre - teen or young adult".split())]
+    [(1, 4, 10, 12), (5, 7, 18, 29)]
     >>> find_age_words("a baby - faced man".split())
     []
     """
-    found: list[FoundAge] = []
+    ages: list[Candidate] = []
     free = 0
     for position in [at for at, token in enumerate(tokens) if token in FIRST_WORDS]:
         if position < free:
             continue
-        for entry in AGE_WORDS[tokens[position]]:
-            end = _match(tokens, position, entry.words)
+        for phrase, (low, high) in AGE_WORDS[tokens[position]]:
+            end = _match(tokens, position, phrase)
             if end and not _is_something_else(tokens, position, end):
-                found.append(FoundAge(position, end, entry.low, entry.high))
+                ages.append(Candidate(position, end, low, high, AgeKind.WORD, "A8"))
                 free = end
                 break
-    return found
+    return ages
 
 
 def _match(tokens: Sequence[str], position: int, phrase: tuple[str, ...]) -> int:
@@ -84,16 +57,9 @@ def _match(tokens: Sequence[str], position: int, phrase: tuple[str, ...]) -> int
 def _is_something_else(tokens: Sequence[str], start: int, end: int) -> bool:
     """A baby face is no baby, and a 30-year-old man is no old man."""
     if tokens[start] in ("baby", "child"):
-        return next(_words_from(tokens, end), "") in ("face", "faced", "like")
+        after = [token for token in tokens[end : end + 2] if token != "-"]
+        return bool(after) and after[0] in ("face", "faced", "like")
     if tokens[start] == "old":
-        before = start - 1
-        if before >= 0 and tokens[before] == "-":
-            before -= 1
-        return before >= 0 and tokens[before] in _YEARS
+        before = [token for token in tokens[max(start - 2, 0) : start] if token != "-"]
+        return bool(before) and before[-1] in _YEARS
     return False
-
-
-def _words_from(tokens: Sequence[str], position: int) -> Iterator[str]:
-    for token in tokens[position : position + 2]:
-        if token != "-":
-            yield token

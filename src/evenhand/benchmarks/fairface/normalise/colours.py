@@ -16,7 +16,7 @@ from evenhand.benchmarks.fairface.normalise.age_words import FIRST_WORDS as AGE_
 from evenhand.benchmarks.fairface.normalise.age_words import VAGUE
 from evenhand.benchmarks.fairface.normalise.lexicon import table, vocabulary, words
 from evenhand.benchmarks.fairface.normalise.negation import CLAUSE_ENDS, CONTRASTS, SENTENCE_ENDS
-from evenhand.benchmarks.fairface.normalise.text_cache import TextCache
+from evenhand.benchmarks.fairface.normalise.text import TextCache
 
 _TABLE: Final = table("race.toml")
 _GRAMMAR: Final = {name: words(text) for name, text in _TABLE["grammar"].items()}

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import compress, count, pairwise
 from typing import Final
 
-from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table
+from evenhand.benchmarks.fairface.normalise.lexicon import pairs, phrases, table, words
 from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, IN_SCOPE, is_lesser
-from evenhand.benchmarks.fairface.normalise.readings import GenderReading, Reason, no_gender
+from evenhand.benchmarks.fairface.normalise.readings import GenderReading, Mode, Reason, no_gender
 from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 from evenhand.benchmarks.fairface.taxonomy import UNKNOWN
 
@@ -17,46 +17,41 @@ MALE, FEMALE, THIRD = "Male", "Female", "third"
 LETTERS: Final = {"m": MALE, "f": FEMALE}
 _TABLE: Final = table("gender.toml")
 CATEGORY_WORDS: Final = {word: label for label in (FEMALE, MALE) for word in phrases(_TABLE["category"][label])}
-ECHO_PAIRS: Final = frozenset(
-    pair
-    for one, other in (("male", "female"), ("man", "woman"), ("masculine", "feminine"))
-    for pair in ((one, other), (other, one))
-)
-ECHO_JOINTS: Final = frozenset({"or", "/", "and", "vs"})
-THIRD_WORDS: Final = frozenset(phrases(_TABLE["third"]["words"]))
-THIRD_PAIRS: Final = frozenset(tuple(pair.split()) for pair in phrases(_TABLE["third"]["pairs"]))
+ECHO_PAIRS: Final = pairs(_TABLE["echoes"]["pairs"])
+ECHO_JOINTS: Final = words(_TABLE["echoes"]["joints"])
+THIRD_WORDS: Final = words(_TABLE["third"]["words"])
+THIRD_PAIRS: Final = pairs(_TABLE["third"]["pairs"])
 PRONOUNS: Final = {word: label for label in (FEMALE, MALE) for word in phrases(_TABLE["pronouns_and_kinship"][label])}
 
 _new: Final = tuple.__new__  # as calling a named tuple does, in half the time
 _LONGEST_ENUMERATION: Final = 14
 _NO_POSITIONS: Final[frozenset[int]] = frozenset()
-_THIRD_FIRST: Final = frozenset(first for first, _ in THIRD_PAIRS)
+_THIRD_FIRST: Final = frozenset(pair[0] for pair in THIRD_PAIRS)
 _KNOWN: Final = frozenset(CATEGORY_WORDS) | THIRD_WORDS | _THIRD_FIRST
 _IS_KNOWN: Final = _KNOWN.__contains__
 
 
-def read_gender(text: str, tokenized: TokenizedText | None = None) -> GenderReading:
+def read_gender(text: TokenizedText, mode: Mode) -> GenderReading:
     """The gender that a prepared text asserts; the same in field and prose mode.
 
     Exactly one scorable class must be asserted. Negated words are no evidence,
     and an echo of the options ("male or female") is none either.
 
-    >>> read_gender("not male but female").label
+    >>> read_gender(TokenizedText("not male but female"), Mode.FIELD).label
     'Female'
-    >>> read_gender("a man or possibly a woman").reason.value
+    >>> read_gender(TokenizedText("a man or possibly a woman"), Mode.PROSE).reason.value
     'several classes'
     """
-    tokenized = tokenized or TokenizedText(text)
-    tokens = tokenized.tokens
+    tokens = text.tokens
     if not tokens:
         return no_gender(Reason.EMPTY)
     if letter := _single_letter(tokens):
         return GenderReading(LETTERS[letter], ("G1",), None, (letter,))
     known = list(compress(count(), map(_IS_KNOWN, tokens)))
     if not known:
-        return _by_pronouns(tokenized)
-    marks = tokenized.marks
-    compares = "than" in text
+        return _by_pronouns(text)
+    marks = text.marks
+    compares = "than" in text.text
     echoed = _echoes(tokens, known) if len(known) > 1 else _NO_POSITIONS
     classes: set[str] = set()
     asserted: list[str] = []
@@ -80,7 +75,7 @@ def read_gender(text: str, tokenized: TokenizedText | None = None) -> GenderRead
                 classes.add(THIRD)
     rules: tuple[str, ...] = ("G3",) if echoed else ()
     if not category_seen and not echoed and not negated and not classes:
-        return _by_pronouns(tokenized)
+        return _by_pronouns(text)
     if not category_seen and not echoed:  # only words of the third class: pronouns may contradict them
         classes.update(PRONOUNS[token] for token in tokens if token in PRONOUNS)
         rules += ("G5",) if classes - {THIRD} else ()
@@ -101,13 +96,13 @@ def _decide(classes: set[str], negated: bool, rules: tuple[str, ...], words: tup
     return GenderReading(UNKNOWN, rules, Reason.SEVERAL, words)  # nothing but an echo of the options
 
 
-def _by_pronouns(tokenized: TokenizedText) -> GenderReading:
+def _by_pronouns(text: TokenizedText) -> GenderReading:
     """Rule G5: pronouns and kinship, which no negation reaches ("I can't tell his age")."""
-    words = tuple(token for token in tokenized.tokens if token in PRONOUNS)
+    words = tuple(token for token in text.tokens if token in PRONOUNS)
     classes = {PRONOUNS[word] for word in words}
     if len(classes) == 1:
         return GenderReading(classes.pop(), ("G5",), None, words)
-    return no_gender(Reason.SEVERAL, "G5", "G6") if classes else no_gender(tokenized.why_nothing)
+    return no_gender(Reason.SEVERAL, "G5", "G6") if classes else no_gender(text.why_nothing)
 
 
 def _single_letter(tokens: Sequence[str]) -> str | None:
@@ -125,13 +120,13 @@ def _single_letter(tokens: Sequence[str]) -> str | None:
 
 def _echoes(tokens: Sequence[str], known: Sequence[int]) -> frozenset[int]:
     """The positions of echoed options (rule G3), which are neighbours among the known words."""
-    found: list[int] = []
+    echoed: list[int] = []
     for position, other in pairwise(known):
-        if (tokens[position], tokens[other]) in ECHO_PAIRS and position not in found[-2:]:
+        if (tokens[position], tokens[other]) in ECHO_PAIRS and position not in echoed[-2:]:
             between = tokens[position + 1 : other]
             if between == ["vs", "."] or (len(between) == 1 and between[0] in ECHO_JOINTS):
-                found += [position, other]
-    return frozenset(found)
+                echoed += [position, other]
+    return frozenset(echoed)
 
 
 def _third_pair(tokens: Sequence[str], position: int) -> bool:

@@ -8,11 +8,21 @@ from __future__ import annotations
 
 import csv
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, TypeVar
+
+Meaning = TypeVar("Meaning")
 
 _FOLDER = files("evenhand.benchmarks.fairface").joinpath("lexicon")
+
+
+class Phrase(NamedTuple, Generic[Meaning]):
+    """A phrase of a lexicon as words, and what it stands for."""
+
+    words: tuple[str, ...]
+    meaning: Meaning
 
 
 def table(name: str) -> dict[str, Any]:
@@ -36,6 +46,23 @@ def phrases(text: str) -> tuple[str, ...]:
 def words(text: str) -> frozenset[str]:
     """The same as a set."""
     return frozenset(phrases(text))
+
+
+def pairs(text: str) -> frozenset[tuple[str, ...]]:
+    """The phrases of a list with commas, each as its words.
+
+    >>> pairs("rather than")
+    frozenset({('rather', 'than')})
+    """
+    return frozenset(tuple(phrase.split()) for phrase in phrases(text))
+
+
+def by_first_word(meanings: Mapping[tuple[str, ...], Meaning]) -> Mapping[str, tuple[Phrase[Meaning], ...]]:
+    """The phrases with their meanings by their first word, the longest first."""
+    grouped: dict[str, list[Phrase[Meaning]]] = {}
+    for phrase in sorted(meanings, key=len, reverse=True):
+        grouped.setdefault(phrase[0], []).append(Phrase(phrase, meanings[phrase]))
+    return MappingProxyType({word: tuple(entries) for word, entries in grouped.items()})
 
 
 def vocabulary(name: str) -> frozenset[str]:

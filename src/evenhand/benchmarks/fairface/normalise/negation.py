@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from evenhand.benchmarks.fairface.normalise.lexicon import words
+from evenhand.benchmarks.fairface.normalise.lexicon import pairs, table, words
 
 Items = TypeVar("Items", list[str], bytearray)
 
@@ -19,21 +19,15 @@ IN_SCOPE: Final = 1  # N1, N2
 PREFIXED: Final = 2  # N3
 _ONE_IN_SCOPE: Final = bytes([IN_SCOPE])
 
-CLAUSE_CUES: Final = frozenset({"not", "no", "never", "neither", "nor", "without", "unlikely"})
-CLAUSE_PAIRS: Final = frozenset({("rather", "than"), ("other", "than"), ("instead", "of")})
-SENTENCE_CUES: Final = words(
-    "cannot, can't, couldn't, won't, wouldn't, don't, doesn't, didn't, unable, impossible, difficult, hard, unclear, "
-    "uncertain, unsure, refuse, whether"
-)
-BEFORE_SENTENCE_NOT: Final = frozenset({"can", "could", "do", "does", "did", "am"})
-NO_CUES: Final = frozenset(
-    {("no", "doubt"), ("no", "question"), ("no", "longer"), ("not", "only"), ("without", "doubt")}
-)  # N4; "without a doubt" is looked at by itself
-CONTRASTS: Final = frozenset(
-    ["but", "however", "though", "although", "yet", "still", "nevertheless", "nonetheless", "instead"]
-)
-CONCEDING: Final = frozenset({"while", "although", "though", "whilst"})
-HEDGES: Final = frozenset(["probably", "likely", "possibly", "perhaps", "maybe", "guess", "estimate", "say"])
+_TABLE: Final = table("negation.toml")
+CLAUSE_CUES: Final = words(_TABLE["clause_cues"])
+CLAUSE_PAIRS: Final = pairs(_TABLE["clause_pairs"])
+SENTENCE_CUES: Final = words(_TABLE["sentence_cues"])
+BEFORE_SENTENCE_NOT: Final = words(_TABLE["before_sentence_not"])
+NO_CUES: Final = pairs(_TABLE["no_cues"])  # "without a doubt" is looked at by itself
+CONTRASTS: Final = words(_TABLE["contrasts"])
+CONCEDING: Final = words(_TABLE["conceding"])
+HEDGES: Final = words(_TABLE["hedges"])
 SENTENCE_ENDS: Final = frozenset(".!?;\n")
 CLAUSE_ENDS: Final = SENTENCE_ENDS | frozenset(",:()")
 
@@ -51,9 +45,7 @@ def negation(tokens: Sequence[str], text: str | None = None) -> bytearray:
     """
     marks = bytearray(len(tokens))
     if "n't" in (" ".join(tokens) if text is None else text):
-        special = [
-            at for at, token in enumerate(tokens) if token in _SPECIAL or ("'" in token and token.endswith("n't"))
-        ]
+        special = [at for at, token in enumerate(tokens) if token in _SPECIAL or token.endswith("n't")]
     elif _TRIGGERS.isdisjoint(tokens):
         return marks
     else:
@@ -104,15 +96,6 @@ def negation(tokens: Sequence[str], text: str | None = None) -> bytearray:
         if position < len(tokens):
             marks[position] |= PREFIXED
     return marks
-
-
-def may_negate(text: str, tokens: Sequence[str]) -> bool:
-    """Whether any word of a text may open a scope: where none does, no word is negated, whichever are taken out.
-
-    >>> may_negate("a man", ["a", "man"]), may_negate("he isn't", ["he", "isn't"])
-    (False, True)
-    """
-    return "n't" in text or not _TRIGGERS.isdisjoint(tokens)
 
 
 def is_lesser(tokens: Sequence[str], position: int) -> bool:

@@ -6,13 +6,12 @@ differently than before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
-from evenhand.benchmarks.fairface.normalise.age import read_age, read_age_number, read_age_range
-from evenhand.benchmarks.fairface.normalise.attribute_reader import AttributeReader
+from evenhand.benchmarks.fairface.normalise.age import read_age, read_age_range
 from evenhand.benchmarks.fairface.normalise.gender import read_gender
 from evenhand.benchmarks.fairface.normalise.markup import plain_text, without_reasoning
 from evenhand.benchmarks.fairface.normalise.race import read_race
@@ -36,18 +35,79 @@ from evenhand.benchmarks.fairface.normalise.structured import (
     Fields,
     as_number,
     best_scored,
+    by_letters,
     fields_of,
     find_fields,
-    letters_only,
     without_confidences,
 )
-from evenhand.benchmarks.fairface.normalise.text import final_answer, labelled_values, prepare, without_questions
+from evenhand.benchmarks.fairface.normalise.text import (
+    Passage,
+    TextCache,
+    final_answer,
+    labelled_values,
+    prepare,
+    without_questions,
+)
 from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
+
+AnyReading = TypeVar("AnyReading", GenderReading, RaceReading, AgeReading)
 
 NORMALISER_VERSION: Final = "3"
 _DEEPEST_VALUE: Final = 4
 _PROSE: Final = Mode.PROSE
+_FIELD: Final = Mode.FIELD
 _FOREIGN: Final = Reason.LANGUAGE
+
+
+class AttributeReader(Generic[AnyReading]):
+    """One attribute: its label's name, the rules that read it in a prepared text, and what stands for unknown.
+
+    >>> gender = AttributeReader("gender", read_gender, no_gender)
+    >>> gender.of("Age: 30\\nGender: M", Mode.FIELD).rules
+    ('P8', 'G1')
+    """
+
+    def __init__(
+        self, name: str, read: Callable[[TokenizedText, Mode], AnyReading], unknown: Callable[..., AnyReading]
+    ) -> None:
+        self.name = name
+        self._read = read
+        self._unknown = unknown
+        self._of_fields: TextCache[AnyReading] = TextCache(partial(self._of_text, mode=_FIELD))
+        self._of_labelled: TextCache[AnyReading] = TextCache(self._of_labelled_value)
+
+    def of(self, raw: Any, mode: Mode) -> AnyReading:
+        """What a raw text or JSON value says of the attribute."""
+        if not isinstance(raw, str):
+            if raw is ABSENT:
+                return self._unknown(Reason.EMPTY, "S6")
+            raw = _scalar(raw, for_age=self.name == "age")
+            if isinstance(raw, Reason):
+                return self._unknown(raw, "S5")
+            if not isinstance(raw, str):
+                reading: AnyReading = raw
+                return reading
+        return self._of_fields[raw] if mode is _FIELD else self._of_text(raw, mode)
+
+    def within(
+        self, passage: Passage, labelled: Mapping[str, str], text: TokenizedText | None, mode: Mode
+    ) -> AnyReading:
+        """What a prepared text says of the attribute; a value labelled with its name decides alone (P8)."""
+        value = labelled.get(self.name)
+        if value is not None:
+            reading = self._of_labelled[value]
+        else:
+            reading = self._read(text or TokenizedText(passage.text), mode)
+        return reading._replace(rules=passage.rules + reading.rules) if passage.rules else reading
+
+    def _of_text(self, raw: str, mode: Mode) -> AnyReading:
+        text = prepare(plain_text(without_reasoning(raw) or ""))
+        passage = final_answer(without_questions(text) if mode is _PROSE else text)
+        return self.within(passage, labelled_values(passage.text), None, mode)
+
+    def _of_labelled_value(self, value: str) -> AnyReading:
+        reading: AnyReading = self._read(TokenizedText(value), _FIELD)
+        return reading._replace(rules=("P8", *reading.rules))
 
 
 @dataclass(frozen=True)
@@ -69,12 +129,13 @@ class Normaliser:
     _age: AttributeReader[AgeReading] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        read_full_race = partial(read_race, first_of_several=self.first_of_several)
-        read_full_age = partial(read_age, age_words=self.age_words)
+        race = partial(read_race, first_of_several=self.first_of_several)
+        age = partial(read_age, age_words=self.age_words)
         # A frozen object's own way to set what follows from its options.
-        object.__setattr__(self, "_gender", AttributeReader("gender", _strict_gender if self.strict else _full_gender))
-        object.__setattr__(self, "_race", AttributeReader("race", _strict_race if self.strict else read_full_race))
-        object.__setattr__(self, "_age", AttributeReader("age", _strict_age if self.strict else read_full_age))
+        put = partial(object.__setattr__, self)
+        put("_gender", AttributeReader("gender", strict_gender if self.strict else read_gender, no_gender))
+        put("_race", AttributeReader("race", strict_race if self.strict else race, no_race))
+        put("_age", AttributeReader("age", strict_age if self.strict else age, no_age))
 
     def answer(self, raw: Any) -> FaceAnswer:
         """All three attributes of a free answer: text, or an object that is already parsed."""
@@ -92,17 +153,11 @@ class Normaliser:
     def prose(self, raw: str) -> FaceAnswer:
         """All three attributes of a text that has no object with a known key (S6)."""
         passage = final_answer(without_questions(prepare(plain_text(without_confidences(raw)))))
-        text = passage.text
-        labelled = labelled_values(text)
-        tokenized = TokenizedText(text) if len(labelled) < len(FaceAnswer._fields) else None  # no text is left to read
-        if labelled or passage.rules or tokenized is None:
-            gender = self._gender.within(passage, labelled, tokenized, _PROSE)
-            race = self._race.within(passage, labelled, tokenized, _PROSE)
-            age = self._age.within(passage, labelled, tokenized, _PROSE)
-        else:  # the same in fewer steps
-            gender = self._gender.read(text, _PROSE, tokenized)
-            race = self._race.read(text, _PROSE, tokenized)
-            age = self._age.read(text, _PROSE, tokenized)
+        labelled = labelled_values(passage.text)
+        text = TokenizedText(passage.text) if len(labelled) < len(FaceAnswer._fields) else None
+        gender = self._gender.within(passage, labelled, text, _PROSE)
+        race = self._race.within(passage, labelled, text, _PROSE)
+        age = self._age.within(passage, labelled, text, _PROSE)
         answer = FaceAnswer(gender, race, age)
         if gender.reason is _FOREIGN or race.reason is _FOREIGN or age.reason is _FOREIGN:
             return _in_some_language(answer)
@@ -110,115 +165,68 @@ class Normaliser:
 
     def gender(self, raw: Any, mode: Mode = Mode.FIELD) -> GenderReading:
         """The gender that a value known to be about gender, or a prose text, states."""
-        if not isinstance(raw, str):
-            raw = self._scalar(raw)
-            if isinstance(raw, Reason):
-                return no_gender(raw, "S5")
         return self._gender.of(raw, mode)
 
     def race(self, raw: Any, mode: Mode = Mode.FIELD) -> RaceReading:
         """The race that a value known to be about race, or a prose text, states."""
-        if not isinstance(raw, str):
-            raw = self._scalar(raw)
-            if isinstance(raw, Reason):
-                return no_race(raw, "S5")
         return self._race.of(raw, mode)
 
     def age(self, raw: Any, mode: Mode = Mode.FIELD) -> AgeReading:
         """The age that a value known to be about age, or a prose text, states."""
-        if isinstance(raw, str):
-            return self._age.of(raw, mode)
-        if (number := _number(raw)) is not None:
-            return read_age_number(number)
-        if (ends := _range(raw)) is not None:
-            return read_age_range(*ends)
-        found = self._scalar(raw, for_age=True)
-        if isinstance(found, AgeReading):
-            return found
-        if isinstance(found, Reason):
-            return no_age(found, "S5")
-        return self._age.of(found, mode)
+        return self._age.of(raw, mode)
 
     def fields(self, fields: Fields) -> FaceAnswer:
         """All three attributes of a recognised object; an absent key is unknown (S6)."""
-        return FaceAnswer(
-            no_gender(Reason.EMPTY, "S6") if fields.gender is ABSENT else self.gender(fields.gender),
-            no_race(Reason.EMPTY, "S6") if fields.race is ABSENT else self.race(fields.race),
-            no_age(Reason.EMPTY, "S6") if fields.age is ABSENT else self.age(fields.age),
-        )
-
-    def _scalar(self, raw: Any, *, for_age: bool = False, depth: int = 0) -> Any:
-        """The text a value stands for (S5), or the reason why it stands for none."""
-        if isinstance(raw, str):
-            return raw
-        if raw is None or raw == [] or raw == {}:
-            return Reason.EMPTY
-        if isinstance(raw, bool) or depth > _DEEPEST_VALUE:
-            return Reason.NOT_UNDERSTOOD
-        if for_age and depth and ((number := _number(raw)) is not None):
-            return read_age_number(number)
-        if for_age and depth and ((ends := _range(raw)) is not None):
-            return read_age_range(*ends)
-        if isinstance(raw, list):
-            if len(raw) == 1:
-                return self._scalar(raw[0], for_age=for_age, depth=depth + 1)
-            if all(isinstance(element, str) for element in raw):
-                return " / ".join(raw)
-        elif isinstance(raw, Mapping):
-            keys = {letters_only(str(key)): value for key, value in raw.items()}
-            for name in VALUE_KEYS:
-                if name in keys:
-                    return self._scalar(keys[name], for_age=for_age, depth=depth + 1)
-            best = best_scored({str(key): value for key, value in raw.items()})
-            return Reason.SEVERAL if best is None and _all_scores(raw) else best or Reason.NOT_UNDERSTOOD
-        return Reason.NOT_UNDERSTOOD
+        return FaceAnswer(self.gender(fields.gender), self.race(fields.race), self.age(fields.age))
 
 
 def _in_some_language(answer: FaceAnswer) -> FaceAnswer:
     """An answer in which something was read is no answer in another language (L1)."""
     if all(reading.reason is not None for reading in answer):
         return answer
-    gender, race, age = answer
-    return FaceAnswer(
-        gender._replace(reason=Reason.NOT_UNDERSTOOD) if gender.reason is Reason.LANGUAGE else gender,
-        race._replace(reason=Reason.NOT_UNDERSTOOD) if race.reason is Reason.LANGUAGE else race,
-        age._replace(reason=Reason.NOT_UNDERSTOOD) if age.reason is Reason.LANGUAGE else age,
+    foreign = {name: reading for name, reading in answer._asdict().items() if reading.reason is _FOREIGN}
+    return answer._replace(
+        **{name: reading._replace(reason=Reason.NOT_UNDERSTOOD) for name, reading in foreign.items()}
     )
 
 
-def _full_gender(text: str, mode: Mode, tokenized: TokenizedText) -> GenderReading:
-    return read_gender(text, tokenized)
+def _scalar(raw: Any, *, for_age: bool, depth: int = 0) -> Any:
+    """The text that a value stands for (S5), its age where it is one in numbers, or the reason why it is none."""
+    if isinstance(raw, str):
+        return raw
+    if raw is None or raw == [] or raw == {}:
+        return Reason.EMPTY
+    if isinstance(raw, bool) or depth > _DEEPEST_VALUE:
+        return Reason.NOT_UNDERSTOOD
+    if for_age and (ends := _ends(raw)) is not None:
+        return read_age_range(*ends)
+    if isinstance(raw, list):
+        if len(raw) == 1:
+            return _scalar(raw[0], for_age=for_age, depth=depth + 1)
+        if all(isinstance(element, str) for element in raw):
+            return " / ".join(raw)
+    elif isinstance(raw, Mapping):
+        keys = by_letters(raw)
+        for name in VALUE_KEYS:
+            if name in keys:
+                return _scalar(keys[name], for_age=for_age, depth=depth + 1)
+        best = best_scored({str(key): value for key, value in raw.items()})
+        shared = best is None and all(as_number(value) is not None for value in raw.values())
+        return Reason.SEVERAL if shared else best or Reason.NOT_UNDERSTOOD
+    return Reason.NOT_UNDERSTOOD
 
 
-def _strict_gender(text: str, mode: Mode, tokenized: TokenizedText) -> GenderReading:
-    return strict_gender(text)
-
-
-def _strict_race(text: str, mode: Mode, tokenized: TokenizedText) -> RaceReading:
-    return strict_race(text)
-
-
-def _strict_age(text: str, mode: Mode, tokenized: TokenizedText) -> AgeReading:
-    return strict_age(text)
-
-
-def _number(raw: Any) -> float | None:
-    if isinstance(raw, bool) or not isinstance(raw, int | float):
-        return None
-    try:
-        return float(raw)
-    except OverflowError:
-        return float("inf")
-
-
-def _range(raw: Any) -> tuple[float, float | None] | None:
-    """The two ends under an age key: a list of two numbers, or an object with `min` and `max` and the like."""
+def _ends(raw: Any) -> tuple[float, float | None] | None:
+    """The ends of an age: a number, a list of two numbers, or an object with `min` and `max` and the like."""
+    number = _number(raw)
+    if number is not None:
+        return number, number
     if isinstance(raw, list) and len(raw) == 2:
         low, high = _number(raw[0]), _number(raw[1])
         return None if low is None or high is None else (low, high)
     if not isinstance(raw, Mapping):
         return None
-    keys = {letters_only(str(key)): value for key, value in raw.items()}
+    keys = by_letters(raw)
     if any(name in keys for name in VALUE_KEYS):
         return None
     for lower, upper in RANGE_KEYS:
@@ -229,5 +237,10 @@ def _range(raw: Any) -> tuple[float, float | None] | None:
     return None
 
 
-def _all_scores(raw: Mapping[Any, Any]) -> bool:
-    return all(as_number(value) is not None for value in raw.values())
+def _number(raw: Any) -> float | None:
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        return None
+    try:
+        return float(raw)
+    except OverflowError:
+        return float("inf")

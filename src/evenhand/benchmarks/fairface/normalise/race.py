@@ -37,35 +37,32 @@ class Term(NamedTuple):
     label: str
 
 
-def read_race(
-    text: str, mode: Mode, tokenized: TokenizedText | None = None, *, first_of_several: bool = False
-) -> RaceReading:
-    """The coarse and the fine class that a prepared text asserts.
+def read_race(text: TokenizedText, mode: Mode, *, first_of_several: bool = False) -> RaceReading:
+    """The coarse and the fine class that a prepared text asserts; the same in field and prose mode.
 
     Two coarse classes are unknown, unless `first_of_several` (option `multi=first`).
 
-    >>> read_race("south-east asian", Mode.FIELD)[:2]
+    >>> read_race(TokenizedText("south-east asian"), Mode.FIELD)[:2]
     ('Asian', 'Southeast Asian')
-    >>> read_race("a white south african with black hair", Mode.PROSE).label
+    >>> read_race(TokenizedText("a white south african with black hair"), Mode.PROSE).label
     'White'
-    >>> read_race("white or hispanic", Mode.FIELD).reason.value
+    >>> read_race(TokenizedText("white or hispanic"), Mode.FIELD).reason.value
     'several classes'
     """
-    tokenized = tokenized or TokenizedText(text)
-    tokens = tokenized.tokens
-    hyphens = _hyphens(tokens) if "-" in text else []
+    tokens = text.tokens
+    hyphens = [at for at, token in enumerate(tokens) if token == "-"] if "-" in text.text else []
     if hyphens:
         tokens = kept_items(tokens, hyphens)
     if not tokens:
         return no_race(Reason.EMPTY)
     terms = find_terms(tokens)
     if not terms:
-        return no_race(tokenized.why_nothing)
-    marks = tokenized.marks_without(hyphens)
+        return no_race(text.why_nothing)
+    marks = text.marks_without(hyphens)
     asserted: list[Term] = []
     negated = coloured = False
     unmarked = not any(marks)
-    compares = "than" in text
+    compares = "than" in text.text
     colours: ColourReader | None = None
     for place, term in enumerate(terms):
         start, length, label = term
@@ -92,7 +89,7 @@ def read_race(
     if not asserted:
         if negated:
             return no_race(Reason.NEGATED, *rules)
-        return no_race(Reason.OUTSIDE, "R4") if not coloured else no_race(tokenized.why_nothing, *rules)
+        return no_race(Reason.OUTSIDE, "R4") if not coloured else no_race(text.why_nothing, *rules)
     return _decide(asserted, tokens, rules, first_of_several)
 
 
@@ -102,7 +99,7 @@ def find_terms(tokens: Sequence[str]) -> list[Term]:
     >>> [term.label for term in find_terms(["native", "american", "indian", "or", "asian", "indian"])]
     ['outside', 'Indian']
     """
-    found: list[Term] = []
+    terms: list[Term] = []
     free, last = 0, len(tokens) - 1
     for position in compress(count(), map(_IS_FIRST_WORD, tokens)):
         if position < free:
@@ -111,11 +108,11 @@ def find_terms(tokens: Sequence[str]) -> list[Term]:
         if position < last and tokens[position + 1] in SECOND_WORDS[first]:
             term = _longest_term_at(tokens, position)
             if term:
-                found.append(term)
+                terms.append(term)
                 free = position + term.length
         elif first in ALONE:
-            found.append(_new(Term, (position, 1, ALONE[first])))
-    return found
+            terms.append(_new(Term, (position, 1, ALONE[first])))
+    return terms
 
 
 def _longest_term_at(tokens: Sequence[str], position: int) -> Term | None:
@@ -155,9 +152,6 @@ def _decide(asserted: list[Term], tokens: Sequence[str], rules: tuple[str, ...],
 
 
 def _words(asserted: Sequence[Term], tokens: Sequence[str]) -> tuple[str, ...]:
-    if len(asserted) == 1:
-        start, length, _ = asserted[0]
-        return (tokens[start] if length == 1 else " ".join(tokens[start : start + length]),)
     return tuple(" ".join(tokens[start : start + length]) for start, length, _ in asserted)
 
 
@@ -173,11 +167,3 @@ def _offers_asian_or_indian(asserted: Sequence[Term], tokens: Sequence[str]) -> 
             if other.start == joint + 1 and tokens[joint] in ("or", "/"):
                 return True
     return False
-
-
-def _hyphens(tokens: Sequence[str]) -> list[int]:
-    """The positions of the hyphens, which are few: each is looked for from the one before it."""
-    found: list[int] = []
-    for _ in range(tokens.count("-")):
-        found.append(tokens.index("-", found[-1] + 1 if found else 0))
-    return found

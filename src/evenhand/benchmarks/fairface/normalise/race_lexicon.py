@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
-from evenhand.benchmarks.fairface.normalise.lexicon import demonyms, phrases, table, words
+from evenhand.benchmarks.fairface.normalise.lexicon import by_first_word, demonyms, phrases, table, words
 
 ASIAN: Final = "Asian"  # unspecified: neither East, Southeast nor South
 MIXED: Final = "mixed"
@@ -24,13 +24,6 @@ COLOURS: Final = words(_TABLE["colours"]["race"])
 _BLACK_AND_WHITE: Final = ("black", "and", "white")
 
 
-class Phrase(NamedTuple):
-    """A phrase of the lexicon as words, and what it stands for."""
-
-    words: tuple[str, ...]
-    label: str
-
-
 def _labels() -> dict[tuple[str, ...], str]:
     """What each phrase stands for; the protocol's own words come before the adjectives of countries."""
     labels = {tuple(text.split()): label for label, texts in PHRASES.items() for text in texts}
@@ -42,17 +35,8 @@ def _labels() -> dict[tuple[str, ...], str]:
     return labels
 
 
-def _by_first_word(labels: Mapping[tuple[str, ...], str]) -> Mapping[str, tuple[Phrase, ...]]:
-    grouped: dict[str, list[Phrase]] = {}
-    for phrase, label in labels.items():
-        grouped.setdefault(phrase[0], []).append(Phrase(phrase, label))
-    return MappingProxyType(
-        {word: tuple(sorted(entries, key=lambda entry: -len(entry.words))) for word, entries in grouped.items()}
-    )
-
-
 _LABELS: Final = _labels()
-LEXICON: Final = _by_first_word(_LABELS)  # first word → its phrases, longest first
+LEXICON: Final = by_first_word(_LABELS)  # first word → its phrases, longest first
 FIRST_WORDS: Final = frozenset(LEXICON)
 RACE_WORDS: Final = frozenset(
     word for phrase, label in _LABELS.items() if label not in (NEUTRAL, MIXED) for word in phrase

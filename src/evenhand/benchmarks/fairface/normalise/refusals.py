@@ -9,18 +9,12 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table
-from evenhand.benchmarks.fairface.normalise.lexicon import words as word_set
+from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table, words
 from evenhand.benchmarks.fairface.normalise.readings import Reason
-from evenhand.benchmarks.fairface.normalise.text import words
 
-_DECLINING: Final = phrases(
-    "sorry, apologise, apologize, cannot, can't, couldn't, unable, won't, refuse, impossible, undetermined, determine, "
-    "determined, determinable, indeterminate, unclear, uncertain, unsure, unknown, none, null, unspecified, difficult, "
-    "can not, could not, not able, as an ai, not appropriate, not possible, not clear, not sure, n ?/ ?a, not visible, "
-    "not applicable, not specified, hard to"
-)
-_NAMING_OTHERS: Final = ("other", "others", "another", "none of")
+_TABLE: Final = table("refusals.toml")
+_DECLINING: Final = phrases(_TABLE["declining"])
+_NAMING_OTHERS: Final = phrases(_TABLE["naming_others"])
 
 
 def _first_letters(texts: Sequence[str]) -> frozenset[str]:
@@ -32,7 +26,7 @@ def _any_of(texts: Sequence[str]) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(texts)})\b")
 
 
-_ENGLISH, *_OTHERS = [word_set(text) for text in table("languages.toml").values()]
+_ENGLISH, *_OTHERS = [words(text) for text in table("languages.toml").values()]
 _LANGUAGES: Final = [function_words - _ENGLISH for function_words in _OTHERS]
 _FOREIGN_WORDS: Final = frozenset().union(*_LANGUAGES)
 _LAST_LATIN: Final = "\u024f"
@@ -41,17 +35,14 @@ _OTHER: Final = _any_of(_NAMING_OTHERS)
 _BEGINNINGS: Final = _first_letters(_DECLINING + _NAMING_OTHERS)
 
 
-def why_nothing(text: str, tokens: Sequence[str] | None = None) -> Reason:
-    """The reason code of a prepared text in which no term was found; `tokens` are the words of the text, if known.
+def why_nothing(text: str, tokens: Sequence[str]) -> Reason:
+    """The reason code of a prepared text, with its words, in which no term was found.
 
-    >>> why_nothing("i'm sorry, but i can't help with that.").value
-    'refusal'
-    >>> why_nothing("42 bananas").value
-    'not understood'
+    >>> why_nothing("i'm sorry", ["i'm", "sorry"]).value, why_nothing("42 bananas", ["42", "bananas"]).value
+    ('refusal', 'not understood')
     """
     if not text:
         return Reason.EMPTY
-    tokens = words(text) if tokens is None else tokens
     if is_foreign(text, tokens):
         return Reason.LANGUAGE
     if not _may_begin(text, tokens):

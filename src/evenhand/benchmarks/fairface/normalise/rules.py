@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from evenhand.benchmarks.fairface.normalise.age_words import AGE_WORDS
+from evenhand.benchmarks.fairface.normalise.age_words import SPANS
 from evenhand.benchmarks.fairface.normalise.gender import CATEGORY_WORDS, PRONOUNS
 from evenhand.benchmarks.fairface.normalise.lexicon import table
 from evenhand.benchmarks.fairface.normalise.normaliser import NORMALISER_VERSION
@@ -46,13 +46,9 @@ def _lines(attribute: str) -> Iterator[str]:
         if rule.about in ("all", attribute):
             yield f"{rule.id:<6} {rule.text}"
             for raw, mode, label in rule.examples:
-                yield f"         {raw!r} ({mode}): {_shown(label)}"
+                yield f"         {raw!r} ({mode}): {label}{'no limit' if label.endswith('-') else ''}"
     yield "Words"
     yield from _LEXICONS[attribute]()
-
-
-def _shown(label: str) -> str:
-    return f"{label}no limit" if label.endswith("-") else label
 
 
 def _gender_words() -> Iterator[str]:
@@ -67,11 +63,7 @@ def _race_words() -> Iterator[str]:
 
 
 def _age_words() -> Iterator[str]:
-    by_span: dict[tuple[int, int | None], list[str]] = {}
-    for entries in AGE_WORDS.values():
-        for entry in entries:
-            by_span.setdefault((entry.low, entry.high), []).append(" ".join(entry.words))
-    for (low, high), phrases in sorted(by_span.items(), key=lambda item: (item[0][0], item[0][1] or 999)):
+    for (low, high), phrases in SPANS.items():
         yield f"A8     {low}-{'no limit' if high is None else high}: {', '.join(phrases)}"
 
 

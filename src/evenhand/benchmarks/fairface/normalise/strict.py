@@ -10,16 +10,18 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evenhand.benchmarks.fairface.normalise.age import read_age_number
+from evenhand.benchmarks.fairface.normalise.age import read_age_range
 from evenhand.benchmarks.fairface.normalise.readings import (
     AgeReading,
     GenderReading,
+    Mode,
     RaceReading,
     Reason,
     no_age,
     no_gender,
     no_race,
 )
+from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 from evenhand.benchmarks.fairface.taxonomy import (
     AGE_BINS,
     BIN_STARTS,
@@ -44,19 +46,19 @@ _BIN_LABELS: Final = {label: index for index, label in enumerate(AGE_BINS)} | {"
 _NUMBER: Final = re.compile(r"\d{1,3}(?:\.\d{1,20})?")
 
 
-def strict_gender(text: str) -> GenderReading:
+def strict_gender(text: TokenizedText, mode: Mode) -> GenderReading:
     """The gender of a prepared text that is nothing but its name.
 
-    >>> strict_gender("female.").label, strict_gender("a woman").label
-    ('Female', 'unknown')
+    >>> [strict_gender(TokenizedText(text), Mode.FIELD).label for text in ("female.", "a woman")]
+    ['Female', 'unknown']
     """
-    label = _GENDERS.get(text.rstrip(".").strip())
+    label = _GENDERS.get(text.text.rstrip(".").strip())
     return GenderReading(label, ("strict",)) if label else no_gender(_why(text), "strict")
 
 
-def strict_race(text: str) -> RaceReading:
+def strict_race(text: TokenizedText, mode: Mode) -> RaceReading:
     """The race of a prepared text that is nothing but one of the six or seven names."""
-    name = _plain(text.rstrip(".").strip())
+    name = _plain(text.text.rstrip(".").strip())
     if name in _FINE:
         fine = _FINE[name]
         return RaceReading(COARSE_OF[fine], fine, ("strict",))
@@ -65,18 +67,20 @@ def strict_race(text: str) -> RaceReading:
     return no_race(_why(text), "strict")
 
 
-def strict_age(text: str) -> AgeReading:
+def strict_age(text: TokenizedText, mode: Mode) -> AgeReading:
     """The age of a prepared text that is nothing but a bin's name or a number."""
-    name = text.rstrip(".").replace(" ", "") if not text.startswith("more") else text.rstrip(".")
+    name = text.text.rstrip(".")
+    if not name.startswith("more"):
+        name = name.replace(" ", "")
     if name in _BIN_LABELS:
         index = _BIN_LABELS[name]
         if index == len(AGE_BINS) - 1:
             return AgeReading(AgeInterval(BIN_STARTS[index], None, AgeKind.OPEN), ("strict",))
         return AgeReading(AgeInterval(BIN_STARTS[index], BIN_STARTS[index + 1] - 1, AgeKind.RANGE), ("strict",))
     if _NUMBER.fullmatch(name):
-        return read_age_number(float(name))._replace(rules=("strict",))
+        return read_age_range(float(name), float(name))._replace(rules=("strict",))
     return no_age(_why(text), "strict")
 
 
-def _why(text: str) -> Reason:
-    return Reason.NOT_UNDERSTOOD if text else Reason.EMPTY
+def _why(text: TokenizedText) -> Reason:
+    return Reason.NOT_UNDERSTOOD if text.text else Reason.EMPTY

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.lenient import parse
-from evenhand.benchmarks.fairface.normalise.text_cache import TextCache
+from evenhand.benchmarks.fairface.normalise.text import TextCache
 
 _FRONTS: Final = ("perceived", "apparent", "predicted", "estimated")
 _RACE_NAMES: Final = (
@@ -137,7 +137,7 @@ def fields_of(value: Any) -> Fields | None:
         value = next((element for element in value if isinstance(element, dict)), None)
     if not isinstance(value, dict):
         return None
-    keys = _letters_only(value)
+    keys = by_letters(value)
     if not _KNOWN.isdisjoint(keys):
         return _by_precedence(keys)
     for name in CONTAINER_KEYS:
@@ -145,7 +145,7 @@ def fields_of(value: Any) -> Fields | None:
         if isinstance(inner, list):
             inner = next((element for element in inner if isinstance(element, dict)), None)
         if isinstance(inner, dict):
-            inner_keys = _letters_only(inner)
+            inner_keys = by_letters(inner)
             if not _KNOWN.isdisjoint(inner_keys):
                 return _by_precedence(inner_keys)
     return None
@@ -158,6 +158,11 @@ def letters_only(key: str) -> str:
     'ageyears'
     """
     return _LETTERS[key]
+
+
+def by_letters(value: Mapping[Any, Any]) -> dict[str, Any]:
+    """The values of an object by the letters of their keys."""
+    return {_LETTERS[str(key)]: inner for key, inner in value.items()}
 
 
 def best_scored(scores: Mapping[str, Any]) -> str | None:
@@ -185,10 +190,6 @@ def as_number(value: Any) -> float | None:
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
-
-
-def _letters_only(value: Mapping[Any, Any]) -> dict[str, Any]:
-    return {_LETTERS[str(key)]: inner for key, inner in value.items()}
 
 
 def _by_precedence(keys: Mapping[str, Any], rule: str = "S1") -> Fields:

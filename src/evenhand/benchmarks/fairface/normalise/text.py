@@ -6,10 +6,14 @@ Every step takes time proportional to the length of the text, whatever the text.
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, Generic, NamedTuple, TypeVar
 from unicodedata import combining, normalize
 
-from evenhand.benchmarks.fairface.normalise.text_cache import TextCache
+Result = TypeVar("Result")
+
+LONGEST_REMEMBERED: Final = 64
+MOST_REMEMBERED: Final = 8192
 
 # P2 and P3. What Unicode calls dash punctuation, and the signs that are drawn like one.
 _DASHES = (
@@ -61,6 +65,32 @@ _VALUE_END: Final = re.compile(r"[\n;|!?]|\.(?:(?<!\bapprox\.)(?<!\bca\.)(?=\s|$
 
 _TOKEN: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:\.\d+)?|\n|[^\w\s]")
 _ASCII_TOKEN: Final = re.compile(r"[a-z]+(?:'[a-z]+)*|[0-9]+(?:\.[0-9]+)?|\n|[!-/:-@\[-^`{-~]")  # of lower-case text
+
+
+class TextCache(dict[str, Result], Generic[Result]):
+    """What a function of a text gives, with the latest short texts remembered.
+
+    Words and short values come again in thousands of answers; long texts rarely do and are never kept, so that
+    the memory stays small. The function must depend on the text alone, and what it gives must not be changed.
+    A full memory is emptied and fills again.
+
+    >>> asked = []
+    >>> lengths = TextCache(lambda text: asked.append(text) or len(text))
+    >>> lengths["man"], lengths["man"], asked
+    (3, 3, ['man'])
+    """
+
+    def __init__(self, find: Callable[[str], Result]) -> None:
+        super().__init__()
+        self.find = find
+
+    def __missing__(self, text: str) -> Result:
+        result = self.find(text)
+        if len(text) <= LONGEST_REMEMBERED:
+            if len(self) >= MOST_REMEMBERED:
+                self.clear()
+            self[text] = result
+        return result
 
 
 class Passage(NamedTuple):
