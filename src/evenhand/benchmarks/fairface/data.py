@@ -7,10 +7,10 @@ this very file (`3-9` becomes `03-Sep`) is undone, with a warning.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, overload
+from typing import Any, Final, NamedTuple, overload
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from evenhand.benchmarks.fairface.options import FaceOptions
 from evenhand.benchmarks.fairface.prompts import prompt_of, schema_of
-from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, COARSE_OF, FINE_RACES, GENDERS, RACES
+from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, CLASSES, COARSE_OF, FINE_RACES, GENDERS, RACES
 from evenhand.core.errors import DataError, InputError, OptionError
 from evenhand.core.task import Dataset, InputFact, Sample
 from evenhand.files.delimited import read_header, read_records, read_table, shown_names
@@ -31,7 +31,6 @@ SCRIPT_ORDER: Final = FINE_RACES
 Codes = NDArray[np.int8]
 
 _REQUIRED: Final = ("file", "age", "gender", "race")
-_KNOWN_COLUMNS: Final = frozenset({*_REQUIRED, "service_test"})
 _DASHES: Final = re.compile("[\u2010-\u2015\u2043\u2212\ufe58\ufe63\uff0d]")
 _SPREADSHEET: Final = (
     (re.compile(r"0?3-sep|0?9-mar|sep-0?3|mar-0?9", re.IGNORECASE), "3-9"),
@@ -87,7 +86,7 @@ def load(path: Path, options: FaceOptions) -> Dataset[Faces]:
         version=f"FairFace {label_file.name} ({len(faces.files)} labels, sha256 {source.sha256[:12]})",
         samples=samples,
         truth=faces,
-        levels={"gender": GENDERS, "race": RACES, "age": AGE_BINS},
+        levels=CLASSES,
         inputs=(source,),
         warnings=(*warnings, *_absent_classes(faces)),
         facts={
@@ -172,57 +171,113 @@ def label_order(text: str) -> tuple[str, ...] | None:
 def read_labels(path: Path, order: Sequence[str] | None = None) -> tuple[Faces, tuple[str, ...], InputFact]:
     """The labels of a file, warnings, and what the file was.
 
-    `order` is the meaning of integer race codes; without it integers are refused.
+    `order` is the meaning of integer race codes; without it integers are refused. Each distinct value of a column is
+    looked at once; of all the cells that can't be used, the first is named.
     """
-    if order is None and (quick := _read_by_column(path)) is not None:
-        return quick
-    header = [name.lower() for name in read_header(path, DataError).names]
+    columns, rows, fact = _columns(path)
+    files = [file.strip() for file in columns.pop("file").to_list()]
+    wrong: list[tuple[int, bool, int, str, str, _Problem]] = []  # row, not empty, order of the column, its name, value
+    codes: dict[str, Codes] = {}
+    repaired = False
+    for place, (name, values) in enumerate(columns.items(), start=1):
+        meanings = {text: _meaning(name, text.strip(), order) for text in values.unique().to_list()}
+        problems = {text: meaning for text, meaning in meanings.items() if isinstance(meaning, _Problem)}
+        if problems:
+            at, text = next((at, text) for at, text in enumerate(values.to_list()) if text in problems)
+            wrong.append((at, problems[text] is not _EMPTY, place, name, text.strip(), problems[text]))
+        else:
+            codes[name] = values.replace_strict(meanings, return_dtype=pl.Int8).to_numpy()
+        repaired = repaired or (name == "age" and any(map(_repaired, meanings)))
+    first_rows: dict[str, int] = {}
+    if "" in files or len(set(files)) < len(files):
+        for at, file in enumerate(files):
+            if not file:
+                wrong.append((at, False, 0, "file", file, _EMPTY))
+                break
+            if file in first_rows:
+                repeated = f"a repeated file (first in row {rows[first_rows[file]]})"
+                wrong.append((at, True, 0, "file", file, _Problem(repeated, "Files are unique keys.")))
+                break
+            first_rows[file] = at
+    if wrong:
+        at, _, _, name, value, problem = min(wrong)
+        image = f" (image {files[at]})" if files[at] and name != "file" else ""
+        raise DataError(f"{path}, row {rows[at]}{image}, column {name}: {problem.found} ({value!r}). {problem.advice}")
+    service = codes["service_test"].astype(np.bool_) if "service_test" in codes else None
+    faces = Faces(tuple(files), codes["gender"], codes["race"], codes["age"], service, np.arange(len(files)))
+    return faces, ((REPAIRED,) if repaired else ()), fact
+
+
+def _columns(path: Path) -> tuple[dict[str, pl.Series], Sequence[int], InputFact]:
+    """The columns of a label file, the line of each row, and what the file was; rows may have any number of cells."""
+    try:
+        table = read_table(path, None, DataError)
+    except InputError:
+        places = _places(path, read_header(path, DataError).names)
+        (_, *records), fact = read_records(path, DataError)
+        lines = [line for line, _ in records]
+        columns = {
+            name: pl.Series([cells[at] if at < len(cells) else "" for _, cells in records], dtype=pl.String)
+            for name, at in places.items()
+        }
+    else:
+        columns = {name: table.frame.to_series(at) for name, at in _places(path, table.header.names).items()}
+        lines, fact = table.lines.tolist(), table.fact
+    if not lines:
+        raise DataError(f"{path} has a header but no rows. It should have one row per image.")
+    return columns, lines, fact
+
+
+def _places(path: Path, names: Sequence[str]) -> dict[str, int]:
+    header = [name.lower() for name in names]
     lacking = [name for name in _REQUIRED if name not in header]
     if lacking:
         raise DataError(
             f"{path}, row 1: no column {', '.join(lacking)}; found {shown_names(header) or 'nothing'}. "
             "A FairFace label file has the header file,age,gender,race,service_test."
         )
-    records, fact = read_records(path, DataError)
-    reader = _LabelReader(path, header, order)
-    for line, cells in records[1:]:
-        reader.take(line, cells)
-    if not reader.files:
-        raise DataError(f"{path} has a header but no rows. It should have one row per image.")
-    return reader.faces(), ((REPAIRED,) if reader.repaired else ()), fact
+    return {name: header.index(name) for name in (*_REQUIRED, "service_test") if name in header}
 
 
-def _read_by_column(path: Path) -> tuple[Faces, tuple[str, ...], InputFact] | None:
-    """The same, with each distinct value looked at once; None when anything in the file is unusual."""
-    try:
-        table = read_table(path, None, DataError)
-    except InputError:
-        return None
-    frame = table.frame.rename({name: name.lower() for name in table.frame.columns if name.lower() in _KNOWN_COLUMNS})
-    if not len(table) or any(name not in frame.columns for name in _REQUIRED):
-        return None
-    reader = _LabelReader(path, frame.columns, None)
-    files = frame["file"].to_list()
-    codes: dict[str, Codes] = {}
-    looks_up: dict[str, Callable[[str], int]] = {
-        "age": lambda text: reader.age(0, text.strip()),
-        "gender": lambda text: reader.named(0, "gender", text.strip(), _GENDER_NAMES, GENDERS),
-        "race": lambda text: reader.named(0, "race", text.strip(), _RACE_NAMES, None),
-        "service_test": lambda text: int(reader.boolean(0, text.strip())),
-    }
-    try:
-        for name in (name for name in looks_up if name in frame.columns):
-            values = frame[name]
-            meaning = {value: looks_up[name](value) for value in values.unique().to_list()}
-            codes[name] = values.replace_strict(meaning, return_dtype=pl.Int8).to_numpy()
-    except (DataError, AttributeError):
-        return None
-    if any(not file or file != file.strip() for file in files) or len(set(files)) < len(files):
-        return None
-    service = codes["service_test"].astype(np.bool_) if "service_test" in codes else None
-    chosen = np.arange(len(files), dtype=np.intp)
-    faces = Faces(tuple(files), codes["gender"], codes["race"], codes["age"], service, chosen)
-    return faces, ((REPAIRED,) if reader.repaired else ()), table.fact
+class _Problem(NamedTuple):
+    """What is wrong with a cell, and what to do about it."""
+
+    found: str
+    advice: str
+
+
+_EMPTY: Final = _Problem("an empty cell", "Every image has a file, an age, a gender and a race.")
+_AMBIGUOUS: Final = _Problem(
+    "an integer",
+    "Codes are ambiguous: the dataset hub's export and the original script order the races differently. "
+    "Say which with --set label_order=hub, label_order=script, or the seven names in order.",
+)
+
+
+def _meaning(column: str, text: str, order: Sequence[str] | None) -> int | _Problem:
+    """The code of a cell's class, or what is wrong with it."""
+    if column == "service_test":
+        word = text.casefold()
+        is_known = word in _TRUE or word in _FALSE
+        return int(word in _TRUE) if is_known else _Problem("neither True nor False", "Write True or False.")
+    if not text:
+        return _EMPTY
+    plain = (_repaired(text) or _DASHES.sub("-", text)) if column == "age" else text.replace("_", " ")
+    code = _CODES[column].get(plain.casefold())
+    if code is not None:
+        return code
+    if _INTEGER.fullmatch(text):
+        if order is None:
+            return _AMBIGUOUS
+        names = {"age": AGE_BINS, "gender": GENDERS, "race": order}[column]
+        code = int(text.partition(".")[0])
+        if not 0 <= code < len(names):
+            return _Problem("a code outside the order", f"Codes run from 0 to {len(names) - 1}.")
+        return FINE_RACES.index(names[code]) if column == "race" else code
+    if column == "age":
+        return _Problem("an unknown age", f"Ages are {', '.join(AGE_BINS[:-1])}, more than 70.")
+    expected = GENDERS if column == "gender" else FINE_RACES
+    return _Problem(f"an unknown {column}", f"Expected one of {', '.join(expected)}.")
 
 
 def repair_age(text: str) -> str | None:
@@ -243,121 +298,35 @@ def balance(faces: Faces) -> tuple[tuple[str, int, int, int, float | None], ...]
     The `service_test` rows are meant to be balanced in this sense; gaps between
     groups are then not confounded with age.
     """
-    found = []
-    cells = len(RACES) * len(GENDERS)
+    ages = []
     for code, name in enumerate(AGE_BINS):
         rows = faces.chosen[faces.age[faces.chosen] == code]
         # Southeast and East Asian are two cells of the label file, so the seven races are counted.
         cell = faces.fine_race[rows].astype(int) * len(GENDERS) + faces.gender[rows]
-        counts = np.bincount(cell, minlength=cells + len(GENDERS))
+        counts = np.bincount(cell, minlength=len(FINE_RACES) * len(GENDERS))
         low, high = int(counts.min()), int(counts.max())
-        found.append((name, len(rows), low, high, high / low if low else None))
-    return tuple(found)
+        ages.append((name, len(rows), low, high, high / low if low else None))
+    return tuple(ages)
 
 
-class _LabelReader:
-    """Collects rows, and refuses the first that can't be used."""
-
-    def __init__(self, path: Path, header: Sequence[str], order: Sequence[str] | None) -> None:
-        self.path = path
-        self.order = order
-        self.at = {name: header.index(name) for name in (*_REQUIRED, "service_test") if name in header}
-        self.files: dict[str, int] = {}
-        self.codes: dict[str, list[int]] = {"age": [], "gender": [], "race": []}
-        self.service: list[bool] = []
-        self.repaired = 0
-        self.image = ""  # of the row that is read
-
-    def take(self, row: int, cells: Sequence[str]) -> None:
-        values = {name: cells[at].strip() if at < len(cells) else "" for name, at in self.at.items()}
-        self.image = values["file"]
-        for name in _REQUIRED:
-            if not values[name]:
-                raise self.problem(
-                    row, name, "", "an empty cell", "Every image has a file, an age, a gender and a race."
-                )
-        file = values["file"]
-        if file in self.files:
-            raise self.problem(
-                row, "file", file, f"a repeated file (first in row {self.files[file]})", "Files are unique keys."
-            )
-        self.files[file] = row
-        self.codes["age"].append(self.age(row, values["age"]))
-        self.codes["gender"].append(self.named(row, "gender", values["gender"], _GENDER_NAMES, GENDERS))
-        self.codes["race"].append(self.named(row, "race", values["race"], _RACE_NAMES, self.order))
-        if "service_test" in self.at:
-            self.service.append(self.boolean(row, values["service_test"]))
-
-    def age(self, row: int, text: str) -> int:
-        plain = _DASHES.sub("-", text).casefold()
-        if plain in _AGE_NAMES:
-            return _AGE_NAMES[plain]
-        if plain in _LAST_BIN:
-            return len(AGE_BINS) - 1
-        if repaired := repair_age(plain):
-            self.repaired += 1
-            return AGE_BINS.index(repaired)
-        if _INTEGER.fullmatch(text):
-            return self.integer(row, "age", text, AGE_BINS if self.order else None)
-        raise self.problem(row, "age", text, "an unknown age", f"Ages are {', '.join(AGE_BINS[:-1])}, more than 70.")
-
-    def named(self, row: int, column: str, text: str, names: Mapping[str, int], order: Sequence[str] | None) -> int:
-        code = names.get(text.casefold().replace("_", " "))
-        if code is not None:
-            return code
-        if _INTEGER.fullmatch(text):
-            meaning = order if self.order else None
-            code = self.integer(row, column, text, meaning)
-            return FINE_RACES.index(order[code]) if column == "race" and order else code
-        expected = GENDERS if column == "gender" else FINE_RACES
-        raise self.problem(row, column, text, f"an unknown {column}", f"Expected one of {', '.join(expected)}.")
-
-    def integer(self, row: int, column: str, text: str, meaning: Sequence[str] | None) -> int:
-        if meaning is None:
-            raise self.problem(
-                row,
-                column,
-                text,
-                "an integer",
-                "Codes are ambiguous: the dataset hub's export and the original script order the races differently. "
-                "Say which with --set label_order=hub, label_order=script, or the seven names in order.",
-            )
-        code = int(float(text))
-        if not 0 <= code < len(meaning):
-            raise self.problem(
-                row, column, text, "a code outside the order", f"Codes run from 0 to {len(meaning) - 1}."
-            )
-        return code
-
-    def boolean(self, row: int, text: str) -> bool:
-        word = text.casefold()
-        if word in _TRUE or word in _FALSE:
-            return word in _TRUE
-        raise self.problem(row, "service_test", text, "neither True nor False", "Write True or False.")
-
-    def problem(self, row: int, column: str, value: str, found: str, advice: str) -> DataError:
-        image = f" (image {self.image})" if self.image and column != "file" else ""
-        return DataError(f"{self.path}, row {row}{image}, column {column}: {found} ({value!r}). {advice}")
-
-    def faces(self) -> Faces:
-        return Faces(
-            tuple(self.files),
-            np.array(self.codes["gender"], dtype=np.int8),
-            np.array(self.codes["race"], dtype=np.int8),
-            np.array(self.codes["age"], dtype=np.int8),
-            np.array(self.service, dtype=np.bool_) if "service_test" in self.at else None,
-            np.arange(len(self.files), dtype=np.intp),
-        )
+def _repaired(text: str) -> str | None:
+    return repair_age(_DASHES.sub("-", text))
 
 
-_GENDER_NAMES: Final = {name.casefold(): code for code, name in enumerate(GENDERS)}
-_RACE_NAMES: Final = {name.casefold().replace("_", " "): code for code, name in enumerate(FINE_RACES)}
-_AGE_NAMES: Final = {name: code for code, name in enumerate(AGE_BINS)}
+def _repaired(text: str) -> str | None:
+    return repair_age(_DASHES.sub("-", text))
+
+
+_CODES: Final[Mapping[str, Mapping[str, int]]] = {
+    "age": {name: code for code, name in enumerate(AGE_BINS)} | dict.fromkeys(_LAST_BIN, len(AGE_BINS) - 1),
+    "gender": {name.casefold(): code for code, name in enumerate(GENDERS)},
+    "race": {name.casefold().replace("_", " "): code for code, name in enumerate(FINE_RACES)},
+}
 
 
 def _absent_classes(faces: Faces) -> Iterable[str]:
-    for codes, names in ((faces.gender, GENDERS), (faces.race, RACES), (faces.age, AGE_BINS)):
-        seen = set(codes[faces.chosen].tolist())
+    for attribute, names in CLASSES.items():
+        seen = set(getattr(faces, attribute)[faces.chosen].tolist())
         for code, name in enumerate(names):
             if code not in seen:
                 yield f"no image of class {name} is evaluated; in macro averages over the declared classes it counts 0"

@@ -40,6 +40,8 @@ COARSE_OF: Final[Mapping[str, str]] = MappingProxyType(
 AGE_BINS: Final = ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "70+")
 BIN_STARTS: Final = (0, 3, 10, 20, 30, 40, 50, 60, 70)  # a bin ends where the next begins; the last never ends
 OLDEST: Final = 120
+CLASSES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({"gender": GENDERS, "race": RACES, "age": AGE_BINS})
+ATTRIBUTES: Final = tuple(CLASSES)
 
 
 class AgeKind(StrEnum):

@@ -16,12 +16,13 @@ from evenhand.benchmarks.fairface.normalise.age_words import FIRST_WORDS as AGE_
 from evenhand.benchmarks.fairface.normalise.age_words import VAGUE
 from evenhand.benchmarks.fairface.normalise.lexicon import table, vocabulary, words
 from evenhand.benchmarks.fairface.normalise.negation import CLAUSE_ENDS, CONTRASTS, SENTENCE_ENDS
+from evenhand.benchmarks.fairface.normalise.race_lexicon import COLOURS
 from evenhand.benchmarks.fairface.normalise.text import TextCache
 
 _TABLE: Final = table("race.toml")
 _GRAMMAR: Final = {name: words(text) for name, text in _TABLE["grammar"].items()}
-_COLOURS: Final = words(_TABLE["colours"]["race"]) | words(_TABLE["colours"]["other"])
 _OTHER_COLOURS: Final = words(_TABLE["colours"]["other"])
+_COLOURS: Final = COLOURS | _OTHER_COLOURS
 _DESCRIPTORS: Final = words(_TABLE["colours"]["descriptors"])
 _COMPOUNDS: Final = words(_TABLE["colours"]["compounds"])
 _PRONOUNS: Final = words(_TABLE["people"]["pronouns"])
@@ -40,24 +41,16 @@ _WORN: Final = _GRAMMAR["worn"]
 _WORN_ADVERBS: Final = _GRAMMAR["worn_adverbs"]
 _AGE_TERMS: Final = AGE_WORDS | VAGUE | NUMBER_WORDS | {"early", "mid", "late", "teens"}
 _CLAUSE_SIGNS: Final = frozenset(",()[]{}\"'|/")
-_POSSESSING: Final = frozenset({"has", "have", "had", "having", "with", "his", "her", "their", "its", "sporting"})
-_OF_A_PLACE: Final = frozenset({"with", "on", "against", "under", "behind", "over", "near"})
-_OF_DESCENT: Final = frozenset({"ethnic", "racial", "cultural"})  # "her ethnic background is …"
+_ADVERBS: Final = _GRAMMAR["adverbs"]
+_POSSESSING: Final = _GRAMMAR["possessing"]
+_OF_A_PLACE: Final = _GRAMMAR["of_a_place"]
+_OF_DESCENT: Final = _GRAMMAR["of_descent"]
 _BEFORE_NOUNS: Final = _DETERMINERS | _OF_DESCENT
-_COLOUR_JOINTS: Final = frozenset({"and", "or", "/", "&", "to"})
-_NOT_ADJECTIVES: Final = frozenset({"wearing", "holding", "having", "showing", "using", "featuring", "carrying"})
+_COLOUR_JOINTS: Final = _GRAMMAR["colour_joints"]
+_NOT_ADJECTIVES: Final = _GRAMMAR["not_adjectives"]
 _MOST_DESCRIPTORS: Final = 4
 _FARTHEST_NOUN: Final = 9
-
-
-_STRUCTURAL: Final = (
-    SENTENCE_ENDS
-    | CONTRASTS
-    | _CLAUSE_SIGNS
-    | _VERBS
-    | _PREPOSITIONS
-    | frozenset({":", "=", "and", "while", "whereas", "who", "which", "that", "whose"})
-)
+_STRUCTURAL: Final = SENTENCE_ENDS | CONTRASTS | _CLAUSE_SIGNS | _VERBS | _PREPOSITIONS | _GRAMMAR["structural"] | {":"}
 
 
 class NounKind(Enum):
@@ -79,21 +72,6 @@ class ColourReader:
 
     `hyphenated` are the positions of words that a hyphen ties to the word before.
     """
-
-    __slots__ = (
-        "_at",
-        "_inside",
-        "_label",
-        "_last_noun",
-        "_listed",
-        "_pending",
-        "_subject",
-        "_swallowed",
-        "_verb",
-        "_verb_before",
-        "hyphenated",
-        "tokens",
-    )
 
     def __init__(self, tokens: Sequence[str], hyphenated: Collection[int] = ()) -> None:
         self.tokens = tokens
@@ -136,7 +114,7 @@ class ColourReader:
             if position >= len(tokens):
                 return None
             token = tokens[position]
-            kind = kind_of(token)
+            kind = _KINDS[token]
             if kind is not None and token not in _DESCRIPTORS:
                 return (_PERSON, position + 1) if self._qualifies_a_person(position) else (kind, position)
             if token in ("and", "or", "/") and position + 1 < len(tokens) and tokens[position + 1] in _OTHER_COLOURS:
@@ -148,20 +126,20 @@ class ColourReader:
             if token.isalpha() and token not in _FUNCTION and self._qualifies_a_person(position):
                 return _PERSON, position + 1
             last = position - 1  # "a young adult": a descriptor may itself be the noun
-            return (_PERSON, last) if last > at and kind_of(tokens[last]) is _PERSON else None
+            return (_PERSON, last) if last > at and _KINDS[tokens[last]] is _PERSON else None
         return None
 
     def _qualifies_a_person(self, position: int) -> bool:
         """Whether a noun or an unknown word stands directly before a person noun: "police officer"."""
         following = self.tokens[position + 1] if position + 1 < len(self.tokens) else ""
-        return self.tokens[position] not in _THINGS and kind_of(following) is _PERSON
+        return self.tokens[position] not in _THINGS and _KINDS[following] is _PERSON
 
     def _is_part_of_a_thing(self, position: int) -> bool:
         """Whether a person noun only qualifies a thing: "white men's shirt", "white face paint"."""
         if self.tokens[position] in _OF_DESCENT:
             return False
         following = self.tokens[position + 1] if position + 1 < len(self.tokens) else ""
-        return following not in _PICTURES and kind_of(following) is _THING and following not in _FUNCTION
+        return following not in _PICTURES and _KINDS[following] is _THING and following not in _FUNCTION
 
     def _is_descent(self, at: int) -> bool:
         """Whether a background is a person's: "of Black background", not "on a white background", nor a picture's."""
@@ -171,7 +149,7 @@ class ColourReader:
         if last < 0 or self.tokens[last] not in ("of", "from", "has", "have"):
             return False
         if self.tokens[last] in ("of", "from"):
-            return last == 0 or kind_of(self.tokens[last - 1]) not in _NO_PERSON
+            return last == 0 or _KINDS[self.tokens[last - 1]] not in _NO_PERSON
         self._advance(at)
         return self._subject not in _NO_PERSON and (last == 0 or self.tokens[last - 1] != "it")
 
@@ -204,7 +182,7 @@ class ColourReader:
         if previous not in _POSSESSING and previous not in ("a", "an", "the"):
             return False
         for token in self.tokens[at + 1 : at + _FARTHEST_NOUN]:
-            kind = kind_of(token)
+            kind = _KINDS[token]
             if kind is not None and token not in _DESCRIPTORS:
                 return kind is not _PERSON
             if token in SENTENCE_ENDS or token in _VERBS or (token in _PREPOSITIONS and not _is_descriptor(token)):
@@ -258,7 +236,7 @@ class ColourReader:
             self._label = thing
         elif token in _CLAUSE_SIGNS:
             self._begin_clause()
-        elif token == "and" or token in ("while", "whereas"):
+        elif token in ("and", "while", "whereas"):
             if self._verb or (self._verb_before and self._next_is_verb(position)):
                 self._begin_clause()
         elif token == "who":
@@ -297,7 +275,7 @@ class ColourReader:
                 return
         if token == "it" and self._last_noun is not _THING:
             return  # "it is a man": nothing was named that it could stand for
-        kind = _PERSON if token in _PRONOUNS or before in _OF_DESCENT else kind_of(token)
+        kind = _PERSON if token in _PRONOUNS or before in _OF_DESCENT else _KINDS[token]
         if kind is None:
             if before not in _DETERMINERS or _is_descriptor(token) or token in _COLOURS or token.endswith("ly"):
                 return
@@ -311,11 +289,6 @@ class ColourReader:
             self._subject = _PERSON
 
 
-_ADVERBS: Final = frozenset(
-    {"to", "most", "more", "very", "quite", "also", "a", "an", "of", "not", "rather", "perhaps", "maybe", "either"}
-)
-
-
 def is_before_a_thing(tokens: Sequence[str], at: int) -> bool:
     """Whether a thing follows the colour at a position directly: most colours, and no sentence need be read for them.
 
@@ -325,16 +298,12 @@ def is_before_a_thing(tokens: Sequence[str], at: int) -> bool:
     return at + 1 < len(tokens) and tokens[at + 1] in _ONLY_THINGS
 
 
-def kind_of(token: str) -> NounKind | None:
+def _kind_of(token: str) -> NounKind | None:
     """What a noun names, in the singular or the plural; None for other words.
 
-    >>> kind_of("baker"), kind_of("scarves"), kind_of("slowly")
+    >>> _kind_of("baker"), _kind_of("scarves"), _kind_of("slowly")
     (<NounKind.PERSON: 'person'>, <NounKind.THING: 'thing'>, None)
     """
-    return _KINDS[token]
-
-
-def _find_kind(token: str) -> NounKind | None:
     if token in _PICTURES:
         return _PICTURE
     if token in _PEOPLE:
@@ -351,7 +320,7 @@ def _find_kind(token: str) -> NounKind | None:
     return None
 
 
-_KINDS: Final = TextCache(_find_kind)
+_KINDS: Final = TextCache(_kind_of)
 
 
 def _singulars(token: str) -> tuple[str, ...]:

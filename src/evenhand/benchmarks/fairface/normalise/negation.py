@@ -98,6 +98,15 @@ def negation(tokens: Sequence[str], text: str | None = None) -> bytearray:
     return marks
 
 
+def may_negate(text: str, tokens: Sequence[str]) -> bool:
+    """Whether any word of a text may open a scope: where none does, no word is negated, whichever are taken out.
+
+    >>> may_negate("a man", ["a", "man"]), may_negate("he isn't", ["he", "isn't"])
+    (False, True)
+    """
+    return "n't" in text or not _TRIGGERS.isdisjoint(tokens)
+
+
 def is_lesser(tokens: Sequence[str], position: int) -> bool:
     """Whether a term is what another is preferred to: "more East Asian than South Asian".
 

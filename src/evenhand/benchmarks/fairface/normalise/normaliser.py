@@ -71,7 +71,7 @@ class AttributeReader(Generic[AnyReading]):
         self, name: str, read: Callable[[TokenizedText, Mode], AnyReading], unknown: Callable[..., AnyReading]
     ) -> None:
         self.name = name
-        self._read = read
+        self.read = read
         self._unknown = unknown
         self._of_fields: TextCache[AnyReading] = TextCache(partial(self._of_text, mode=_FIELD))
         self._of_labelled: TextCache[AnyReading] = TextCache(self._of_labelled_value)
@@ -97,7 +97,7 @@ class AttributeReader(Generic[AnyReading]):
         if value is not None:
             reading = self._of_labelled[value]
         else:
-            reading = self._read(text or TokenizedText(passage.text), mode)
+            reading = self.read(text or TokenizedText(passage.text), mode)
         return reading._replace(rules=passage.rules + reading.rules) if passage.rules else reading
 
     def _of_text(self, raw: str, mode: Mode) -> AnyReading:
@@ -106,7 +106,7 @@ class AttributeReader(Generic[AnyReading]):
         return self.within(passage, labelled_values(passage.text), None, mode)
 
     def _of_labelled_value(self, value: str) -> AnyReading:
-        reading: AnyReading = self._read(TokenizedText(value), _FIELD)
+        reading: AnyReading = self.read(TokenizedText(value), _FIELD)
         return reading._replace(rules=("P8", *reading.rules))
 
 
@@ -155,9 +155,16 @@ class Normaliser:
         passage = final_answer(without_questions(prepare(plain_text(without_confidences(raw)))))
         labelled = labelled_values(passage.text)
         text = TokenizedText(passage.text) if len(labelled) < len(FaceAnswer._fields) else None
-        gender = self._gender.within(passage, labelled, text, _PROSE)
-        race = self._race.within(passage, labelled, text, _PROSE)
-        age = self._age.within(passage, labelled, text, _PROSE)
+        if labelled or passage.rules or text is None:
+            gender = self._gender.within(passage, labelled, text, _PROSE)
+            race = self._race.within(passage, labelled, text, _PROSE)
+            age = self._age.within(passage, labelled, text, _PROSE)
+        else:  # the same in fewer steps
+            gender, race, age = (
+                self._gender.read(text, _PROSE),
+                self._race.read(text, _PROSE),
+                self._age.read(text, _PROSE),
+            )
         answer = FaceAnswer(gender, race, age)
         if gender.reason is _FOREIGN or race.reason is _FOREIGN or age.reason is _FOREIGN:
             return _in_some_language(answer)

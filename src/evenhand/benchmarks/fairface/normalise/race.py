@@ -50,7 +50,7 @@ def read_race(text: TokenizedText, mode: Mode, *, first_of_several: bool = False
     'several classes'
     """
     tokens = text.tokens
-    hyphens = [at for at, token in enumerate(tokens) if token == "-"] if "-" in text.text else []
+    hyphens = _hyphens(tokens) if "-" in text.text else []
     if hyphens:
         tokens = kept_items(tokens, hyphens)
     if not tokens:
@@ -152,6 +152,9 @@ def _decide(asserted: list[Term], tokens: Sequence[str], rules: tuple[str, ...],
 
 
 def _words(asserted: Sequence[Term], tokens: Sequence[str]) -> tuple[str, ...]:
+    if len(asserted) == 1:
+        start, length, _ = asserted[0]
+        return (tokens[start] if length == 1 else " ".join(tokens[start : start + length]),)
     return tuple(" ".join(tokens[start : start + length]) for start, length, _ in asserted)
 
 
@@ -167,3 +170,11 @@ def _offers_asian_or_indian(asserted: Sequence[Term], tokens: Sequence[str]) -> 
             if other.start == joint + 1 and tokens[joint] in ("or", "/"):
                 return True
     return False
+
+
+def _hyphens(tokens: Sequence[str]) -> list[int]:
+    """The positions of the hyphens, which are few: each is looked for from the one before it."""
+    hyphens: list[int] = []
+    for _ in range(tokens.count("-")):
+        hyphens.append(tokens.index("-", hyphens[-1] + 1 if hyphens else 0))
+    return hyphens

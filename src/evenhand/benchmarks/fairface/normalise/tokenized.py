@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenhand.benchmarks.fairface.normalise.negation import negation, without
+from evenhand.benchmarks.fairface.normalise.negation import may_negate, negation, without
 from evenhand.benchmarks.fairface.normalise.readings import Reason
 from evenhand.benchmarks.fairface.normalise.refusals import why_nothing
 from evenhand.benchmarks.fairface.normalise.text import words
@@ -20,11 +20,12 @@ class TokenizedText:
     [0, 1, 1, 0, 0]
     """
 
-    __slots__ = ("_marks", "_reason", "text", "tokens")
+    __slots__ = ("_marks", "_may_negate", "_reason", "text", "tokens")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[str] = words(text)  # and signs, in their order
+        self._may_negate = True
         self._marks: bytearray | None = None
         self._reason: Reason | None = None
 
@@ -32,7 +33,9 @@ class TokenizedText:
     def marks(self) -> bytearray:
         """One mark per word, as `negation` sets them."""
         if self._marks is None:
-            self._marks = negation(self.tokens, self.text)
+            tokens = self.tokens
+            self._may_negate = may_negate(self.text, tokens)
+            self._marks = negation(tokens, self.text) if self._may_negate else bytearray(len(tokens))
         return self._marks
 
     @property
@@ -44,4 +47,7 @@ class TokenizedText:
 
     def marks_without(self, removed: Sequence[int]) -> bytearray:
         """The marks of the words that stay when those at some positions, in order, are taken out."""
-        return without(self.tokens, self.marks, removed) if removed else self.marks
+        marks = self.marks
+        if not removed:
+            return marks
+        return without(self.tokens, marks, removed) if self._may_negate else marks[len(removed) :]
