@@ -8,47 +8,42 @@ answer or the error that came instead.
 from __future__ import annotations
 
 import io
-import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Final
 
-from evenhand.benchmarks.fairface.image_answers import ATTRIBUTES, CachedNormaliser, FileSummary, ImageAnswer
+from evenhand.benchmarks.fairface.image_answers import AnswerReader, FileSummary, ImageAnswer
 from evenhand.benchmarks.fairface.json_records import json_records
 from evenhand.benchmarks.fairface.normalise import FaceAnswer, Normaliser
 from evenhand.benchmarks.fairface.options import FaceOptions
-from evenhand.benchmarks.fairface.table_records import (
-    delimited_table,
-    excel_table,
-    parquet_table,
-    table_records,
-)
+from evenhand.benchmarks.fairface.table_records import delimited_table, excel_table, parquet_table, table_records
+from evenhand.benchmarks.fairface.taxonomy import ATTRIBUTES
 from evenhand.core.errors import PredictionError
 from evenhand.files.delimited import LONGEST_LINE
-from evenhand.files.inputs import HashingFile, decode, opened
-from evenhand.files.text_files import MOST_EXPANSION, expanding, most_expanded
+from evenhand.files.inputs import decode, opened
+from evenhand.files.text_files import TextFile, text_file
 
+_BLOCK: Final = 1 << 20
 _FOLDER_KINDS: Final = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".gz", ".ndjson")
 _TYPED_TABLES: Final = {b"PAR1": parquet_table, b"PK\x03\x04": excel_table}  # by the first bytes of a file
 
 
 def records(path: Path, options: FaceOptions, summary: FileSummary) -> Iterator[tuple[str, ImageAnswer]]:
     """The records of a file in its order, with the keys as they are written; of a folder, those of all its files."""
-    read = CachedNormaliser(options.normaliser)
+    read = AnswerReader(options, summary)
     if path.is_dir():
         for file in _files_of(path):
-            yield from _records_of(file, options, summary, read, _attribute_of_name(file.name))
+            yield from _records_of(file, read, _attribute_of_name(file.name))
     else:
-        yield from _records_of(path, options, summary, read, "")
+        yield from _records_of(path, read, "")
 
 
 def texts_of(path: Path, normaliser: Normaliser) -> Iterator[tuple[str, FaceAnswer]]:
     """The answers of a file with what they give; a file without records has an answer in each line."""
-    options = FaceOptions()
     try:
-        for _, found in records(path, options, FileSummary()):
-            yield found.raw, found.answer if found.cells is not None else normaliser.answer(found.raw)
+        for _, answer in records(path, FaceOptions(), FileSummary()):
+            yield answer.raw, answer.answer if answer.cells is not None else normaliser.answer(answer.raw)
     except PredictionError:
         with opened(path, PredictionError) as file:
             text = decode(file.read(), path, PredictionError)
@@ -74,45 +69,34 @@ def _attribute_of_name(name: str) -> str:
     return named[0] if len(named) == 1 else ""
 
 
-def _records_of(
-    path: Path, options: FaceOptions, summary: FileSummary, read: CachedNormaliser, attribute: str
-) -> Iterator[tuple[str, ImageAnswer]]:
+def _records_of(path: Path, read: AnswerReader, attribute: str) -> Iterator[tuple[str, ImageAnswer]]:
     with opened(path, PredictionError) as file:
-        start = file.read(8)
-        file.seek(0)
-        typed_table = _TYPED_TABLES.get(start[:4])
-        if typed_table is not None:
-            yield from table_records(typed_table(path), path, options, summary, read)
-            return
-        raw = HashingFile(file, path)
-        stream: Any = expanding(raw, start) or raw
-        limit = math.inf if stream is raw else most_expanded(path.stat().st_size)
-        buffered = io.BufferedReader(stream, 1 << 20)
-        try:
-            head = buffered.peek(4096)[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
-        except (OSError, EOFError) as error:
-            raise PredictionError(f"{path} is cut off or damaged: {error}.") from None
-        if not head:
+        typed_table = _TYPED_TABLES.get(file.read(4))
+    if typed_table is not None:
+        yield from table_records(typed_table(path), path, read)
+        return
+    with text_file(path, PredictionError) as source:
+        head = bytes(source.fetch(4096)).removeprefix(b"\xef\xbb\xbf")
+        begun = head.lstrip()
+        if not begun:
             raise PredictionError(f"{path} is empty. It should have one record per image.")
-        decode(head.rsplit(b"\n", 1)[0] if b"\n" in head else head[:64], path, PredictionError)
-        is_json = head[:1] in b"{[" if options.family == "auto" else options.family in ("vlm", "deepface")
+        decode(begun.rsplit(b"\n", 1)[0] if b"\n" in begun else begun[:64], path, PredictionError)
+        family = read.options.family
+        is_json = begun[:1] in b"{[" if family == "auto" else family in ("vlm", "deepface")
         if is_json:
-            yield from json_records(_lines(buffered, path, limit), path, options, summary, read, attribute)
-            summary.facts.append(raw.fact())
+            yield from json_records(_lines(head, source), path, read, attribute)
+            read.summary.facts.append(source.fact())
             return
-    yield from table_records(delimited_table(path), path, options, summary, read)
+    yield from table_records(delimited_table(path), path, read)
 
 
-def _lines(stream: BinaryIO, path: Path, limit: float) -> Iterator[bytes]:
-    number, seen = 0, 0
-    try:
-        while line := stream.readline(LONGEST_LINE):
-            number, seen = number + 1, seen + len(line)
-            if seen > limit or len(line) >= LONGEST_LINE:
-                raise PredictionError(
-                    f"{path}, line {number}: no line may have {LONGEST_LINE >> 20} MiB, and no compressed file may "
-                    f"expand to more than {MOST_EXPANSION} times its size. Expand it yourself if it is meant to."
-                )
-            yield line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-    except (EOFError, OSError) as error:
-        raise PredictionError(f"{path} is cut off or damaged: {error}.") from None
+def _lines(head: bytes, source: TextFile) -> Iterator[bytes]:
+    """The lines of a file that begins with some bytes that were fetched already."""
+    number, rest = 0, head
+    while block := source.fetch(_BLOCK):
+        *lines, rest = io.BytesIO(rest + block).readlines()
+        yield from lines
+        number += len(lines)
+        if len(rest) >= LONGEST_LINE:
+            raise PredictionError(f"{source.path}, line {number + 1}: no line may have {LONGEST_LINE >> 20} MiB.")
+    yield from io.BytesIO(rest)

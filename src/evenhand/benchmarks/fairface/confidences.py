@@ -20,7 +20,7 @@ from evenhand.benchmarks.fairface.normalise.structured import (
     GENDER_KEYS,
     RACE_KEYS,
     as_number,
-    letters_only,
+    by_letters,
 )
 
 _WORDS: Final = ("confidence", "confidences", "certainty", "probability", "probabilities", "score")
@@ -50,11 +50,11 @@ def stated_confidences(payload: Any) -> Confidences:
     found = _object(payload)
     if found is None:
         return NOTHING_STATED
-    keys = {letters_only(str(key)): value for key, value in found.items()}
+    keys = by_letters(found)
     for name in CONTAINER_KEYS:
         inner = keys.get(name)
         if isinstance(inner, Mapping):
-            keys = {**{letters_only(str(key)): value for key, value in inner.items()}, **keys}
+            keys = {**by_letters(inner), **keys}
     return Confidences(*(_of(keys, names) for names in _KEYS.values()))
 
 
@@ -96,7 +96,7 @@ def _of(keys: Mapping[str, Any], names: Sequence[str]) -> float:
     for word in _WORDS:
         inner = keys.get(word)
         if isinstance(inner, Mapping):
-            by_name = {letters_only(str(key)): value for key, value in inner.items()}
+            by_name = by_letters(inner)
             confidence = next((by_name[name] for name in names if name in by_name), None)
             if confidence is not None:
                 return one_confidence(confidence)
@@ -107,7 +107,7 @@ def _of(keys: Mapping[str, Any], names: Sequence[str]) -> float:
     for name in names:
         value = keys.get(name)
         if isinstance(value, Mapping):
-            inner_keys = {letters_only(str(key)): entry for key, entry in value.items()}
+            inner_keys = by_letters(value)
             confidence = next((inner_keys[word] for word in _WORDS if word in inner_keys), None)
             if confidence is not None:
                 return one_confidence(confidence)

@@ -313,10 +313,6 @@ def _repaired(text: str) -> str | None:
     return repair_age(_DASHES.sub("-", text))
 
 
-def _repaired(text: str) -> str | None:
-    return repair_age(_DASHES.sub("-", text))
-
-
 _CODES: Final[Mapping[str, Mapping[str, int]]] = {
     "age": {name: code for code, name in enumerate(AGE_BINS)} | dict.fromkeys(_LAST_BIN, len(AGE_BINS) - 1),
     "gender": {name.casefold(): code for code, name in enumerate(GENDERS)},

@@ -13,22 +13,23 @@ from typing import Any, Final
 
 from evenhand.benchmarks.fairface.confidences import NOTHING_STATED, Confidences
 from evenhand.benchmarks.fairface.data import label_order
-from evenhand.benchmarks.fairface.normalise import FaceAnswer, Mode, Normaliser, Reason, nothing
+from evenhand.benchmarks.fairface.deepface import read_deepface
+from evenhand.benchmarks.fairface.normalise import FaceAnswer, Mode, Reason, nothing
 from evenhand.benchmarks.fairface.normalise.structured import ABSENT, as_number, find_fields
 from evenhand.benchmarks.fairface.options import FaceOptions
 from evenhand.benchmarks.fairface.shapes import numbers_in
-from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, GENDERS
+from evenhand.benchmarks.fairface.taxonomy import ATTRIBUTES, CLASSES
 from evenhand.core.errors import PredictionError
 from evenhand.core.task import InputFact
 
-ATTRIBUTES: Final = FaceAnswer._fields
 FINE_STATUS: Final = frozenset({"ok", "success", "succeeded", "completed", "done", "200", ""})
-LABEL_CODE: Final = re.compile(r"LABEL_(\d+)", re.IGNORECASE)
+IS_LABEL_CODE: Final = re.compile(r"LABEL_\d+", re.IGNORECASE).fullmatch
 MOST_REMEMBERED: Final = 100_000
 LONGEST_REMEMBERED: Final = 200
 
 _SPENT: Final = ("prompt_tokens", "completion_tokens", "cost")
 _COUNTED: Final = ("model", "finish_reason", "form")
+_CODE: Final = re.compile(r"(?:LABEL_)?\d+", re.IGNORECASE)
 _EXCEPTION: Final = re.compile(r"\s*(?:Traceback \(most recent call last\)|(?:\w+\.)*\w*(?:Error|Exception):\s)")
 _MOST_KEYS: Final = 50
 _LONGEST_ANSWER: Final = 1 << 20  # characters; what is beyond is not read
@@ -101,11 +102,12 @@ class FileSummary:
         return totals
 
 
-class CachedNormaliser:
-    """Normalises free answers, remembering short ones: most of them come again and again."""
+class AnswerReader:
+    """Reads the answers of a file as its options say; short texts are remembered, since most come again and again."""
 
-    def __init__(self, normaliser: Normaliser) -> None:
-        self.normaliser = normaliser
+    def __init__(self, options: FaceOptions, summary: FileSummary) -> None:
+        self.options, self.summary = options, summary
+        self.normaliser = options.normaliser
         self._answers: dict[str, ImageAnswer] = {}
 
     def text(self, raw: str) -> ImageAnswer:
@@ -117,13 +119,42 @@ class CachedNormaliser:
                 self._answers[raw] = answer
         return answer
 
-    def about(self, attribute: str, payload: Any) -> FaceAnswer:
+    def about(self, attribute: str, payload: Any, stated: Confidences = NOTHING_STATED) -> ImageAnswer:
         """The answer to a question about one attribute."""
         if not isinstance(payload, str) or find_fields(payload) is not None:
             reading = getattr(self.normaliser.answer(payload), attribute)
         else:
             reading = getattr(self.normaliser, attribute)(payload[:_LONGEST_ANSWER], Mode.FIELD)
-        return nothing(Reason.EMPTY)._replace(**{attribute: reading})
+        answer = nothing(Reason.EMPTY)._replace(**{attribute: reading})
+        return ImageAnswer(as_text(payload), answer, confidences=stated, asked=attribute)
+
+    def deepface(self, payload: Any, stated: Confidences = NOTHING_STATED) -> ImageAnswer:
+        """What DeepFace says of the face that counts."""
+        answer, face = read_deepface(payload, self.normaliser)
+        return ImageAnswer(
+            as_text(payload), answer, faces=face.faces, nothing_found=face.nothing_found, confidences=stated
+        )
+
+    def decoded(self, attribute: str, text: str) -> str:
+        """The class that an integer or LABEL_3 stands for in the given order of labels; any other text as it is."""
+        if not _CODE.fullmatch(text):
+            return text
+        order = label_order(self.options.label_order)
+        if order is None:
+            raise PredictionError(
+                f"{text!r} is a code for a {attribute}, and codes are ambiguous: the dataset hub's export and the "
+                "original script order the classes differently. Say which with --set label_order=hub or script."
+            )
+        names = {**CLASSES, "race": order}[attribute]
+        code = int(text.upper().removeprefix("LABEL_")[:9])
+        if code >= len(names):
+            raise PredictionError(f"{text!r} is outside the order of {attribute}: 0 to {len(names) - 1}.")
+        return names[code]
+
+
+def failed(raw: str, error: str) -> ImageAnswer:
+    """An error that stands where an answer should."""
+    return ImageAnswer(raw, nothing(Reason.ERROR), error=error)
 
 
 def exception_in(payload: Any) -> str:
@@ -133,21 +164,6 @@ def exception_in(payload: Any) -> str:
     ('ValueError: no face', '')
     """
     return payload.strip()[:200] if isinstance(payload, str) and _EXCEPTION.match(payload) else ""
-
-
-def class_of_code(attribute: str, text: str, options: FaceOptions) -> str:
-    """The class that an integer or LABEL_3 stands for in the given order of labels."""
-    order = label_order(options.label_order)
-    if order is None:
-        raise PredictionError(
-            f"{text!r} is a code for a {attribute}, and codes are ambiguous: the dataset hub's export and the "
-            "original script order the classes differently. Say which with --set label_order=hub or script."
-        )
-    names = {"gender": GENDERS, "race": order, "age": AGE_BINS}[attribute]
-    code = int(text.upper().removeprefix("LABEL_")[:9])
-    if code >= len(names):
-        raise PredictionError(f"{text!r} is outside the order of {attribute}: 0 to {len(names) - 1}.")
-    return names[code]
 
 
 def as_text(payload: Any) -> str:

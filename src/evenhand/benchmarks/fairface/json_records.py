@@ -7,26 +7,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from evenhand.benchmarks.fairface.confidences import NOTHING_STATED, stated_confidences
-from evenhand.benchmarks.fairface.deepface import is_deepface, read_deepface
+from evenhand.benchmarks.fairface.deepface import is_deepface
 from evenhand.benchmarks.fairface.image_answers import (
     FINE_STATUS,
-    LABEL_CODE,
+    IS_LABEL_CODE,
     MOST_REMEMBERED,
-    CachedNormaliser,
-    FileSummary,
+    AnswerReader,
     ImageAnswer,
     as_text,
-    class_of_code,
     exception_in,
+    failed,
 )
 from evenhand.benchmarks.fairface.normalise import Reason, nothing
 from evenhand.benchmarks.fairface.normalise.structured import fields_of
-from evenhand.benchmarks.fairface.options import FaceOptions
 from evenhand.benchmarks.fairface.shapes import (
     ERROR_KEYS,
     IMAGE_KEYS,
@@ -42,16 +40,14 @@ from evenhand.benchmarks.fairface.shapes import (
 from evenhand.core.errors import PredictionError
 from evenhand.files.delimited import shown_names
 
+_SILENT: Final = {"content_filter": Reason.REFUSAL, "length": Reason.CUT_OFF}  # an answer without text, by its end
+
 
 def json_records(
-    lines: Iterator[bytes],
-    path: Path,
-    options: FaceOptions,
-    summary: FileSummary,
-    read: CachedNormaliser,
-    attribute: str,
+    lines: Iterator[bytes], path: Path, read: AnswerReader, attribute: str
 ) -> Iterator[tuple[str, ImageAnswer]]:
     """The records of a file; `attribute` is the only one that its questions are about, if its name says so."""
+    options, summary = read.options, read.summary
     remembered = others = 0
     unread_before = summary.unread
     image_key = text_key = ""
@@ -73,7 +69,7 @@ def json_records(
                 f"Name the image with one of {', '.join(IMAGE_KEYS)}."
             )
         others += 1
-        answer = _image_answer(record, image_key, options, summary, read, attribute)
+        answer = _image_answer(record, image_key, read, attribute)
         if answer is None:
             summary.add_unread(record, image_key)
             answer = ImageAnswer("", nothing(Reason.EMPTY))
@@ -149,15 +145,9 @@ def _object(value: Any, path: Path, where: str) -> Mapping[str, Any]:
     return value
 
 
-def _image_answer(
-    record: Mapping[str, Any],
-    image_key: str,
-    options: FaceOptions,
-    summary: FileSummary,
-    read: CachedNormaliser,
-    attribute: str,
-) -> ImageAnswer | None:
+def _image_answer(record: Mapping[str, Any], image_key: str, read: AnswerReader, attribute: str) -> ImageAnswer | None:
     """The answer of a record; None when nothing in it can be one."""
+    options, summary = read.options, read.summary
     text_key = text_key_of(record, image_key)
     payload: Any = record[text_key] if text_key is not None else None
     finish = ""
@@ -165,7 +155,7 @@ def _image_answer(
     if not isinstance(payload, str):
         payload, finish, wrappings = unwrapped(payload)
     if error := _error_of(record, payload, wrappings):
-        return ImageAnswer(as_text(payload), nothing(Reason.ERROR), error=error)
+        return failed(as_text(payload), error)
     if text_key is None:  # the attributes stand in the record itself
         payload = {name: value for name, value in record.items() if name not in (image_key, "status", "model")}
         if not any(column_of(str(name)) for name in payload):
@@ -175,28 +165,23 @@ def _image_answer(
     if finish and "finish_reason" not in record:
         summary.values.setdefault("finish_reason", Counter())[finish] += 1
     finish = str(record.get("finish_reason") or finish)
-    if finish == "content_filter" and not payload:
-        return ImageAnswer("", nothing(Reason.REFUSAL))
-    if finish == "length" and not payload:
-        return ImageAnswer("", nothing(Reason.CUT_OFF))
+    if finish in _SILENT and not payload:
+        return ImageAnswer("", nothing(_SILENT[finish]))
     if payload is None or payload in ("", [], {}):
         summary.families["vlm"] += 1
         return None
     asked = attribute or attribute_asked(record)
-    if isinstance(payload, str) and LABEL_CODE.fullmatch(payload):
-        payload = class_of_code(asked or "race", payload, options)
+    if isinstance(payload, str) and IS_LABEL_CODE(payload):
+        payload = read.decoded(asked or "race", payload)
     deepface = options.family == "deepface" or (options.family == "auto" and is_deepface(payload))
     summary.families["deepface" if deepface else "vlm"] += 1
     stated = stated_confidences(payload) if options.confidence == "on" else NOTHING_STATED
     if deepface:
-        answer, face = read_deepface(payload, read.normaliser)
-        return ImageAnswer(
-            as_text(payload), answer, faces=face.faces, nothing_found=face.nothing_found, confidences=stated
-        )
+        return read.deepface(payload, stated)
     if isinstance(payload, Mapping) and fields_of(payload) is None:
         summary.add_unread(payload, "")
     if asked:
-        return ImageAnswer(as_text(payload), read.about(asked, payload), confidences=stated, asked=asked)
+        return read.about(asked, payload, stated)
     again = record.get("repeats")
     repeats = tuple(read.text(text).answer for text in again if isinstance(text, str)) if again else ()
     if isinstance(payload, str) and stated is NOTHING_STATED and not repeats:

@@ -5,8 +5,6 @@ The header decides what is read; rows that say the same are understood once.
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,33 +12,25 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from evenhand.benchmarks.fairface.confidences import NOTHING_STATED, Confidences, largest_share, one_confidence
+from evenhand.benchmarks.fairface.confidences import Confidences, largest_share, one_confidence
 from evenhand.benchmarks.fairface.data import repair_age
-from evenhand.benchmarks.fairface.deepface import is_deepface, read_deepface
+from evenhand.benchmarks.fairface.deepface import is_deepface
 from evenhand.benchmarks.fairface.image_answers import (
-    ATTRIBUTES,
     FINE_STATUS,
-    LABEL_CODE,
+    IS_LABEL_CODE,
     LONGEST_REMEMBERED,
     MOST_REMEMBERED,
-    CachedNormaliser,
-    FileSummary,
+    AnswerReader,
     ImageAnswer,
     as_text,
-    class_of_code,
     exception_in,
+    failed,
 )
 from evenhand.benchmarks.fairface.keys import without_face_number
-from evenhand.benchmarks.fairface.normalise import FaceAnswer, Reason, nothing
-from evenhand.benchmarks.fairface.normalise.structured import (
-    AGE_KEYS,
-    GENDER_KEYS,
-    RACE_KEYS,
-    as_number,
-    letters_only,
-)
-from evenhand.benchmarks.fairface.options import FaceOptions
+from evenhand.benchmarks.fairface.normalise import FaceAnswer
+from evenhand.benchmarks.fairface.normalise.structured import ATTRIBUTE_OF, as_number, letters_only
 from evenhand.benchmarks.fairface.shapes import IMAGE_KEYS, TEXT_KEYS, attribute_asked, column_of
+from evenhand.benchmarks.fairface.taxonomy import ATTRIBUTES
 from evenhand.core.errors import PredictionError
 from evenhand.core.task import InputFact
 from evenhand.files.columnar import read_parquet
@@ -48,7 +38,6 @@ from evenhand.files.delimited import CellKind, read_header, read_table, shown_na
 from evenhand.files.inputs import hash_of
 
 FACE_NAME: Final = "face_name_align"
-_CODE: Final = re.compile(r"(?:LABEL_)?\d+", re.IGNORECASE)
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -59,11 +48,10 @@ class AnswerTable(NamedTuple):
     read: Callable[[Sequence[int]], tuple[list[list[str]], Sequence[int], InputFact]]  # columns, lines, the file
 
 
-def table_records(
-    table: AnswerTable, path: Path, options: FaceOptions, summary: FileSummary, read: CachedNormaliser
-) -> Iterator[tuple[str, ImageAnswer]]:
+def table_records(table: AnswerTable, path: Path, read: AnswerReader) -> Iterator[tuple[str, ImageAnswer]]:
     """The records of a table in its order."""
-    columns = _Columns(table.names, path, options)
+    summary = read.summary
+    columns = _Columns(table.names, path, read)
     summary.notes.extend(columns.notes)
     cells, lines, fact = table.read(columns.places)
     keys = [key.strip() for key in cells[0]]
@@ -76,7 +64,7 @@ def table_records(
         answer = answers.get(row)
         if answer is None:
             try:
-                answer = columns.answer(row, read)
+                answer = columns.answer(row)
             except PredictionError as error:
                 raise PredictionError(f"{path}, line {lines[at]}: {error}") from None
             filled = filled or bool(answer.error) or bool(answer.raw.strip("; "))
@@ -151,8 +139,9 @@ def _cell(value: Any) -> str:
 class _Columns:
     """Which columns of a table have its key, its attributes or its text, and what a row of them says."""
 
-    def __init__(self, names: Sequence[str], path: Path, options: FaceOptions) -> None:
-        self.path, self.options = path, options
+    def __init__(self, names: Sequence[str], path: Path, read: AnswerReader) -> None:
+        self.path, self.read = path, read
+        options = read.options
         plain = [name.strip().lower() for name in names]
         script = FACE_NAME in plain if options.family == "auto" else options.family == "fairface_csv"
         self.family = "fairface_csv" if script else "csv"
@@ -192,7 +181,7 @@ class _Columns:
     def _attributes(self, header: Sequence[str], plain: list[str], text: int) -> dict[str, int]:
         """Where the predicted attributes stand; what is called true, or stands beside a prediction, is not read."""
         by_role: dict[str, dict[str, int]] = {"predicted": {}, "true": {}, "": {}}
-        precedence = {name: order for order, name in enumerate((*GENDER_KEYS, *RACE_KEYS, *AGE_KEYS))}
+        precedence = {name: order for order, name in enumerate(ATTRIBUTE_OF)}
         named = [(column_of(name), at) for at, name in enumerate(header) if at != self.key]
         for column, at in sorted(
             ((column, at) for column, at in named if column),
@@ -224,55 +213,44 @@ class _Columns:
         ages = Counter(cells[1 + self._order["age"]])
         return sum(count for age, count in ages.items() if "-" in age and repair_age(age) is not None)
 
-    def answer(self, row: Sequence[str], read: CachedNormaliser) -> ImageAnswer:
+    def answer(self, row: Sequence[str]) -> ImageAnswer:
         """What the cells of a row say, its key left out."""
         cells = {name: row[order] for name, order in self._order.items()}
         if (status := cells.get("status", "").strip().lower()) not in FINE_STATUS:
-            return ImageAnswer("", nothing(Reason.ERROR), error=f"status {status!r}")
-        return self._text_answer(cells, read) if self.reads_text else self._cells_answer(cells, read)
+            return failed("", f"status {status!r}")
+        return self._text_answer(cells) if self.reads_text else self._cells_answer(cells)
 
-    def _cells_answer(self, cells: Mapping[str, str], read: CachedNormaliser) -> ImageAnswer:
-        gender, race, age = (self._decoded(name, cells.get(name, "")) for name in ATTRIBUTES)
-        normaliser = read.normaliser
-        answer = FaceAnswer(normaliser.gender(gender), normaliser.race(race), normaliser.age(repair_age(age) or age))
+    def _cells_answer(self, cells: Mapping[str, str]) -> ImageAnswer:
+        read = self.read.normaliser
+        gender, race = (self.read.decoded(name, cells.get(name, "")) for name in ("gender", "race"))
+        age = cells.get("age", "")
+        if IS_LABEL_CODE(age):
+            age = self.read.decoded("age", age)
         return ImageAnswer(
             "; ".join((gender, race, age)),
-            answer,
+            FaceAnswer(read.gender(gender), read.race(race), read.age(repair_age(age) or age)),
             cells=(gender, race, age),
-            confidences=self._stated(cells),
+            confidences=Confidences(*(_confidence(cells.get(f"{name}_stated", "")) for name in ATTRIBUTES)),
             nothing_found=as_number(cells.get("face_confidence")) == 0,
         )
 
-    def _decoded(self, attribute: str, text: str) -> str:
-        if _CODE.fullmatch(text) and (attribute != "age" or text[0] in "lL"):
-            return class_of_code(attribute, text, self.options)
-        return text
-
-    def _stated(self, cells: Mapping[str, str]) -> Confidences:
-        if self.options.confidence != "on":
-            return NOTHING_STATED
-        stated = (cells.get(f"{name}_stated") for name in ATTRIBUTES)
-        return Confidences(
-            *(
-                math.nan if text is None else largest_share(text) if "[" in text else one_confidence(text)
-                for text in stated
-            )
-        )
-
-    def _text_answer(self, cells: Mapping[str, str], read: CachedNormaliser) -> ImageAnswer:
+    def _text_answer(self, cells: Mapping[str, str]) -> ImageAnswer:
         raw = cells["text"]
         if error := exception_in(raw):
-            return ImageAnswer(raw, nothing(Reason.ERROR), error=error)
+            return failed(raw, error)
         asked = attribute_asked(cells)
-        if LABEL_CODE.fullmatch(raw):
-            raw = class_of_code(asked or "race", raw, self.options)
+        if IS_LABEL_CODE(raw):
+            raw = self.read.decoded(asked or "race", raw)
         if asked:
-            return ImageAnswer(raw, read.about(asked, raw), asked=asked)
-        if self.options.family in ("auto", "deepface") and is_deepface(raw):
+            return self.read.about(asked, raw)
+        if self.read.options.family in ("auto", "deepface") and is_deepface(raw):
             self.family = "deepface"
-            answer, face = read_deepface(raw, read.normaliser)
-            return ImageAnswer(raw, answer, faces=face.faces, nothing_found=face.nothing_found)
-        return read.text(raw)
+            return self.read.deepface(raw)
+        return self.read.text(raw)
+
+
+def _confidence(text: str) -> float:
+    return largest_share(text) if "[" in text else one_confidence(text)
 
 
 def _place(plain: list[str], names: Sequence[str]) -> int:

@@ -71,8 +71,8 @@ class AttributeReader(Generic[AnyReading]):
         self, name: str, read: Callable[[TokenizedText, Mode], AnyReading], unknown: Callable[..., AnyReading]
     ) -> None:
         self.name = name
-        self.read = read
-        self._unknown = unknown
+        self.read: Callable[[TokenizedText, Mode], AnyReading] = read
+        self._unknown: Callable[..., AnyReading] = unknown
         self._of_fields: TextCache[AnyReading] = TextCache(partial(self._of_text, mode=_FIELD))
         self._of_labelled: TextCache[AnyReading] = TextCache(self._of_labelled_value)
 
