@@ -29,6 +29,7 @@ from evenhand.core.results import Estimate, Results
 from evenhand.metrics.custom import FunctionMetric
 
 Function = Callable[..., float]
+Terms = tuple[tuple[str, str], ...]  # a group: feature and level
 Compared = Literal["between_groups", "to_overall"]
 _TRUTH, _PREDICTION = "true_value", "predicted_value"
 _ONE = "metric"
@@ -123,15 +124,12 @@ class MetricFrame:
     @property
     def overall(self) -> Any:
         """The value of everyone; with control features, of every combination of their levels."""
-        if not self._control:
-            values = {metric.name: self._value(self._plain, metric.name, ()) for metric in self._metrics}
-            return values[_ONE] if self._single else _series(values)
-        return self._shown(list(self._control), lambda name, key: self._value(self._plain, name, key))
+        return self._by_control(self._value)
 
     @property
     def by_group(self) -> Any:
         """The value of every group: a series of one metric, a frame of several."""
-        return self._shown(list(self._all), lambda name, key: self._value(self._plain, name, key))
+        return self._shown(list(self._all), self._value)
 
     def group_min(self, errors: str = "raise") -> Any:
         """The smallest value over the groups."""
@@ -156,15 +154,15 @@ class MetricFrame:
     @property
     def intervals(self) -> Any:
         """Lower and upper limits of every group's value, by resampling units."""
-        keys = self._keys(list(self._all))
+        estimates = _by_group(self._resampled)
         rows = {}
-        for key in keys:
+        for key in self._keys(list(self._all)):
             row: dict[str, Any] = {}
             for metric in self._metrics:
-                estimate = self._estimate(self._resampled, metric.name, key)
+                estimate = estimates.get((metric.name, Group(key)))
                 prefix = "" if self._single else f"{metric.name} "
-                row |= {f"{prefix}low": estimate.low if estimate else None}
-                row |= {f"{prefix}high": estimate.high if estimate else None}
+                row[f"{prefix}low"] = estimate.low if estimate else None
+                row[f"{prefix}high"] = estimate.high if estimate else None
             rows[self._names_of(key)] = row
         return _frame(rows, list(self._all))
 
@@ -190,30 +188,34 @@ class MetricFrame:
         return _records(rows)
 
     def _aggregated(self, reduce: Callable[[list[float], float], float]) -> Any:
-        """One number per metric, or per metric and combination of control levels."""
+        """The values of groups in one number."""
 
-        def of(name: str, control: tuple[tuple[str, str], ...]) -> float:
+        def of(name: str, control: Terms) -> float:
             keys = [key for key in self._keys(list(self._all)) if set(control) <= set(key)]
-            values = [value for key in keys if not math.isnan(value := self._value(self._plain, name, key))]
-            return reduce(values, self._value(self._plain, name, control)) if values else math.nan
+            values = [value for key in keys if not math.isnan(value := self._value(name, key))]
+            return reduce(values, self._value(name, control)) if values else math.nan
 
-        if not self._control:
-            overall = {metric.name: of(metric.name, ()) for metric in self._metrics}
-            return overall[_ONE] if self._single else _series(overall)
-        return self._shown(list(self._control), of)
+        return self._by_control(of)
 
-    def _shown(self, features: list[str], value: Callable[[str, tuple[tuple[str, str], ...]], float]) -> Any:
+    def _by_control(self, value: Callable[[str, Terms], float]) -> Any:
+        """A number per metric, or per metric and combination of control levels."""
+        if self._control:
+            return self._shown(list(self._control), value)
+        values = {metric.name: value(metric.name, ()) for metric in self._metrics}
+        return values[_ONE] if self._single else _series(values)
+
+    def _shown(self, features: list[str], value: Callable[[str, Terms], float]) -> Any:
         keys = self._keys(features)
         rows = {self._names_of(key): {metric.name: value(metric.name, key) for metric in self._metrics} for key in keys}
         if self._single:
             return _series({name: row[_ONE] for name, row in rows.items()}, features, _name(self._metrics[0].function))
         return _frame(rows, features)
 
-    def _keys(self, features: list[str]) -> list[tuple[tuple[str, str], ...]]:
+    def _keys(self, features: list[str]) -> list[Terms]:
         levels = [self._plain.levels[f"feature {name}"] for name in features]
         return [tuple((f"feature {n}", lv) for n, lv in zip(features, some, strict=True)) for some in product(*levels)]
 
-    def _names_of(self, key: tuple[tuple[str, str], ...]) -> Any:
+    def _names_of(self, key: Terms) -> Any:
         """The group as fairlearn names it: the values themselves, a tuple for several features."""
         values = tuple(self._originals[name][level] for name, level in key)
         return values[0] if len(values) == 1 else values
@@ -230,19 +232,17 @@ class MetricFrame:
             columns[f"feature {name}"] = plain
         return columns
 
-    def _value(self, results: Results, name: str, key: tuple[tuple[str, str], ...]) -> float:
-        estimate = self._estimate(results, name, key)
+    def _value(self, name: str, key: Terms) -> float:
+        estimate = self._estimates.get((name, Group(key) if key else EVERYONE))
         return math.nan if estimate is None or isinstance(estimate.value, Undefined) else float(estimate.number or 0.0)
 
-    def _estimate(self, results: Results, name: str, key: tuple[tuple[str, str], ...]) -> Estimate | None:
-        return self._index(results).get((name, Group(key) if key else EVERYONE))
+    @cached_property
+    def _estimates(self) -> dict[tuple[str, Group], Estimate]:
+        return _by_group(self._plain)
 
-    def _index(self, results: Results) -> dict[tuple[str, Group], Estimate]:
-        kept = self.__dict__.setdefault("_indices", {})
-        if id(results) not in kept:
-            kept[id(results)] = {(estimate.metric, estimate.group): estimate for estimate in results.estimates}
-        estimates: dict[tuple[str, Group], Estimate] = kept[id(results)]
-        return estimates
+
+def _by_group(results: Results) -> dict[tuple[str, Group], Estimate]:
+    return {(estimate.metric, estimate.group): estimate for estimate in results.estimates}
 
 
 def _features(given: Any, prefix: str) -> dict[str, Any]:

@@ -24,8 +24,9 @@ PEOPLE = {name: published_attribute(name, cells) for name, cells in CELLS.items(
 SCORES = np.array([0.1, 0.2, 0.4, 0.8])
 
 
-def test_groups_are_the_products_of_labels_over_all_subsets_of_attributes() -> None:
-    found = intersections.nested("M", PEOPLE, list(CELLS), SCORES)
+def test_groups_are_the_products_of_labels_over_all_subsets_of_attributes(tmp_path: Path) -> None:
+    intersections.write_intersections(tmp_path / "x.json", "M", PEOPLE, list(CELLS), SCORES)
+    found = json.loads((tmp_path / "x.json").read_text())
     labels = {
         name: [attributes.labels(name, c, attributes.found_values(name, CELLS[name])) for c in CELLS[name]]
         for name in CELLS
@@ -39,15 +40,21 @@ def test_groups_are_the_products_of_labels_over_all_subsets_of_attributes() -> N
                 for group in product(*(labels[name][row] for name in by)):
                     groups.setdefault(attributes.group_key(group), []).append(float(SCORES[row]))
     assert {by: {key: entry["scores"] for key, entry in groups.items()} for by, groups in found.items()} == expected
+    for entry in (entry for groups in found.values() for entry in groups.values()):
+        assert entry["M"] == pytest.approx(np.mean(entry["scores"]), abs=1e-15)
+        assert entry["Class_Size"] == len(entry["scores"])
 
 
-def test_the_streamed_file_is_the_indented_json_of_the_same_content(tmp_path: Path) -> None:
+def test_the_streamed_file_is_indented_json_without_scores_that_are_no_number(tmp_path: Path) -> None:
     scores = np.array([0.1, np.nan, 0.4, 0.8])
     count = intersections.write_intersections(tmp_path / "x.json", "M", PEOPLE, list(CELLS), scores, extra={"k": ["a"]})
-    expected = {**intersections.nested("M", PEOPLE, list(CELLS), scores), "k": ["a"]}
     text = (tmp_path / "x.json").read_text()
-    assert text == json.dumps(expected, indent=4)
-    assert count == sum(len(groups) for groups in list(expected.values())[:-1])
+    content = json.loads(text)
+    assert text == json.dumps(content, indent=4)
+    assert content.pop("k") == ["a"]
+    assert count == sum(len(groups) for groups in content.values())
+    assert content["['pronoun']"]["['1. He/him/his']"] == {"scores": [0.4], "M": 0.4, "Class_Size": 1}
+    assert "Côte D'Ivoire" not in str(content)
 
 
 def test_the_number_of_memberships_is_known_before(tmp_path: Path) -> None:
@@ -68,7 +75,7 @@ def test_an_attribute_that_is_not_there_is_named() -> None:
 
 
 def test_no_attributes_give_no_groups() -> None:
-    assert intersections.nested("M", PEOPLE, [], SCORES) == {}
+    assert list(grouping.subsets(PEOPLE, [])) == []
 
 
 def test_negative_medians_give_pairs_without_a_disparity() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.benchmarks.fhibe import codec, data, face_segmentation, record, scores, verification
-from evenhand.benchmarks.fhibe.codec import EmbeddingCodec, encode_mask, write_outputs
+from evenhand.benchmarks.fhibe.codec import EmbeddingCodec, PersonMasks, encode_mask, write_outputs
 from evenhand.benchmarks.fhibe.data import load_identities
 from evenhand.benchmarks.fhibe.face_segmentation import score_faces
 from evenhand.benchmarks.fhibe.metrics import AverageRecall, TarAtFar, TarAtOwnFar, ValidationRate
@@ -460,9 +460,11 @@ def test_polygons_rasterised_in_parallel_give_the_same_masks(write: Any) -> None
 
     root = write(*({"filepath": f"{n}.png", "subject_id": f"s{n}"} for n in range(600)))
     truth = data.load_masks(root, FhibeOptions()).truth
-    here = scores.mask_scores(truth, {})
-    there = scores.mask_scores(truth, {}, engines.parse("threads:2"))
-    assert here.runs == there.runs
+    masks = {f"{n}.png": PersonMasks((scores.row_runs(truth.segments[n], 40, 30),)) for n in range(600)}
+    here = scores.mask_scores(truth, masks)
+    there = scores.mask_scores(truth, masks, engines.parse("threads:2"))
+    assert (here.overlap == 1).all()
+    assert (there.overlap == 1).all()
     assert (here.area == there.area).all()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.fhibe import codec
-from evenhand.benchmarks.fhibe.wrapped import WrappedModel, WrapperModel
+from evenhand.benchmarks.fhibe.wrapped import WrappedModel
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample
 
@@ -58,7 +59,8 @@ class Wrapper:
 
 
 def asked(wrapper: Any, task: str = "face_localization") -> dict[str, Any]:
-    return dict(WrappedModel("mine", wrapper, task, Path("/root")).predict(SAMPLES))
+    samples = [replace(sample, given={**sample.given, "task": task}) for sample in SAMPLES]
+    return dict(WrappedModel("mine", wrapper).predict(samples))
 
 
 def test_a_loader_that_reorders_is_tied_by_the_paths_it_carries() -> None:
@@ -156,9 +158,9 @@ def test_a_wrapper_that_lacks_a_member_is_named() -> None:
 
 
 def test_samples_say_which_task_a_wrapper_is_asked_for() -> None:
-    assert len(dict(WrapperModel("finder", Wrapper()).predict(SAMPLES))) == 5
+    assert len(dict(WrappedModel("finder", Wrapper()).predict(SAMPLES))) == 5
     with pytest.raises(ModelError, match="FHIBE tasks only"):
-        list(WrapperModel("finder", Wrapper()).predict([Sample("x")]))
+        list(WrappedModel("finder", Wrapper()).predict([Sample("x")]))
 
 
 class Listing:
@@ -251,7 +253,7 @@ def test_a_mask_of_another_size_than_its_picture_is_refused_with_the_image(
 ) -> None:
     samples = _pictures(tmp_path, task)
     with pytest.raises(ModelError, match=f"image a.png: {message}"):
-        list(WrapperModel("finder", Wrapper(answer=answer)).predict(samples))
+        list(WrappedModel("finder", Wrapper(answer=answer)).predict(samples))
 
 
 PLAIN_CLASS = '''

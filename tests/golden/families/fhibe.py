@@ -558,13 +558,19 @@ def _group_means(
     scored: disparity.ScoredRows, asked: Sequence[str], expected: Mapping[str, Any], checks: Checks
 ) -> None:
     largest = max((len(attributes.parse_key(key)) for key in expected), default=0)
-    found = intersections.nested(scored.metric, scored.people, asked, scored.scores, largest=largest)
+    rows = np.flatnonzero(~np.isnan(scored.scores))
+    found = {
+        subset.key: {
+            key: [float(mean), int(size)]
+            for key, mean, size in zip(subset.keys(), subset.means(scored.scores), subset.sizes, strict=True)
+        }
+        for subset in grouping.subsets(scored.people, asked, rows, largest=largest)
+    }
     checks.equal("combinations in order", list(found), list(expected))
     for by, groups in expected.items():
         got = found.get(by, {})
         checks.equal(f"{by}: groups in order", list(got), list(groups))
-        means = {key: [entry[scored.metric], entry["Class_Size"]] for key, entry in got.items()}
-        checks.close(by, means, groups)
+        checks.close(by, got, groups)
 
 
 def _disparity(folder: Path, expected: Any, checks: Checks) -> None:

@@ -53,6 +53,13 @@ class People:
         """Every image once, in the order of the table."""
         return tuple(dict.fromkeys(self.images))
 
+    def rows_by_image(self) -> dict[str, list[int]]:
+        """The rows of every image, in the order of the table."""
+        rows: dict[str, list[int]] = {}
+        for row, image in enumerate(self.images):
+            rows.setdefault(image, []).append(row)
+        return rows
+
 
 @dataclass(frozen=True)
 class BoxTruth:
@@ -388,16 +395,9 @@ def _dataset(
     given: Mapping[str, Array] | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Dataset[T]:
-    rows_of: dict[str, list[int]] = {}
-    for row, image in enumerate(people.images):
-        rows_of.setdefault(image, []).append(row)
     samples = tuple(
-        Sample(
-            image,
-            (table.root / image,),
-            {name: values[rows].tolist() for name, values in (given or {}).items()},
-        )
-        for image, rows in rows_of.items()
+        Sample(image, (table.root / image,), {name: values[rows].tolist() for name, values in (given or {}).items()})
+        for image, rows in people.rows_by_image().items()
     )
     counts = {"rows": len(people), "images": len(samples), "subjects": len(set(people.subjects))}
     return Dataset(

@@ -102,13 +102,6 @@ class ScoredRows:
     scores: Array  # (rows,) or (rows, parts); NaN where undefined
     parts: tuple[str, ...] | None = None
 
-    def columns(self) -> Iterator[tuple[str | None, Array]]:
-        """Each part's name and scores; None for a metric without parts."""
-        if self.parts is None:
-            yield None, self.scores
-        else:
-            yield from ((part, self.scores[:, place]) for place, part in enumerate(self.parts))
-
     def groups(self, by: Sequence[str], part: str | None) -> dict[str, Array]:
         """Every group of an attribute combination with its scores, in published order."""
         scores = self.scores if self.parts is None else self.scores[:, self.parts.index(str(part))]
@@ -208,7 +201,7 @@ def published_section(results: Results) -> Section | None:
     blocks: list[Text | Table] = [Text(_CAUTION, "caution")]
     for metric, cells in tables.items():
         if cells:
-            rows = tuple(tuple(_plain(cell) for cell in row) for row in cells[2:])
+            rows = tuple(tuple(plain_cell(cell) for cell in row) for row in cells[2:])
             blocks.append(Table(f"Published disparities in {metric}", tuple(cells[1]), rows))
         else:
             blocks.append(Text(f"{metric}: no pair of groups is significant by the published procedure."))
@@ -266,5 +259,10 @@ def _stars(pair: Pair, significant: int) -> str:
     return next((mark for level, mark in _STARS if p < level / significant), "")
 
 
-def _plain(cell: str) -> str:
+def plain_cell(cell: str) -> str:
+    """A cell of the published table without its markup.
+
+    >>> plain_cell("&#8226; Apparent Skin Color<br/>&#8226; Age")
+    'Apparent Skin Color, Age'
+    """
     return cell.replace("&#8226; ", "").replace("<br/>", ", ")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.core.names import DisplayNames
 
-# The six skin colours of the data set's palette, darkest first.
-_TONES = ("[102, 78, 65]", "[136, 105, 81]", "[164, 131, 103]", "[175, 148, 120]", "[189, 163, 137]", "[198, 180, 157]")
 _WORDS = ("darkest", "dark", "medium dark", "medium light", "light", "lightest")
-_SKIN = {
-    f"{place}. {tone}": f"{words} ({place + 1} of 6)"
-    for place, (tone, words) in enumerate(zip(_TONES, _WORDS, strict=True))
-}
+_TONES = vocabulary.VALUES["apparent_skin_color"]  # darkest first, each with its colour: `0. [102, 78, 65]`
+SKIN_WORDS = dict(zip(_TONES, _WORDS, strict=True))
+_SKIN = {tone: f"{words} ({place} of 6)" for place, (tone, words) in enumerate(SKIN_WORDS.items(), start=1)}
 _COLOURS = {
-    f"{place}. {tone}": "#" + "".join(f"{int(part):02x}" for part in tone.strip("[]").split(","))
-    for place, tone in enumerate(_TONES)
+    tone: "#" + "".join(f"{int(part):02x}" for part in tone.partition(". ")[2].strip("[]").split(","))
+    for tone in _TONES
 }
 _WHAT = {"IOU": "boxes", "MASK": "masks", "OKS": "keypoints", "DET": "body parts"}
 

@@ -6,7 +6,7 @@ a thing: a pose without visible keypoints, a part that nobody predicted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -64,11 +64,10 @@ def box_overlaps(truth: BoxTruth, answers: AnswersByImage[BoxDetections]) -> Flo
 
 
 class MaskScores(NamedTuple):
-    """Best mask overlap and mask area of each row, and the rasterised masks."""
+    """Best mask overlap and mask area of each row."""
 
     overlap: Floats
     area: NDArray[np.int64]
-    runs: tuple[Runs, ...]
 
 
 class _MaskPart(NamedTuple):
@@ -79,17 +78,13 @@ class _MaskPart(NamedTuple):
 
 def mask_scores(truth: MaskTruth, answers: AnswersByImage[PersonMasks], engine: Engine | None = None) -> MaskScores:
     """Rasterise every row's polygons and take the best overlap with any predicted mask of its image."""
-    rows_of = _rows_of_images(truth.people)
+    rows_of = truth.people.rows_by_image()
     overlap, areas = np.zeros(len(truth.people)), np.zeros(len(truth.people), dtype=np.int64)
-    runs: dict[int, Runs] = {}
     parts = list(_mask_parts(truth, rows_of, answers))
     results = finished((engine or Serial()).map(_score_masks, parts), "part of the images")
-    for (_, rows), (scores, masks, sizes) in zip(
-        rows_of.items(), (image for part in results for image in part), strict=True
-    ):
-        overlap[rows], areas[rows] = scores, sizes
-        runs.update(zip(rows, masks, strict=True))
-    return MaskScores(overlap, areas, tuple(runs[row] for row in range(len(truth.people))))
+    for rows, scored in zip(rows_of.values(), (image for part in results for image in part), strict=True):
+        overlap[rows], areas[rows] = scored
+    return MaskScores(overlap, areas)
 
 
 def mask_areas(
@@ -134,7 +129,7 @@ def pose_scores(
     pck = np.full((len(people), len(levels)), np.nan)
     missing_zero, documented = np.full(len(people), np.nan), np.full(len(people), np.nan)
     oks = np.full(len(people), np.nan)
-    for image, rows in _rows_of_images(people).items():
+    for image, rows in people.rows_by_image().items():
         answer = answers.get(image)
         predicted = answer.keypoints if answer is not None else np.zeros((0, 0, 2))
         if len(predicted) and predicted.shape[1] != len(truth.names):
@@ -198,7 +193,7 @@ def part_scores(truth: PartTruth, answers: AnswersByImage[PartProbabilities]) ->
     Mappings beyond the annotated people of an image are not used, as published: a mini data set may hold one of two.
     """
     predicted: dict[int, Mapping[str, float]] = {}
-    for image, rows in _rows_of_images(truth.people).items():
+    for image, rows in truth.people.rows_by_image().items():
         answer = answers.get(image)
         listed = answer.people if answer is not None else ()
         if listed and len(listed) < len(rows):
@@ -225,23 +220,15 @@ def part_scores(truth: PartTruth, answers: AnswersByImage[PartProbabilities]) ->
 def part_table(
     parts: Sequence[str],
     probability: Array,
-    visible: Iterable[Sequence[str]],
-    corrected: Iterable[Sequence[str]] | None = None,
+    visible: Sequence[Sequence[str]],
+    corrected: Sequence[Sequence[str]] | None = None,
 ) -> PartScores:
     """Part scores from the visible parts of every row and a table of probabilities (rows, parts)."""
-    seen = np.array([[part in row for part in parts] for row in visible], dtype=np.bool_).reshape(-1, len(parts))
-    if corrected is None:
-        also = seen
-    else:
-        also = np.array([[part in row for part in parts] for row in corrected], dtype=np.bool_).reshape(seen.shape)
+    seen, also = (
+        np.array([[part in row for part in parts] for row in rows], dtype=np.bool_).reshape(-1, len(parts))
+        for rows in (visible, visible if corrected is None else corrected)
+    )
     return PartScores(tuple(parts), np.asarray(probability, dtype=np.float64), seen, also)
-
-
-def _rows_of_images(people: People) -> dict[str, list[int]]:
-    rows_of: dict[str, list[int]] = {}
-    for row, image in enumerate(people.images):
-        rows_of.setdefault(image, []).append(row)
-    return rows_of
 
 
 def _mask_parts(
@@ -265,12 +252,13 @@ def _fitted(image: str, answer: PersonMasks | None, size: tuple[int, int]) -> tu
         raise PredictionError(f"image {image}: {error}") from None
 
 
-def _score_masks(part: _MaskPart, workplace: Workplace) -> list[tuple[list[float], list[Runs], list[int]]]:
+def _score_masks(part: _MaskPart, workplace: Workplace) -> list[tuple[list[float], list[int]]]:
+    """Best overlaps and areas of the rows of every image."""
     scored = []
     for rows, (height, width), predicted in zip(part.rows, part.sizes, part.predicted, strict=True):
         truth = [row_runs(segments, height, width) for segments in rows]
         best = overlap_matrix(predicted, truth).max(axis=0, initial=0.0)
-        scored.append((best.tolist(), truth, [area(runs) for runs in truth]))
+        scored.append((best.tolist(), [area(runs) for runs in truth]))
     return scored
 
 

@@ -43,51 +43,40 @@ class WrapperMemberError(ModelError, AttributeError):
 
 @dataclass(frozen=True)
 class WrappedModel:
-    """A wrapper for one task; `predict` gives answers by sample id."""
+    """Any object of the published contract as a model for every task whose samples it is given."""
 
     name: str
     wrapper: Any
-    task: str
-    root: Path
-    custom_keypoints: tuple[str, ...] | None = None
     cuda: bool = False
 
-    def __post_init__(self) -> None:
-        for member, kind in {
-            "data_preprocessor": "method",
-            "__call__": "method",
-            **_MEMBERS.get(self.task, {}),
-        }.items():
+    def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, Any]]:
+        """The wrapper's answer to every sample, tied to it by path where its batches carry paths.
+
+        Samples say which task they are asked for. What the wrapper lacks is said before the first answer is asked for.
+        """
+        asked = list(samples)
+        task = asked[0].given.get("task") if asked else ""
+        if task is None:
+            raise ModelError("A wrapped model answers samples of FHIBE tasks only.")
+        for member, kind in {"data_preprocessor": "method", "__call__": "method", **_MEMBERS.get(task, {})}.items():
             if not hasattr(self.wrapper, member):
                 raise WrapperMemberError(
-                    f"Model must have a '{member}' {kind} for {self.task}; {self.name} has none "
+                    f"Model must have a '{member}' {kind} for {task}; {self.name} has none "
                     f"({type(self.wrapper).__name__})."
                 )
+        return self._answers(asked)
 
-    def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, Any]]:
-        """The wrapper's answer to every sample, tied to it by path where its batches carry paths."""
-        asked = list(samples)
-        if not asked:
+    def _answers(self, samples: Sequence[Sample]) -> Iterator[tuple[str, Any]]:
+        if not samples:
             return
         with temporary_folder() as folder:
-            adapter = _TaskAdapter(self, folder)
-            paths, arguments, failed = adapter.prepare(asked)
+            adapter = _TaskAdapter(self.name, self.wrapper, self.cuda, samples[0], folder)
+            paths, arguments, failed = adapter.prepare(samples)
             for sample in failed:
                 yield sample.id, np.zeros(0)
             apart = {sample.id for sample in failed}
-            for sample, output in self._outputs(asked, apart, paths, arguments):
-                yield sample.id, self._read(adapter, sample, output)
-
-    def _read(self, adapter: _TaskAdapter, sample: Sample, output: Any) -> Any:
-        try:
-            return adapter.read(sample, output)
-        except ModelError:
-            raise
-        except Exception as error:  # whatever the wrapper's value raises while it is read
-            raise ModelError(
-                f"{self.name}: the answer to image {sample.id} is not what {self.task} expects "
-                f"({type(error).__name__}: {error})."
-            ) from error
+            for sample, output in self._outputs(samples, apart, paths, arguments):
+                yield sample.id, adapter.read(sample, output)
 
     def _outputs(
         self, samples: Sequence[Sample], failed: set[str], paths: Sequence[str], arguments: Mapping[str, Any]
@@ -108,27 +97,7 @@ class WrappedModel:
         matcher.close()
 
 
-@dataclass(frozen=True)
-class WrapperModel:
-    """Any object of the published contract as a model for every task whose samples it is given."""
-
-    name: str
-    wrapper: Any
-    cuda: bool = False
-
-    def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, Any]]:
-        """Answers by sample id; samples say which task they are asked for, and where their data root is."""
-        asked = list(samples)
-        if not asked:
-            return
-        given = asked[0].given
-        if "task" not in given:
-            raise ModelError("A wrapped model answers samples of FHIBE tasks only.")
-        root, custom = data_root(asked[0]), given.get("custom_keypoints")
-        yield from WrappedModel(self.name, self.wrapper, given["task"], root, custom, self.cuda).predict(asked)
-
-
-def adapt_wrapper(wrapper: Any, name: str, device: str) -> WrapperModel | None:
+def adapt_wrapper(wrapper: Any, name: str, device: str) -> WrappedModel | None:
     """An object with `data_preprocessor` and `__call__` as a model; None for any other.
 
     It need not derive from our `BaseModelWrapper`: what counts is what it has.
@@ -136,20 +105,22 @@ def adapt_wrapper(wrapper: Any, name: str, device: str) -> WrapperModel | None:
     if not callable(getattr(wrapper, "data_preprocessor", None)) or not callable(wrapper) or isinstance(wrapper, type):
         return None
     own = getattr(wrapper, "name", None)
-    return WrapperModel(own if isinstance(own, str) and own else name, wrapper, device.startswith("cuda"))
+    return WrappedModel(own if isinstance(own, str) and own else name, wrapper, device.startswith("cuda"))
 
 
 class _TaskAdapter:
     """What a task passes to the preprocessor, and how it reads what comes back."""
 
-    def __init__(self, model: WrappedModel, folder: Path) -> None:
-        self.model, self.folder, self.wrapper = model, folder, model.wrapper
+    def __init__(self, name: str, wrapper: Any, cuda: bool, first: Sample, folder: Path) -> None:
+        self.name, self.wrapper, self.cuda, self.folder = name, wrapper, cuda, folder
+        self.task, self.root = first.given["task"], data_root(first)
+        self.is_subset = first.given.get("custom_keypoints") is not None
+        self.keypoints = checked_keypoints(first.given.get("custom_keypoints"))
 
     def prepare(self, samples: Sequence[Sample]) -> tuple[list[str], dict[str, Any], list[Sample]]:
         """Paths and keyword arguments for the preprocessor, and the samples that could not be aligned."""
         paths = [str(sample.media[0]) for sample in samples]
         boxes = {path: sample.given.get("person_boxes_xyxy", []) for path, sample in zip(paths, samples, strict=True)}
-        names = checked_keypoints(self.model.custom_keypoints)
         encoded = [str(self._encoded(sample)) for sample in samples]
         arguments: Mapping[str, dict[str, Any]] = {
             "person_localization": {"gt_column_name": "person_bbox"},
@@ -159,13 +130,13 @@ class _TaskAdapter:
                 "img_filepath_gt_bboxes": boxes,
                 "gt_keypoint_column_name": "keypoints",
                 "gt_face_bbox_column_name": "face_bbox",
-                "kpt_oks_sigmas": [vocabulary.SIGMAS[name] for name in names],
-                "custom_keypoints": None if self.model.custom_keypoints is None else list(names),
+                "kpt_oks_sigmas": [vocabulary.SIGMAS[name] for name in self.keypoints],
+                "custom_keypoints": list(self.keypoints) if self.is_subset else None,
             },
             # Left, top, width, height here, corners for keypoints: the published tool does so (Q10).
             "body_parts_detection": {
                 "img_filepath_gt_bboxes": {path: extents(np.array(listed)).tolist() for path, listed in boxes.items()}
-                if self.model.task == "body_parts_detection"
+                if self.task == "body_parts_detection"
                 else {},
                 "gt_column_name": None,
             },
@@ -176,13 +147,13 @@ class _TaskAdapter:
             "face_encoding": {"aligned": True, "aligned_filepaths": paths, "encoded_filepaths": encoded},
             "face_super_resolution": {"aligned": True},
         }
-        if self.model.task == "face_verification":
+        if self.task == "face_verification":
             return self._align(samples, paths)
-        return paths, arguments[self.model.task], []
+        return paths, arguments[self.task], []
 
     def _align(self, samples: Sequence[Sample], paths: list[str]) -> tuple[list[str], dict[str, Any], list[Sample]]:
         """Aligned pictures where the wrapper makes them; one that aligns nothing looks at the originals."""
-        aligned = [str(aligned_path(self.model.root, sample.id)) for sample in samples]
+        aligned = [str(aligned_path(self.root, sample.id)) for sample in samples]
         for image in (Path(sample.id) for sample in samples):
             if image.is_absolute() or ".." in image.parts:
                 raise DataError(f"Image {image} may lead out of the data folder; no aligned picture is written there.")
@@ -195,12 +166,12 @@ class _TaskAdapter:
                     aligned_img_filepaths=list(aligned),
                     batch_size=1,
                     num_workers=0,
-                    cuda=self.model.cuda,
+                    cuda=self.cuda,
                 )
         success = [True] * len(samples) if outcome is None else [bool(done) for done in outcome]
         if len(success) != len(samples):
             raise ModelError(
-                f"{self.model.name}: align_faces gave {len(success)} answers for {len(samples)} images; one per image "
+                f"{self.name}: align_faces gave {len(success)} answers for {len(samples)} images; one per image "
                 "is needed."
             )
         arguments = {
@@ -213,7 +184,15 @@ class _TaskAdapter:
 
     def read(self, sample: Sample, output: Any) -> Any:
         """The answer that a wrapper's element stands for."""
-        return _READERS[self.model.task](self, sample, output)
+        try:
+            return _READERS[self.task](self, sample, output)
+        except ModelError:
+            raise
+        except Exception as error:  # whatever the wrapper's value raises while it is read
+            raise ModelError(
+                f"{self.name}: the answer to image {sample.id} is not what {self.task} expects "
+                f"({type(error).__name__}: {error})."
+            ) from error
 
     def boxes(self, sample: Sample, output: Mapping[str, Any] | None) -> BoxDetections:
         corners = _array(_listed(output, "bboxes", "detections")).reshape(-1, 4)
@@ -235,16 +214,15 @@ class _TaskAdapter:
         return PersonMasks(runs, tuple(scores[keep].tolist() if len(scores) == len(listed) else ()))
 
     def poses(self, sample: Sample, output: Mapping[str, Any] | None) -> Poses:
-        names = checked_keypoints(self.model.custom_keypoints)
+        count = len(self.keypoints)
         people = [_array(person) for person in _listed(output, "keypoints", "detections")]
         people = [person[0] if person.ndim == 3 and len(person) == 1 else person for person in people]
         for person in people:
-            if person.ndim != 2 or person.shape[0] != len(names) or person.shape[1] < 2:
+            if person.ndim != 2 or person.shape[0] != count or person.shape[1] < 2:
                 raise ModelError(
-                    f"{self.model.name}: image {sample.id}: keypoints of shape {person.shape}; "
-                    f"({len(names)}, 2) were expected."
+                    f"{self.name}: image {sample.id}: keypoints of shape {person.shape}; ({count}, 2) were expected."
                 )
-        stacked = np.array([person[:, :2] for person in people]).reshape(len(people), len(names), 2)
+        stacked = np.array([person[:, :2] for person in people]).reshape(len(people), count, 2)
         return Poses(stacked, [_array(score).reshape(-1).astype(float).tolist() for score in _listed(output, "scores")])
 
     def parts(self, sample: Sample, output: Any) -> PartProbabilities:
@@ -252,7 +230,7 @@ class _TaskAdapter:
         annotated = len(sample.given.get("person_boxes_xyxy", []))
         if len(listed) and len(listed) < annotated:
             raise ModelError(
-                f"{self.model.name}: image {sample.id}: {len(listed)} people, but {annotated} are annotated; "
+                f"{self.name}: image {sample.id}: {len(listed)} people, but {annotated} are annotated; "
                 "one mapping per annotated person was expected."
             )
         return PartProbabilities(
@@ -272,7 +250,7 @@ class _TaskAdapter:
         vector = vector.astype(np.float64).reshape(-1) if vector.ndim == 1 or len(vector) == 1 else vector
         if vector.ndim != 1:
             raise ModelError(
-                f"{self.model.name}: image {sample.id}: an embedding of shape {vector.shape}; one row of numbers "
+                f"{self.name}: image {sample.id}: an embedding of shape {vector.shape}; one row of numbers "
                 "per image was expected."
             )
         return vector
@@ -290,7 +268,7 @@ class _TaskAdapter:
         if size is not None and shape not in (size, size[::-1]):
             sides = " × ".join(str(side) for side in shape)
             raise ModelError(
-                f"{self.model.name}: image {sample.id}: a {what} of {sides} for a picture of {size[0]} × {size[1]} "
+                f"{self.name}: image {sample.id}: a {what} of {sides} for a picture of {size[0]} × {size[1]} "
                 "(height × width). Bring it back to the picture's size."
             )
 
@@ -301,7 +279,7 @@ class _TaskAdapter:
         """The content of the file that a method of the wrapper saves."""
         getattr(self.wrapper, method)(output, str(target))
         if not target.is_file():
-            raise ModelError(f"{self.model.name}: {method} wrote no picture for image {sample.id}.")
+            raise ModelError(f"{self.name}: {method} wrote no picture for image {sample.id}.")
         content = target.read_bytes()
         remove(target, below=self.folder)
         return content

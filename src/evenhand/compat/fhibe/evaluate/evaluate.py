@@ -218,8 +218,11 @@ def _obtain_outputs(
     """Stored outputs where they are to be reused, else those of the wrapped model, written as published."""
     encodes = asked.task == "face_encoding"
     stored = asked.results / (ENCODINGS if encodes else OUTPUTS)
-    if reuse and encodes and model is not None and not _all_encoded(task, dataset, options, asked):
-        reuse = False  # as published: what is not there is encoded
+    if reuse and encodes and model is not None:
+        try:
+            task.codec.read(asked.results, dataset, options)
+        except PredictionError:
+            reuse = False  # as published: what is not there is encoded
     if reuse:
         if not (stored.is_dir() if encodes else stored.is_file()):
             raise OutputsMissingError(
@@ -227,9 +230,9 @@ def _obtain_outputs(
                 "model outputs."
             )
         return
-    wrapped = WrappedModel(model_name, model, asked.task, asked.root, asked.custom_keypoints, cuda)
+    answers = WrappedModel(model_name, model, cuda).predict(dataset.samples)
     make_folder(asked.results)
-    task.codec.write(stored, list(wrapped.predict(dataset.samples)), dataset, options)
+    task.codec.write(stored, list(answers), dataset, options)
 
 
 def _read_outputs(
@@ -242,14 +245,6 @@ def _read_outputs(
         if asked.task == "face_encoding":
             raise OutputsMissingError(str(error)) from None
         raise ImageMissingError(str(error)) from None
-
-
-def _all_encoded(task: Task[Any, Any], dataset: Dataset[Any], options: Any, asked: EvaluationArguments) -> bool:
-    try:
-        task.codec.read(asked.results, dataset, options)
-    except PredictionError:
-        return False
-    return True
 
 
 def _device(asked: EvaluationArguments, *, cuda: bool) -> str:

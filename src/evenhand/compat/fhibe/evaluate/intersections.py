@@ -50,35 +50,22 @@ def write_intersections(
     return groups
 
 
-def nested(
-    metric: str, people: Mapping[str, Attribute], asked: Sequence[str], scores: Array, *, largest: int | None = None
-) -> dict[str, dict[str, dict[str, Any]]]:
-    """The content of the published file as Python values, for small data."""
-    rows = np.flatnonzero(~np.isnan(scores))
-    return {
-        subset.key: {
-            key: {"scores": scores[subset.members(group)].tolist(), metric: float(mean), "Class_Size": int(size)}
-            for group, (key, mean, size) in enumerate(
-                zip(subset.keys(), subset.means(scores), subset.sizes, strict=True)
-            )
-        }
-        for subset in subsets(people, asked, rows, largest=largest)
-    }
-
-
 def nested_parts(scored: ScoredRows, asked: Sequence[str]) -> dict[str, Any]:
     """Attribute combination → group → part → scores, mean, size."""
-    content: dict[str, Any] = {}
-    columns = list(scored.columns())
-    for subset in subsets(scored.people, asked):
-        entry = content.setdefault(subset.key, {})
-        for group, key in enumerate(subset.keys()):
-            members = subset.members(group)
-            entry[key] = {
-                str(part): _part_entry(scored.metric, scores[members][~np.isnan(scores[members])])
-                for part, scores in columns
-            }
-    return content
+
+    def of_rows(rows: Array) -> dict[str, Any]:
+        entries: dict[str, Any] = {}
+        for place, part in enumerate(scored.parts or ()):
+            scores = scored.scores[rows, place]
+            scores = scores[~np.isnan(scores)]
+            mean = float(scores.mean()) if len(scores) else None
+            entries[part] = {"scores": scores.tolist(), scored.metric: mean, "Class_Size": len(scores)}
+        return entries
+
+    return {
+        subset.key: {key: of_rows(subset.members(group)) for group, key in enumerate(subset.keys())}
+        for subset in subsets(scored.people, asked)
+    }
 
 
 class _Texts(NamedTuple):
@@ -117,8 +104,3 @@ def _write_subset(file: IO[str], metric: str, subset: Subset, means: Array, text
     file.write("{\n        ")
     file.write(",\n        ".join(entries))
     file.write("\n    }")
-
-
-def _part_entry(metric: str, scores: Array) -> dict[str, Any]:
-    mean = float(scores.mean()) if len(scores) else None
-    return {"scores": scores.tolist(), metric: mean, "Class_Size": len(scores)}

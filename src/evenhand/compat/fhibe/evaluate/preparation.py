@@ -25,8 +25,6 @@ from evenhand.geometry.boxes import corners
 from evenhand.geometry.masks import Runs
 from evenhand.geometry.masks import area as mask_area
 
-_AGES = ("[18, 30)", "[30, 40)", "[40, 50)", "[50, 60)", "[60, +]")
-
 
 @dataclass
 class EvaluationTable:
@@ -42,7 +40,7 @@ class EvaluationTable:
     @property
     def age_map(self) -> dict[int, str]:
         """The age groups, in order."""
-        return dict(enumerate(_AGES))
+        return dict(enumerate(attributes.AGE_BUCKETS))
 
 
 def get_eval_api(

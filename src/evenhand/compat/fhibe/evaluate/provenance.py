@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from evenhand import __version__
 from evenhand.benchmarks.fhibe.codec import OUTPUTS
@@ -37,6 +39,10 @@ class Provenance:
     date: str = ""  # of the evaluation; set when it is written
 
 
+class _ProvenanceFile(msgspec.Struct):
+    metrics: dict[str, Provenance]
+
+
 def outputs_digest(folder: Path, task: str) -> str:
     """A digest of the model outputs in a results folder; empty when there are none."""
     digest = hashlib.sha256()
@@ -52,16 +58,15 @@ def outputs_digest(folder: Path, task: str) -> str:
         return ""
     for picture in pictures:
         fact = inputs.stamp(picture)
-        digest.update(f"{picture.name}:{fact.size}:{fact.modified}\n".encode())
+        digest.update(os.fsencode(picture.name) + f":{fact.size}:{fact.modified}\n".encode())
     return digest.hexdigest()
 
 
 def read_provenance(folder: Path) -> dict[str, Provenance]:
     """Metric → what its files were computed from; nothing for a folder that another tool wrote."""
     try:
-        content = json.loads((folder / FILENAME).read_text(encoding="utf-8"))
-        return {metric: _parsed(entry) for metric, entry in content["metrics"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return msgspec.json.decode((folder / FILENAME).read_bytes(), type=_ProvenanceFile).metrics
+    except (OSError, msgspec.MsgspecError, RecursionError):
         return {}
 
 
@@ -75,17 +80,3 @@ def write_provenance(folder: Path, entries: Mapping[str, Provenance]) -> None:
             known[metric] = replace(entry, date=today)
     content = {"metrics": {metric: asdict(known[metric]) for metric in sorted(known)}}
     write_file(folder / FILENAME, json.dumps(content, indent=2) + "\n")
-
-
-def _parsed(entry: Mapping[str, Any]) -> Provenance:
-    keypoints = entry["custom_keypoints"]
-    return Provenance(
-        tuple(entry["attributes"]),
-        tuple(float(value) for value in entry["thresholds"]),
-        None if keypoints is None else tuple(keypoints),
-        entry["mini"],
-        str(entry["outputs"]),
-        str(entry["table"]),
-        str(entry["version"]),
-        str(entry["date"]),
-    )

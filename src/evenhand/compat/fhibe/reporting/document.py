@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
+from evenhand.benchmarks.fhibe.disparity import plain_cell
 from evenhand.compat.fhibe.reporting import descriptions
 from evenhand.compat.fhibe.reporting.figures import group_name
 from evenhand.compat.fhibe.reporting.statistics import UNBIASED, ReportStatistics, judged_by
@@ -217,7 +217,9 @@ def _disparities(page: MetricPages) -> list[Block]:
         return [Text("The published report does not test verification results.")]
     if page.table is None:
         return [Text("No pair of groups was significant by the published procedure."), Text(_DISPARITY, "small")]
-    rows: list[tuple[Cell, ...]] = [tuple(_plain(cell) for cell in row) for row in page.table[2:]]
+    cells = ([plain_cell(cell) for cell in row] for row in page.table[2:])
+    # Body parts have the plain names of attributes there.
+    rows = [tuple(names.display_name(text) if text in vocabulary.ATTRIBUTES else text for text in row) for row in cells]
     return [*_split(Table(page.table[0][0], tuple(page.table[1]), tuple(rows))), Text(_DISPARITY, "small")]
 
 
@@ -239,16 +241,6 @@ def _split(table: Table) -> list[Block]:
         rows = table.rows[start : start + _LONGEST_TABLE]
         pieces.append(Table(title, table.columns, rows, table.caption if last else ""))
     return pieces
-
-
-def _plain(cell: str) -> str:
-    """A cell of the published table without its markup.
-
-    >>> _plain("&#8226; Apparent Skin Color<br/>&#8226; Age")
-    'Apparent Skin Color, Age'
-    """
-    text = html.unescape(cell.replace("<br/>", ", ")).replace("• ", "")
-    return names.display_name(text) if text in vocabulary.ATTRIBUTES else text
 
 
 def _value(estimate: Estimate) -> Interval:

@@ -12,6 +12,7 @@ import numpy as np
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.disparity import Bars, bars
+from evenhand.benchmarks.fhibe.names import NAMES, SKIN_WORDS
 from evenhand.compat.fhibe.reporting.axes import FigureAxes, Limits, group_axes, part_axes
 from evenhand.compat.fhibe.reporting.results_folder import StoredScores
 from evenhand.compat.fhibe.reporting.statistics import ReportStatistics, judged_by
@@ -25,7 +26,6 @@ MOST_BRACKETS = 12
 _RESAMPLES = 1000
 _WIDTH, _HEIGHT = 640, 240
 _CURVES = {"iou": "Share with IoU ≥ threshold", "oks": "Share with OKS ≥ threshold", "pck": "Mean PCK"}
-_SKIN_WORDS = {"I": "lightest", "II": "light", "III": "medium light", "IV": "medium dark", "V": "dark", "VI": "darkest"}
 _AGES = {"[18, 30)": "18–29", "[30, 40)": "30–39", "[40, 50)": "40–49", "[50, 60)": "50–59", "[60, +]": "60 and older"}
 
 
@@ -54,8 +54,8 @@ def group_name(attribute: str, value: str) -> str:
     ('type VI (darkest)', '18–29')
     """
     shown = names.display_value(attribute, value)
-    if attribute in vocabulary.SKIN_COLOURS and shown in _SKIN_WORDS:
-        return f"type {shown} ({_SKIN_WORDS[shown]})"
+    if attribute in vocabulary.SKIN_COLOURS and value in SKIN_WORDS:
+        return f"type {shown} ({SKIN_WORDS[value]})"
     return _AGES.get(value, shown) if attribute == "age" else shown
 
 
@@ -107,7 +107,7 @@ def attribute_figure(
         axis=metric,
         reference=None if everyone is None else everyone.number,
         reference_name="all",
-        swatches=tuple(_swatch(attribute, group) for group in bars.groups),
+        swatches=tuple(NAMES.swatches.get(attribute, {}).get(group, "") for group in bars.groups),
         brackets=brackets(bars) if marks else (),
         domain=domain,
     )
@@ -243,10 +243,3 @@ def brackets(bars: Bars) -> tuple[tuple[int, int, str], ...]:
     pairs = sorted(zip(bars.pairs, bars.stars, strict=True), key=lambda entry: -(entry[0].disparity or 0.0))
     ends = [(names.parse_key(pair.worst)[0], names.parse_key(pair.best)[0], star) for pair, star in pairs if star]
     return tuple((place[worst], place[best], star) for worst, best, star in ends[:MOST_BRACKETS])
-
-
-def _swatch(attribute: str, group: str) -> str:
-    if attribute not in vocabulary.SKIN_COLOURS or group not in vocabulary.SKIN_TYPES:
-        return ""
-    red, green, blue = (int(part) for part in group.partition(". ")[2].strip("[]").split(","))
-    return f"#{red:02x}{green:02x}{blue:02x}"

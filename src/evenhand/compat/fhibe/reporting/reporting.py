@@ -64,9 +64,8 @@ class BiasReport:
         downsampled: bool = False,
         use_mini_dataset: bool = False,
     ) -> None:
-        if (
-            results_base_dir is None or dataset_name is None
-        ):  # only the version, which newer releases lack, may be absent
+        # Only the version, which newer releases lack, may be absent.
+        if results_base_dir is None or dataset_name is None:
             raise TypeError("BiasReport() needs results_base_dir and dataset_name.")
         self.model_name, self.task_name, self.dataset_version = check_model_name(model_name), task_name, dataset_version
         self.data_rootdir, self.use_mini_dataset, self.downsampled = str(data_rootdir), use_mini_dataset, downsampled
@@ -91,6 +90,10 @@ class BiasReport:
         folders = [self.dataset_name, dataset_folder(plain, downsampled=True), plain]
         places = [base / folder / self.model_name for folder in folders]
         return next((place for place in places if place.is_dir()), places[0])
+
+    @property
+    def _source(self) -> ReportSource:
+        return ReportSource(self.task_name, Path(self.results_dir), Path(self.data_rootdir), self.use_mini_dataset)
 
     @property
     def evaluated_body_parts(self) -> list[str]:
@@ -278,26 +281,22 @@ class BiasReport:
 
         Numbers of earlier outputs are left out; where there are no others they are shown alone.
         """
-        source = ReportSource(self.task_name, Path(self.results_dir), Path(self.data_rootdir), self.use_mini_dataset)
+        source = self._source
         stale = source.stale(metrics)
         fresh = [metric for metric in metrics if metric not in stale]
         statistics = source.statistics(asked, fresh, regions=regions) if fresh else ReportStatistics()
-        for metric in list(fresh):
-            if source.provenance(metric) is None:
-                why = disagreement(open_scores(source.folder, metric), statistics, asked)
-                if why:
-                    stale[metric] = why
-                    fresh.remove(metric)
+        for metric in fresh:
+            unknown = source.provenance(metric) is None
+            if unknown and (why := disagreement(open_scores(source.folder, metric), statistics, asked)):
+                stale[metric] = why
+        fresh = [metric for metric in fresh if metric not in stale]
         if not fresh:
-            why = next(iter(stale.values()))
-            return (
-                list(metrics),
-                ReportStatistics(),
-                [
-                    f"Stale: no number below belongs to what is in the folder now; of {next(iter(stale))}, {why}. "
-                    "There are no intervals. Run evaluate_task again for a report of the present outputs."
-                ],
+            metric, why = next(iter(stale.items()))
+            note = (
+                f"Stale: no number below belongs to what is in the folder now; of {metric}, {why}. There are no "
+                "intervals. Run evaluate_task again for a report of the present outputs."
             )
+            return list(metrics), ReportStatistics(), [note]
         notes = [f"{metric} is left out: {why}. {_RERUN}" for metric, why in stale.items()]
         notes += [f"{metric} has no intervals: {why}" for metric, why in statistics.problems.items()]
         return fresh, statistics, notes
@@ -305,8 +304,7 @@ class BiasReport:
     def _pages(
         self, metric: str, asked: Sequence[str], regions: bool, statistics: ReportStatistics, *, marks: bool
     ) -> MetricPages:
-        folder = Path(self.results_dir)
-        source = ReportSource(self.task_name, folder, Path(self.data_rootdir), self.use_mini_dataset)
+        folder, source = Path(self.results_dir), self._source
         stored = open_scores(folder, metric)
         marks = marks and metric not in _UNTESTED
         domain = figures.shared_domain(stored, asked, statistics, regions=regions)
@@ -332,16 +330,15 @@ class BiasReport:
 
     def _facts(self, metrics: Sequence[str], asked: Sequence[str], regions: bool) -> dict[str, str]:
         folder = Path(self.results_dir)
-        source = ReportSource(self.task_name, folder, Path(self.data_rootdir), self.use_mini_dataset)
-        entries = {metric: source.provenance(metric) for metric in metrics}
-        dates = sorted({entry.date for entry in entries.values() if entry is not None})
-        versions = sorted({entry.version for entry in entries.values() if entry is not None})
+        entries = [entry for metric in metrics if (entry := self._source.provenance(metric)) is not None]
+        dates = sorted({entry.date for entry in entries})
+        versions = sorted({entry.version for entry in entries})
         if not dates and not metrics:
             dates = ["never"]
         elif not dates:
             newest = max((folder / f"intersectional_results_{metric}.json").stat().st_mtime for metric in metrics)
             dates = [datetime.fromtimestamp(newest, tz=UTC).date().isoformat()]
-        sizes = sorted({entry.mini for entry in entries.values() if entry is not None and entry.mini is not None})
+        sizes = sorted({entry.mini for entry in entries if entry.mini is not None})
         mini = f", mini data set of {', '.join(map(str, sizes)) or 'unknown'} rows" if self.use_mini_dataset else ""
         return {
             "Model": self.model_name,
