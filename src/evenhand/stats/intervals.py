@@ -29,7 +29,8 @@ from evenhand.stats.checks import (
     mean_of,
     summed,
 )
-from evenhand.stats.distributions import logistic, logit, normal_quantile, t_quantile
+from evenhand.stats.distributions import logistic, logit, normal_below, normal_points, normal_quantile, t_quantile
+from evenhand.stats.special import beta_quantile
 
 _LARGEST_EXPONENT = 700.0
 MOST_SKIPPED = 0.05
@@ -108,13 +109,11 @@ def clopper_pearson(events: ArrayLike, rows: ArrayLike, *, confidence: float = 0
     >>> float(low), round(float(high), 4)
     (0.0, 0.1684)
     """
-    from scipy import special
-
     tail = (1 - checked_confidence(confidence)) / 2
     k, n = checked_counts(events, rows)
     inside_low, inside_high = k > 0, k < n
-    low = np.where(inside_low, special.betaincinv(np.where(inside_low, k, 1.0), n - k + 1, tail), 0.0)
-    high = np.where(inside_high, special.betaincinv(k + 1, np.where(inside_high, n - k, 1.0), 1 - tail), 1.0)
+    low = np.where(inside_low, beta_quantile(np.where(inside_low, k, 1.0), n - k + 1, tail, 1 - tail), 0.0)
+    high = np.where(inside_high, beta_quantile(k + 1, np.where(inside_high, n - k, 1.0), 1 - tail, tail), 1.0)
     return IntervalArrays(np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan))
 
 
@@ -334,8 +333,6 @@ def bias_corrected(
     is not in a group leaves its value unchanged there, and is not counted when NaN.
     Where all draws equal the value, both limits are the value.
     """
-    from scipy import special
-
     z = normal_quantile(confidence)
     values, skipped, kept = _kept(draws)
     centre = np.atleast_1d(floats(value))
@@ -343,13 +340,13 @@ def bias_corrected(
     total = valid.sum(axis=0)
     below = (values < centre).sum(axis=0) + 0.5 * (values == centre).sum(axis=0)
     share = np.clip(divide(below, total), divide(0.5, total), 1 - divide(0.5, total))
-    bias = special.ndtri(share)
+    bias = normal_points(share)
     jack = floats(left_out)
     deviation = np.where(np.isnan(jack), 0.0, mean_of(jack) - jack)
     acceleration = divide((deviation**3).sum(axis=0), 6 * (deviation**2).sum(axis=0) ** 1.5)
     acceleration = np.where(np.isnan(acceleration), 0.0, acceleration)
     shifted = bias + np.array([[-z], [z]])
-    levels = special.ndtr(bias + shifted / (1 - acceleration * shifted))
+    levels = normal_below(bias + shifted / (1 - acceleration * shifted))
     low, high = np.full(centre.shape, np.nan), np.full(centre.shape, np.nan)
     low[kept], high[kept] = _quantiles(values[:, kept], levels[:, kept])
     return DrawInterval(low, high, skipped)

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from evenhand.stats.checks import Floats
-from evenhand.stats.ranks import mann_whitney, rank_sums
+from evenhand.stats.ranks import exact_mann_whitney, mann_whitney, rank_sums
 
 MIN_SCORES = 20
 MOST_LISTED = 50
@@ -55,7 +55,7 @@ def tested_pairs(values: Mapping[str, Floats]) -> tuple[PublishedPair, ...]:
         n1, n2 = len(values[first]), len(values[second])
         u = float(sums.u[i, j])
         if min(n1, n2) <= 8 and sums.ties[i, j] == 0:
-            p = _exact(values[first], values[second])
+            p = exact_mann_whitney(u, n1, n2)  # as SciPy's `auto` rule has it for very small groups
         else:
             p = float(mann_whitney(u, n1, n2, sums.ties[i, j]).p_value)
         worst, best = (first, second) if medians[first] < medians[second] else (second, first)
@@ -76,13 +76,6 @@ def tested_pairs(values: Mapping[str, Floats]) -> tuple[PublishedPair, ...]:
             )
         )
     return tuple(found)
-
-
-def _exact(first: Floats, second: Floats) -> float:
-    """The exact p-value that SciPy's `auto` rule takes for very small groups."""
-    from scipy import stats  # a second of import, for groups that the published limit leaves out
-
-    return float(stats.mannwhitneyu(first, second, method="exact").pvalue)
 
 
 def median_disparity(first: float, second: float) -> float | None:

@@ -5,6 +5,7 @@ group lie there and how many lie below gives all U statistics as one matrix prod
 and all tie corrections as three more; thousands of pairs cost what one does.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -135,6 +136,25 @@ def mann_whitney(u: ArrayLike, n1: ArrayLike, n2: ArrayLike, ties: ArrayLike = 0
     p = np.where(spread > 0, normal_two_sided(np.maximum(z, 0.0)), 1.0)
     some = (a > 0) & (b > 0)
     return RankTest(u1.copy(), np.where(some, np.sign(u1 - middle) * np.abs(z), np.nan), np.where(some, p, np.nan))
+
+
+def exact_mann_whitney(u: float, n1: int, n2: int) -> float:
+    """The two-sided p-value of one Mann–Whitney test without ties, from all orders of the values; one group is small.
+
+    How many orders have each U are the coefficients of ∏ (1 − q^(n2 + i))/(1 − q^i), i = 1 … n1.
+
+    >>> round(exact_mann_whitney(1, 3, 4), 6)
+    0.114286
+    """
+    few, many = min(n1, n2), max(n1, n2)
+    orders = np.zeros(few * many + 1, dtype=object)  # whole numbers of any size
+    orders[0] = 1
+    for i in range(1, few + 1):
+        orders[many + i :] -= orders[: max(len(orders) - many - i, 0)].copy()
+        for first in range(i):
+            orders[first::i] = np.cumsum(orders[first::i])
+    beyond = orders[int(max(u, n1 * n2 - u)) :].sum()
+    return min(1.0, float(2 * beyond / math.comb(n1 + n2, few)))
 
 
 def cliffs_delta(u: ArrayLike, n1: ArrayLike, n2: ArrayLike) -> Floats:
