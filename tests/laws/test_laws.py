@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from laws import Listed
-from scipy import sparse
 
 from evenhand.core.engine import total
 from evenhand.core.measure import measure
 from evenhand.core.metric import Curve, Grid, Metric, Numbers, Undefined
 from evenhand.core.records import Attribute, Records, concatenate
 from evenhand.core.results import Coverage, Results
+from evenhand.core.sparse import SparseMatrix
 from evenhand.store.plain import from_plain, loads
 from evenhand.store.runs import results_json
 
@@ -141,7 +141,7 @@ def test_weights_of_zero_and_one_agree_with_selection(listed: Listed, seed: int,
     weights = rng.integers(0, 2, (3, 5))
     metric = listed.metric
     whole = metric.measure(rows)
-    state = metric.measure(rows, cells, 5).weigh(sparse.csr_array(weights) if as_sparse else weights)
+    state = metric.measure(rows, cells, 5).weigh(SparseMatrix.of_table(weights) if as_sparse else weights)
     together = metric.result(state, whole)
     for out in range(3):
         alone = metric.result(metric.measure(rows.take(weights[out][cells] == 1)), whole)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from evenhand.benchmarks.ijb import benchmark as ijb
 from evenhand.benchmarks.pairs import benchmark as pairs
 from evenhand.benchmarks.table import benchmark as table
 from evenhand.core.metric import Curve, Numbers, Undefined
 from evenhand.core.records import Attribute, Group, Records
-from evenhand.metrics import operating_points, verification_scores
+from evenhand.core.sparse import Product, SparseMatrix
+from evenhand.metrics import operating_points
 from evenhand.metrics.operating_points import (
     Convention,
     SortedScores,
@@ -189,25 +189,24 @@ def test_a_score_that_is_not_a_number_is_refused() -> None:
         Verification("1:1").measure(rows([np.nan], [True]))
 
 
-def test_products_that_are_not_multiplied_out_give_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_products_that_are_not_multiplied_out_give_the_same_draws() -> None:
     rng = np.random.default_rng(6)
     same = rng.random(300) < 0.3
     table = rows(np.round(rng.normal(size=300) + same, 1).tolist(), same.tolist())
     cells = rng.integers(0, 40, 300)
     pattern = np.arange(40) % 3
     draws = rng.integers(0, 3, (2, 40)).astype(float)
-    spread = sparse.csr_array(np.concatenate([draw * (pattern == np.arange(3)[:, None]) for draw in draws]))
-    groups = sparse.csr_array(np.kron(np.eye(2), np.array([[1, 1, 1], [1, 0, 0], [0, 1, 1]])))
-    everyone = sparse.csr_array(np.kron(np.eye(2), np.ones((3, 3))))
+    spread = np.concatenate([draw * (pattern == np.arange(3)[:, None]) for draw in draws])
+    groups = np.kron(np.eye(2), np.array([[1, 1, 1], [1, 0, 0], [0, 1, 1]]))
+    everyone = np.kron(np.eye(2), np.ones((3, 3)))
     metric = Verification("1:1", far=(0.01, 0.1, 0.5))
-    found = []
-    for limit in (10**9, 0):
-        monkeypatch.setattr(verification_scores, "_WORTH_WAITING", limit)
-        drawn = metric.measure(table, cells, 40).weigh(spread)
-        values = metric.result(drawn.weigh(groups), drawn.weigh(everyone))
-        found.append(np.array([column.values for column in values.values() if isinstance(column, Numbers)]))
-    assert isinstance(drawn.weigh(groups).impostor.mixture, verification_scores.LazyProduct)
-    np.testing.assert_array_equal(*found)
+    of_kinds = []
+    for as_matrix in (np.asarray, SparseMatrix.of_table):
+        drawn = metric.measure(table, cells, 40).weigh(as_matrix(spread))
+        values = metric.result(drawn.weigh(as_matrix(groups)), drawn.weigh(as_matrix(everyone)))
+        of_kinds.append(np.array([column.values for column in values.values() if isinstance(column, Numbers)]))
+    assert isinstance(drawn.weigh(SparseMatrix.of_table(groups)).impostor.mixture, Product)
+    np.testing.assert_array_equal(*of_kinds)
 
 
 @pytest.mark.parametrize("tied", [False, True])

@@ -6,27 +6,18 @@ stand only the rows of each group, one group after the other.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.records import Array, Group, Records
+from evenhand.core.records import Group, Records
+from evenhand.core.sparse import Integers, SparseMatrix
 
-Integers = NDArray[np.int64]
 
-
-@dataclass(frozen=True, eq=False)
-class Memberships:
+class Memberships(SparseMatrix):
     """(groups, rows) of 0 and 1: the rows of group g are `rows[start[g] : start[g + 1]]`, in ascending order."""
-
-    start: Integers  # (groups + 1,)
-    rows: Integers  # (entries,)
-    width: int  # how many rows there are
 
     @classmethod
     def of(cls, parts: Sequence[Integers], width: int) -> Memberships:
@@ -36,50 +27,18 @@ class Memberships:
         return cls(start, np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64), width)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.start) - 1, self.width
+    def rows(self) -> Integers:
+        """(entries,): the row of each entry."""
+        return self.columns
 
     @property
-    def sizes(self) -> Integers:
-        """(groups,): how many rows each group has."""
-        return np.diff(self.start)
-
-    @cached_property
     def groups(self) -> Integers:
         """(entries,): the group of each entry."""
-        return np.repeat(np.arange(len(self.start) - 1), self.sizes)
-
-    def __len__(self) -> int:
-        return len(self.start) - 1
-
-    def __matmul__(self, values: Array) -> Array:
-        """Sums over the rows of each group, of values (rows, …); whole numbers stay whole.
-
-        >>> Memberships.of([np.array([0, 2]), np.array([], dtype=np.int64)], 3) @ np.array([1, 10, 100])
-        array([101,   0])
-        """
-        values = np.asarray(values)
-        whole = values.dtype.kind in "iub"
-        flat = values.reshape(len(values), math.prod(values.shape[1:]))
-        out = np.zeros((len(self), flat.shape[1]), dtype=np.int64 if whole else np.float64)
-        for column in range(flat.shape[1]):
-            # A sum of counts below 2⁵³ is exact in double precision.
-            sums = np.bincount(self.groups, flat[self.rows, column], minlength=len(self))
-            out[:, column] = np.rint(sums) if whole else sums
-        return out.reshape(len(self), *values.shape[1:])
+        return self.row_of
 
     def of_group(self, group: int) -> Integers:
         """The rows of one group."""
         return self.rows[self.start[group] : self.start[group + 1]]
-
-    def take(self, chosen: Array) -> Memberships:
-        """The memberships of some groups, in the order given."""
-        chosen = np.asarray(chosen, dtype=np.int64)
-        sizes = self.sizes[chosen]
-        start = np.zeros(len(chosen) + 1, dtype=np.int64)
-        np.cumsum(sizes, out=start[1:])
-        at = np.repeat(self.start[chosen] - start[:-1], sizes) + np.arange(int(start[-1]))
-        return Memberships(start, self.rows[at], self.width)
 
     def dense(self) -> NDArray[np.bool_]:
         """The whole table (groups, rows)."""

@@ -31,8 +31,9 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import UnknownNameError
 from evenhand.core.records import Array, Records
+from evenhand.core.sparse import dense_rows
 
-Matrix = Any  # (out, size): a NumPy array or a SciPy sparse array; only `@`, `.shape` and rows are used
+Matrix = Any  # (out, size): a NumPy array or a `SparseMatrix`
 
 
 class Direction(Enum):
@@ -374,15 +375,13 @@ class Collected:
         """(rows,): how often each kept row counts in a cell."""
         if self.mixture is None:
             return np.asarray(self.codes == cell).astype(np.int64)
-        row = self.mixture[[cell]]
-        dense = row.toarray() if hasattr(row, "toarray") else np.asarray(row)
-        return np.asarray(dense.reshape(-1)[self.codes])
+        return np.asarray(dense_rows(self.mixture, [cell])[0][self.codes])
 
     def _flat(self) -> Self:
         """The same state without a mixture; possible when no row is in two cells or counts twice."""
         if self.mixture is None:
             return self
-        dense = self.mixture.toarray() if hasattr(self.mixture, "toarray") else np.asarray(self.mixture)
+        dense = dense_rows(self.mixture, np.arange(self.size))
         if ((dense != 0) & (dense != 1)).any() or (dense != 0).sum(axis=0).max(initial=0) > 1:
             raise ValueError(
                 "rows that are in several cells or count twice can't be added or moved; do so before weighing"

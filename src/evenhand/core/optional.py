@@ -38,4 +38,5 @@ class OptionalModule:
         return find_spec(self._name) is not None
 
 
+linalg: Any = OptionalModule("scipy.linalg", "The Fréchet distance needs SciPy", "pixels")
 cv2: Any = OptionalModule("cv2", "Filling polygons and reading or comparing pixels needs OpenCV", "pixels")

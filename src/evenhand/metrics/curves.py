@@ -30,6 +30,7 @@ from evenhand.core.metric import (
     Undefined,
 )
 from evenhand.core.records import Array, Records
+from evenhand.core.sparse import dense_rows
 from evenhand.metrics.free_response import COMPETITION_TARGETS, EventScores, curve_of, last_of_ties, nobody, read_at
 
 CONVENTION = "lowest threshold with at most so many false alarms per image"
@@ -217,7 +218,7 @@ class _Cells:
         if self._mixture is None:
             sides = self._positives.of_basis(cell), self._negatives.of_basis(cell)
         else:
-            weights = self._dense(slice(cell, cell + 1))[0]
+            weights = self._dense(np.array([cell]))[0]
             sides = self._positives.weighted(weights), self._negatives.weighted(weights)
         return _View(*sides, float(self.faces[cell]), float(self.images[cell]))
 
@@ -264,13 +265,12 @@ class _Cells:
         """Every cell with the weights of the basis cells; unpacked a few megabytes at a time."""
         step = max(1, _AT_ONCE // max(len(self._basis_images), 1))
         for start in range(0, self.size, step):
-            for row, weights in enumerate(self._dense(slice(start, start + step))):
+            for row, weights in enumerate(self._dense(np.arange(start, min(start + step, self.size)))):
                 yield start + row, weights
 
-    def _dense(self, cells: slice) -> Array:
+    def _dense(self, cells: Array) -> Array:
         assert self._mixture is not None
-        rows = self._mixture[cells]
-        return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
+        return dense_rows(self._mixture, cells)
 
 
 class _SortedRows:

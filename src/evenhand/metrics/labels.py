@@ -29,6 +29,7 @@ from evenhand.core.metric import (
     ratio,
 )
 from evenhand.core.records import Array, Records
+from evenhand.core.sparse import SparseMatrix
 
 UNKNOWN = "unknown"
 _MANY_CELLS = 1000  # beyond, cells of one row each are kept without a table of their own
@@ -83,18 +84,16 @@ class SingleAnswers(ConfusionCounts):
         return ConfusionCounts(counts.reshape(shape))
 
     def weigh(self, weights: Matrix) -> ConfusionCounts:  # type: ignore[override]  # more than one row
-        from scipy import sparse
-
-        if not isinstance(weights, np.ndarray) and not sparse.issparse(weights):
-            return ConfusionCounts(self.tables()).weigh(weights)
         step = self.classes * (self.classes + 1)
-        there = np.flatnonzero(self.counts >= 0)
-        ones = np.ones(len(there), dtype=np.int64)
-        answers = sparse.csr_array((ones, (there, self.counts[there])), shape=(self.size, step))
-        counts = weights @ answers
-        if sparse.issparse(counts):
-            counts = counts.toarray()
-        return ConfusionCounts(np.asarray(counts).reshape(-1, self.classes, self.classes + 1))
+        if isinstance(weights, SparseMatrix):
+            code, row, values = self.counts[weights.columns], weights.row_of, weights.values
+            there = np.flatnonzero(code >= 0)
+            place = row[there] * step + code[there]
+            counts = np.bincount(place, None if values is None else values[there], minlength=len(weights) * step)
+        else:
+            there = np.flatnonzero(self.counts >= 0)
+            counts = weights @ SparseMatrix.of_entries(there, self.counts[there], (self.size, step))
+        return ConfusionCounts(counts.reshape(-1, self.classes, self.classes + 1))
 
 
 def answer_tables(classes: int) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 
 from evenhand.core.metric import Collected
 from evenhand.core.records import Array, Records
+from evenhand.core.sparse import dense_rows
 from evenhand.metrics.search_curves import GallerySides
 
 NO_GALLERY = -1  # as a gallery: a row that no rate here counts
@@ -142,9 +143,7 @@ class GallerySearch:
         codes = state.codes[rows]
         if state.mixture is None:
             return np.asarray(codes == cells[:, None], dtype=np.float64)
-        block = state.mixture[cells]
-        dense = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
-        return np.asarray(dense[:, codes], dtype=np.float64)
+        return np.asarray(dense_rows(state.mixture, cells)[:, codes], dtype=np.float64)
 
 
 class _CellBlock:

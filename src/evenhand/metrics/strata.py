@@ -14,6 +14,7 @@ import numpy as np
 
 from evenhand.core.metric import Column, Direction, Matrix, Metric, Numbers, Scale, Undefined
 from evenhand.core.records import Array, Records
+from evenhand.core.sparse import SparseMatrix
 from evenhand.metrics.curves import LazyCurves
 
 
@@ -36,10 +37,8 @@ class Layered:
         return type(self)(self.inner.place(spread, size * self.strata), self.strata)
 
     def weigh(self, weights: Matrix) -> Self:
-        if hasattr(weights, "tocsr"):
-            from scipy import sparse
-
-            return type(self)(self.inner.weigh(sparse.kron(weights, sparse.eye_array(self.strata), "csr")), self.strata)
+        if isinstance(weights, SparseMatrix):
+            return type(self)(self.inner.weigh(weights.interleaved(self.strata)), self.strata)
         eye = np.eye(self.strata, dtype=np.asarray(weights).dtype)
         return type(self)(self.inner.weigh(np.kron(weights, eye)), self.strata)
 

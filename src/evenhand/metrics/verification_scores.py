@@ -15,53 +15,12 @@ import numpy as np
 
 from evenhand.core.metric import Collected, Matrix, tally
 from evenhand.core.records import Array, Records, blocks
+from evenhand.core.sparse import Product, dense_rows
 from evenhand.metrics.operating_points import SortedScores
 
 FailurePolicy = Literal["penalise", "exclude"]
 _AT_ONCE = 1 << 17  # scores whose halves stay in a core's cache
 _HALVES = (0, 1) if sys.byteorder == "little" else (1, 0)  # of a word: where the lower and the upper one lie
-
-
-class LazyProduct:
-    """A product of two large sparse matrices of which only some rows are ever read, so it is not multiplied out."""
-
-    def __init__(self, left: Matrix, right: Matrix) -> None:
-        self.left, self.right = left, right
-        self.shape = (int(left.shape[0]), int(right.shape[1]))
-        self._latest: tuple[int, Array] | None = None  # both classes ask for the same row
-
-    def row(self, place: int) -> Array:
-        """One row as single-precision numbers: whole weights stay exact."""
-        if self._latest is None or self._latest[0] != place:
-            self._latest = (place, self._row(place))
-        return self._latest[1]
-
-    def _row(self, place: int) -> Array:
-        out = np.zeros(self.shape[1], dtype=np.float32)
-        first, last = self.left.indptr[place], self.left.indptr[place + 1]
-        for factor, inner in zip(self.left.data[first:last], self.left.indices[first:last], strict=True):
-            part = slice(self.right.indptr[inner], self.right.indptr[inner + 1])
-            out[self.right.indices[part]] += factor * self.right.data[part]
-        return out
-
-    def toarray(self) -> Array:
-        """The whole product."""
-        return np.asarray((self.left @ self.right).toarray())
-
-
-_WORTH_WAITING = 1 << 19  # entries of a sparse matrix from which on products are not multiplied out
-
-
-def _multiplied(weights: Matrix, mixture: Matrix | LazyProduct | None) -> Matrix | LazyProduct:
-    """New cells from old: `weights @ mixture`, at once or when a row is asked for."""
-    if mixture is None:
-        return weights
-    if isinstance(mixture, LazyProduct):
-        return LazyProduct((weights @ mixture.left).tocsr(), mixture.right)
-    both_rows = getattr(weights, "format", "") == getattr(mixture, "format", "") == "csr"
-    if both_rows and mixture.nnz > _WORTH_WAITING and mixture.has_canonical_format:
-        return LazyProduct(weights, mixture)
-    return weights @ mixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +45,7 @@ class Scores(Collected):
         return moved
 
     def weigh(self, weights: Matrix) -> Self:
-        return self.mixed(_multiplied(weights, self.mixture))
+        return self.mixed(weights if self.mixture is None else weights @ self.mixture)
 
     def mixed(self, mixture: Matrix) -> Self:
         """The same scores under another mixture of their basis cells."""
@@ -167,7 +126,8 @@ class Comparisons:
 
     def weigh(self, weights: Matrix) -> Self:
         failed = np.asarray(weights @ self.failed)
-        mixture = _multiplied(weights, self.genuine.mixture)  # both sides have the same cells
+        known = self.genuine.mixture  # both sides have the same cells
+        mixture = weights if known is None else weights @ known
         return type(self)(self.genuine.mixed(mixture), self.impostor.mixed(mixture), failed)
 
     @classmethod
@@ -246,11 +206,9 @@ class CellReader:
             weights = np.zeros(state.basis)
             weights[cell] = 1.0
             return weights
-        if isinstance(state.mixture, LazyProduct):
+        if isinstance(state.mixture, Product):
             return state.mixture.row(cell)
-        row = state.mixture[[cell]]
-        dense = row.toarray() if hasattr(row, "toarray") else np.asarray(row)
-        return np.asarray(dense.reshape(-1))
+        return np.asarray(dense_rows(state.mixture, [cell])[0])
 
 
 def _one_cell(rows: int) -> Array:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array, blocks
+from evenhand.core.sparse import SparseMatrix
 
 Flip = Literal["none", "sum", "concat"]
 Norm = Literal["keep", "unit"]
@@ -184,9 +185,7 @@ def enrol_every(
 
 def _summed(out: Array, row: Array, weights: Array, size: int, source: Array) -> NDArray[np.float64]:
     """Weighted sums (size, dimensions) of rows in double precision, some columns at a time."""
-    from scipy import sparse
-
-    matrix = sparse.csr_array((weights, (out.astype(np.int32), row.astype(np.int32))), shape=(size, len(source)))
+    matrix = SparseMatrix.of_entries(out, row, (size, len(source)), weights)
     total = np.empty((size, source.shape[1]))
     for start in range(0, source.shape[1], _COLUMNS_AT_ONCE):
         part = slice(start, start + _COLUMNS_AT_ONCE)
@@ -273,8 +272,6 @@ def _pooled(
 
     Faces are read block by block, so that embeddings in a file are never held whole.
     """
-    from scipy import sparse
-
     mirrored = None if pooling.flip == "none" else flipped
     width = embeddings.shape[1] * (2 if mirrored is not None and pooling.flip == "concat" else 1)
     total = np.zeros((size, width), dtype=np.float32)
@@ -293,7 +290,7 @@ def _pooled(
             lengths = _lengths(rows)
             weight = weight * np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)[inside]
         places, place = np.unique(out[entries], return_inverse=True)
-        matrix = sparse.csr_array((weight.astype(np.float32), (place, inside)), shape=(len(places), len(rows)))
+        matrix = SparseMatrix.of_entries(place, inside, (len(places), len(rows)), weight.astype(np.float32))
         total[places] += matrix @ rows
     return total
 

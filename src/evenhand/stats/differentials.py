@@ -12,19 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.core.metric import Undefined
+from evenhand.core.sparse import SparseMatrix
 from evenhand.stats.checks import Booleans, Floats, Integers, StatisticsError, divide, floats
 from evenhand.stats.intervals import IntervalArrays, percentile, wilson
 from evenhand.stats.resample import PairCounts, Weights, dyadic_totals, pair_counts
 from evenhand.stats.summaries import gini, max_over_geometric_mean, max_over_min
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 FEWEST_EXPECTED_ERRORS = 30
 TARGETS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
@@ -109,7 +107,8 @@ def shared_threshold(impostor_scores: ArrayLike, target: float, other_scores: Ar
 def rates(counts: PairCounts, membership: Booleans, threshold: int = 0) -> ErrorRates:
     """Counts of every group at one of the thresholds; `membership` is (units × groups)."""
     inside = membership.astype(np.float64)
-    compared = counts.genuine + counts.impostor.sum(axis=0) + counts.impostor.sum(axis=1) > 0
+    compared = counts.genuine > 0
+    compared[counts.impostor.row_of] = compared[counts.impostor.columns] = True
     return ErrorRates(
         (membership & compared[:, None]).sum(axis=0).astype(np.int64),
         np.diagonal(_between(counts.impostor, inside)).copy(),
@@ -126,7 +125,7 @@ def fmr_matrix(counts: PairCounts, membership: Booleans, threshold: int = 0) -> 
     )
 
 
-def cross_counts(pairs: sparse.csr_array, membership: Booleans) -> Floats:
+def cross_counts(pairs: SparseMatrix, membership: Booleans) -> Floats:
     """Comparisons with one person in each of two groups (groups × groups); a comparison counts once."""
     inside = membership.astype(np.float64)
     one_way = _between(pairs, inside)
@@ -284,7 +283,7 @@ def trade_off(
     return tuple(rows)
 
 
-def _between(pairs: sparse.csr_array, inside: Floats) -> Floats:
+def _between(pairs: SparseMatrix, inside: Floats) -> Floats:
     """Comparisons whose first person is in the row's group and the second in the column's."""
     return floats(inside.T @ (pairs @ inside))
 

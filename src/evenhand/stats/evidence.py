@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenhand.core.metric import UNBOUNDED, UNIT_SCALE, Kind, Ratio, Scale
 from evenhand.core.records import EVERYONE, blocks
+from evenhand.core.sparse import SparseMatrix
 from evenhand.core.streams import stream
 from evenhand.stats import contrasts, ranks
 from evenhand.stats.checks import Booleans, Floats, Integers, deviation_of, divide
@@ -55,9 +55,6 @@ from evenhand.stats.permutation import (
 from evenhand.stats.ranks import OmnibusTest
 from evenhand.stats.resample import Weights
 from evenhand.stats.tables import PatternTable, TallyLayout, UnitTable, unit_table
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 FEW_DRAWN_UNITS = 200
 """Below so many units, bootstrap limits are widened by the t quantile."""
@@ -259,8 +256,8 @@ class RatioEvidence(Evidence):
             return
         codes, patterns, top, bottom = self._unit_patterns
         if permutations not in kept:
-            kept[permutations] = self._permuted(top, bottom, codes, patterns.shape[0], permutations, rng)
-        to_groups, dealt = patterns[:, picked], kept[permutations]
+            kept[permutations] = self._permuted(top, bottom, codes, len(patterns), permutations, rng)
+        to_groups, dealt = patterns.take_columns(np.array(picked)), kept[permutations]
         for part in blocks(permutations, max(1, _DRAWN_AT_ONCE // max(len(picked), 1))):
             yield Permuted(dealt.sums[part] @ to_groups, dealt.counts[part] @ to_groups)
 
@@ -273,19 +270,19 @@ class RatioEvidence(Evidence):
         return permute_events(sizes, round(float(top.sum())), permutations, rng)
 
     @cached_property
-    def _unit_patterns(self) -> tuple[Integers, sparse.csr_array, Floats, Floats]:
+    def _unit_patterns(self) -> tuple[Integers, SparseMatrix, Floats, Floats]:
         """The pattern of groups of each unit that has rows, the patterns (patterns, groups), sums and counts of units.
 
         As `_unit_memberships`, for tables that are too large to be written out. Patterns are distinguished by two sums
         of random whole numbers, one for each group; two patterns with equal sums are not to be expected.
         """
-        inside = self.table.presence.T.tocsr()
+        inside = self.table.presence.T
         numbers_ = stream("patterns").integers(1, 2**38, (self.table.groups, 2)).astype(np.float64)
         everyone = self.table.group == self.places.groups.index(EVERYONE)
         used = self.table.unit[everyone]
-        _, first, codes = np.unique(np.asarray(inside[used] @ numbers_), axis=0, return_index=True, return_inverse=True)
+        _, first, codes = np.unique(inside.take(used) @ numbers_, axis=0, return_index=True, return_inverse=True)
         top, bottom = self.table.top[everyone], self.table.bottom[everyone]
-        return codes.reshape(-1).astype(np.int64), inside[used[first]], top, bottom
+        return codes.reshape(-1).astype(np.int64), inside.take(used[first]), top, bottom
 
     @cached_property
     def _unit_memberships(self) -> tuple[Booleans, Floats, Floats]:

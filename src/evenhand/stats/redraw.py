@@ -1,7 +1,7 @@
 """Resampling of any metric: units with or without replacement, in every group at once.
 
-A draw (one resample) is a row of weights on units. Spread over the cells and added by membership pattern it is a sparse
-matrix, and the states of all draws and groups come from two products; the metric itself turns
+A draw (one resample) is a row of weights on units. Spread over the cells and added by membership pattern it
+gives the states of all draws and patterns, and one sparse product those of all groups; the metric itself turns
 them into values. Rows about two units are weighted by the product of both weights.
 """
 
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from evenhand.core.measure import AnyMetric, numbers
 from evenhand.core.metric import Collected, Linear, Ratio
 from evenhand.core.records import blocks, unique_codes
+from evenhand.core.sparse import SparseMatrix
 from evenhand.stats.checks import Floats, divide
 from evenhand.stats.resample import Weights, dyadic_totals
 from evenhand.stats.settings import Settings
-from evenhand.stats.tables import TallyLayout, UnitTable, as_sparse
+from evenhand.stats.tables import TallyLayout, UnitTable
 
 COSTLY_CELLS = 50_000
 """Beyond so many cells, metrics that are resampled get fewer draws."""
@@ -40,7 +41,8 @@ _FEW_CELLS = 500
 _MOST_AT_ONCE = 100  # draws, so that what lies between two products stays small
 _MOST_COMPARED = 5_000_000
 _AT_ONCE = 4_000_000  # weights of units that are left out in turn
-_LONG_PATTERNS = 50  # cells of a pattern on average, from which on a product for each pattern is quicker
+_LONG_PATTERNS = 50  # cells of a pattern on average, from which on draws are not split further
+_WORTH_A_PRODUCT = 2000  # multiplications for each pattern, from which on a product of their own is quicker
 
 
 def redraw(
@@ -71,29 +73,31 @@ def redraw(
     cells = len(pattern)
     order = np.argsort(pattern, kind="stable")
     starts = np.searchsorted(pattern[order], np.arange(patterns))
-    group_matrix = as_sparse(places.keeps)
     source, on_kinds = weights, False
     if kinds is not None and of_kinds is not None and places.units == places.cells and places.unit_b is None:
         source, on_kinds = of_kinds(kinds.sizes), True
     most = _BLOCK_ENTRIES // max(cells * _groups_per_cell(places), 1)
     block = max(1, min(most, _MOST_AT_ONCE if on_kinds else _BLOCK_ENTRIES // max(places.cells, 1)))
-    member = kinds.member if kinds is not None and not on_kinds else None
-    sorted_sums = _whole_sums(state, order) if cells > _LONG_PATTERNS * patterns else None
-    if sorted_sums is not None:
+    sums = _sorted_sums(state, order)
+    if sums is not None and sums.whole and cells > _LONG_PATTERNS * patterns:
         block = max(block, min(_MOST_AT_ONCE, _BLOCK_ENTRIES // max(places.cells, 1)))
+    by_kind, kind_starts = (order, None) if kinds is None else kinds.in_order(order)
     steps: dict[int, tuple[Any, Any, Any]] = {}
     for many in source:
         for start in range(0, len(many), block):
             drawn = many[start : start + block]
-            cell_weights = drawn.astype(np.float64) if on_kinds else _on_cells(drawn, places)
-            if member is not None:
-                cell_weights = cell_weights @ member
-            if sorted_sums is not None:
-                in_patterns = _pattern_sums(cell_weights[:, order], state, sorted_sums, starts)
+            if on_kinds:
+                cell_weights = drawn[:, order].astype(np.float64)
             else:
-                in_patterns = state.weigh(_by_pattern(cell_weights[:, order], order, starts, cells))
+                cell_weights = _on_cells(drawn, places, by_kind)
+                if kind_starts is not None:
+                    cell_weights = np.add.reduceat(cell_weights, kind_starts, axis=1)
+            if sums is not None:
+                in_patterns = sums.of_patterns(cell_weights, starts)
+            else:
+                in_patterns = state.weigh(_by_pattern(cell_weights, order, starts))
             if len(drawn) not in steps:
-                steps[len(drawn)] = _steps(len(drawn), group_matrix)
+                steps[len(drawn)] = _steps(len(drawn), places.keeps)
             to_groups, to_everyone, again = steps[len(drawn)]
             part, whole = in_patterns.weigh(to_groups), in_patterns.weigh(to_everyone)
             # A single whole serves all groups of its draw.
@@ -105,16 +109,12 @@ def redraw(
     return {name: np.concatenate(parts) for name, parts in drawn_values.items()}
 
 
-def _steps(draws: int, groups: Any) -> tuple[Any, Any, Any]:
+def _steps(draws: int, groups: SparseMatrix) -> tuple[SparseMatrix, SparseMatrix, SparseMatrix]:
     """From the patterns of so many draws to their groups, to everyone in each, and to everyone for every group."""
-    from scipy import sparse
-
-    identity = sparse.eye_array(draws, format="csr")
-    return (
-        sparse.kron(identity, groups, "csr"),
-        sparse.kron(identity, np.ones((1, groups.shape[1])), "csr"),
-        sparse.kron(identity, np.ones((groups.shape[0], 1)), "csr"),
-    )
+    many, patterns = groups.shape
+    everyone = SparseMatrix(np.array([0, patterns]), np.arange(patterns), patterns)
+    again = SparseMatrix(np.arange(many + 1), np.zeros(many, dtype=np.int64), 1)
+    return groups.repeated(draws), everyone.repeated(draws), again.repeated(draws)
 
 
 def redraw_ratio(table: UnitTable, chosen: list[int], weights: Iterator[Weights]) -> Floats:
@@ -132,8 +132,6 @@ def redraw_dyadic(ratio: Ratio, places: TallyLayout, weights: Iterator[Weights])
 
     A row about one unit twice (a genuine comparison) counts as often as the unit, any other as often as both.
     """
-    from scipy import sparse
-
     assert places.unit_b is not None
     group, cell = places.entries
     first = np.minimum(places.unit, places.unit_b)
@@ -146,7 +144,7 @@ def redraw_dyadic(ratio: Ratio, places: TallyLayout, weights: Iterator[Weights])
         tables.append(
             tuple(
                 (
-                    sparse.csr_array((column[pair], (first[pair], second[pair])), shape=(places.units, places.units)),
+                    SparseMatrix.of_entries(first[pair], second[pair], (places.units, places.units), column[pair]),
                     np.bincount(first[alone], column[alone], minlength=places.units),
                 )
                 for column in (ratio.top, ratio.bottom)
@@ -183,21 +181,16 @@ class Kinds(NamedTuple):
     kind: NDArray[np.int64]  # (cells,): the kind of each cell
 
     @property
-    def member(self) -> Any:
-        """(cells, kinds): 1 where a cell is of a kind."""
-        return _ones(np.arange(len(self.kind)), self.kind, (len(self.kind), len(self.first)))
-
-    @property
-    def pick(self) -> Any:
+    def pick(self) -> SparseMatrix:
         """(kinds, cells): 1 at the first cell of each."""
-        return _ones(np.arange(len(self.first)), self.first, (len(self.first), len(self.kind)))
+        return SparseMatrix(np.arange(len(self.first) + 1), self.first, len(self.kind))
 
-
-def _ones(row: NDArray[np.int64], column: NDArray[np.int64], shape: tuple[int, int]) -> Any:
-    """A sparse matrix with a 1 at each of some places."""
-    from scipy import sparse
-
-    return sparse.csr_array((np.ones(len(row)), (row, column)), shape=shape)
+    def in_order(self, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The cells by kind, with the kinds in a given order, and where the cells of each of them start."""
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        sizes = self.sizes[order]
+        return np.argsort(place[self.kind], kind="stable"), np.cumsum(sizes) - sizes
 
 
 def kinds_of(state: Any, places: TallyLayout) -> Kinds | None:
@@ -238,42 +231,53 @@ def _order(pattern: NDArray[np.int64], state: Linear, cells: int) -> NDArray[np.
     return np.argsort(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1), kind="stable")
 
 
-def _on_cells(weights: Weights, places: TallyLayout) -> Floats:
-    """(draws, cells): how often each cell counts."""
-    drawn = weights[:, places.unit].astype(np.float64)
+def _on_cells(weights: Weights, places: TallyLayout, order: NDArray[np.int64]) -> Floats:
+    """(draws, cells): how often each cell counts, in the given order."""
+    unit = places.unit[order]
+    drawn = weights[:, unit].astype(np.float64)
     if places.unit_b is not None:
-        drawn *= np.where(places.unit == places.unit_b, 1.0, weights[:, places.unit_b])
+        other = places.unit_b[order]
+        drawn *= np.where(unit == other, 1.0, weights[:, other])
     return drawn
 
 
-def _by_pattern(cell_weights: Floats, order: NDArray[np.int64], starts: NDArray[np.int64], cells: int) -> Any:
+def _by_pattern(cell_weights: Floats, order: NDArray[np.int64], starts: NDArray[np.int64]) -> SparseMatrix:
     """Draws × patterns as rows, cells as columns: the weights of a draw in the row of each cell's pattern."""
-    from scipy import sparse
-
-    draws = len(cell_weights)
-    indices = np.tile(order, draws)
-    indptr = (np.arange(draws, dtype=np.int64)[:, None] * cells + starts).ravel()
-    indptr = np.append(indptr, draws * cells)
-    return sparse.csr_array((cell_weights.ravel(), indices, indptr), shape=(draws * len(starts), cells))
+    draws, cells = cell_weights.shape
+    start = (np.arange(draws, dtype=np.int64)[:, None] * cells + starts).ravel()
+    return SparseMatrix(np.append(start, draws * cells), np.tile(order, draws), cells, cell_weights.ravel())
 
 
-def _whole_sums(state: Any, order: NDArray[np.int64]) -> list[Floats] | None:
-    """What a state of counts keeps of each cell, in the given order; None where sums depend on their order."""
-    if not isinstance(state, Linear) or not state.adds or any(a.dtype.kind not in "iub" for a in state.arrays()):
+class _SortedSums(NamedTuple):
+    """What a state of sums keeps of each cell, the cells of a pattern side by side."""
+
+    state: Linear
+    tables: list[Floats]  # (cells, columns)
+    whole: bool  # counts, which can be added in any order
+
+    def of_patterns(self, cell_weights: Floats, starts: NDArray[np.int64]) -> Linear:
+        """The state of every draw and pattern."""
+        draws, patterns = len(cell_weights), len(starts)
+        weighed = []
+        for array, table in zip(self.state.arrays(), self.tables, strict=True):
+            out = np.empty((draws, patterns, table.shape[1]))
+            if self.whole and cell_weights.size * table.shape[1] > _WORTH_A_PRODUCT * patterns:
+                ends = [*starts[1:].tolist(), cell_weights.shape[1]]
+                for pattern, (start, stop) in enumerate(zip(starts.tolist(), ends, strict=True)):
+                    np.matmul(cell_weights[:, start:stop], table[start:stop], out=out[:, pattern])
+            else:
+                for column, values in enumerate(table.T):
+                    out[:, :, column] = np.add.reduceat(cell_weights * values, starts, axis=1)
+            weighed.append(out.reshape(draws * patterns, *array.shape[1:]))
+        return type(self.state)(*weighed)
+
+
+def _sorted_sums(state: Any, order: NDArray[np.int64]) -> _SortedSums | None:
+    """The sums of cells in the given order; None where cells are not summed."""
+    if not isinstance(state, Linear) or not state.adds:
         return None
-    return [np.asarray(array[order].reshape(len(order), -1), dtype=np.float64) for array in state.arrays()]
-
-
-def _pattern_sums(cell_weights: Floats, state: Linear, sums: list[Floats], starts: NDArray[np.int64]) -> Linear:
-    """The state of every draw and pattern, from cells in the order of patterns: a product for each pattern."""
-    draws, ends = len(cell_weights), [*starts[1:].tolist(), cell_weights.shape[1]]
-    weighed = []
-    for array, own in zip(state.arrays(), sums, strict=True):
-        out = np.empty((draws, len(starts), own.shape[1]))
-        for pattern, (start, stop) in enumerate(zip(starts.tolist(), ends, strict=True)):
-            np.matmul(cell_weights[:, start:stop], own[start:stop], out=out[:, pattern])
-        weighed.append(out.reshape(draws * len(starts), *array.shape[1:]))
-    return type(state)(*weighed)
+    tables = [np.asarray(array[order].reshape(len(order), -1), dtype=np.float64) for array in state.arrays()]
+    return _SortedSums(state, tables, all(array.dtype.kind in "iub" for array in state.arrays()))
 
 
 def _groups_per_cell(places: TallyLayout) -> int:

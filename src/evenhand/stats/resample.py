@@ -15,15 +15,13 @@ Metrics that duplicated rows would distort are drawn without replacement instead
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.core.sparse import SparseMatrix
 from evenhand.stats.checks import Floats, Integers, StatisticsError, floats
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 DEFAULT_DRAWS = 2000
 DRAWS_WITH_THRESHOLDS = 200
@@ -108,8 +106,8 @@ class PairCounts(NamedTuple):
 
     genuine: Floats  # (units,)
     genuine_errors: Floats  # (thresholds, units)
-    impostor: sparse.csr_array  # (units, units), each comparison once, at the smaller unit's row
-    impostor_errors: tuple[sparse.csr_array, ...]  # per threshold
+    impostor: SparseMatrix  # (units, units), each comparison once, at the smaller unit's row
+    impostor_errors: tuple[SparseMatrix, ...]  # per threshold
 
 
 def pair_counts(
@@ -139,40 +137,41 @@ def pair_counts(
     )
 
 
-def dyadic_totals(weights: Weights, counts: sparse.csr_array, inside: NDArray[np.bool_] | None = None) -> Floats:
+def dyadic_totals(weights: Weights, counts: SparseMatrix, inside: NDArray[np.bool_] | None = None) -> Floats:
     """Σ wᵢwⱼ·counts[i, j] in every draw, over all pairs or over those with both units in a group.
 
     Whole counts and whole weights are added exactly.
 
-    >>> from scipy import sparse
-    >>> table = sparse.csr_array([[0, 2], [0, 0]])
+    >>> table = SparseMatrix.of_entries([0], [1], (2, 2), [2.0])
     >>> dyadic_totals(np.array([[1, 1], [2, 3]], dtype=np.float32), table)
     array([ 2., 12.])
     """
     if inside is not None and not inside.all():
         chosen = np.flatnonzero(inside)
-        weights, counts = weights[:, chosen], counts[chosen][:, chosen]
+        weights, counts = weights[:, chosen], counts.take(chosen).take_columns(chosen)
     size = counts.shape[0] * counts.shape[1]
-    if size == 0 or counts.nnz == 0:
+    entries = len(counts.columns)
+    if not entries:
         return np.zeros(len(weights))
-    if counts.nnz > 0.02 * size:
-        table = counts.toarray()
+    if entries > 0.02 * size:
+        table = counts.dense()
         largest = float(np.abs(table).sum(axis=1).max()) * float(weights.max(initial=0.0))
         kind = np.float32 if largest < EXACT_SINGLE else np.float64
         inner = weights.astype(kind) @ table.T.astype(kind)
     else:
-        inner = np.ascontiguousarray((counts @ weights.T.astype(np.float64)).T)
+        inner = (counts @ weights.T.astype(np.float64)).T
     return floats(np.einsum("di,di->d", weights, inner, dtype=np.float64))
 
 
-def _counted(place: Integers, units: int) -> sparse.csr_array:
+def _counted(place: Integers, units: int) -> SparseMatrix:
     """A sparse table of how often each flattened pair occurs."""
-    from scipy import sparse
-
     if units * units <= max(4 * len(place), 1_000_000):
-        return sparse.csr_array(np.bincount(place, minlength=units * units).reshape(units, units).astype(np.float64))
-    pairs, counts = np.unique(place, return_counts=True)
-    return sparse.csr_array((counts.astype(np.float64), (pairs // units, pairs % units)), shape=(units, units))
+        table = np.bincount(place, minlength=units * units)
+        pairs = np.flatnonzero(table)
+        counts = table[pairs]
+    else:
+        pairs, counts = np.unique(place, return_counts=True)
+    return SparseMatrix.of_entries(pairs // units, pairs % units, (units, units), counts.astype(np.float64))
 
 
 def _tally(drawn: NDArray[np.int32], units: int) -> Weights:

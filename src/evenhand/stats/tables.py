@@ -11,19 +11,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenhand.core.membership import Memberships, inside
 from evenhand.core.metric import UNBOUNDED, UNIT_SCALE, Kind, Ratio, Scale
 from evenhand.core.records import Group, Records, blocks, distinct, unique_codes
+from evenhand.core.sparse import SparseMatrix
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
 from evenhand.stats.intervals import ClusteredMean, JackknifeMean, cluster_means, jackknife_means
 from evenhand.stats.resample import EXACT_SINGLE, Weights
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 _MOST_APART = 1_000_000  # entries of pairs that are kept, for each attribute or intersection
 DRAWS_AT_ONCE = 250  # so that the weights of all units stay in the cache
@@ -94,13 +91,10 @@ class TallyLayout:
         used, place = np.flatnonzero(there), np.cumsum(there) - 1
         if not self.overlap(used):
             return np.zeros(len(first), dtype=np.int64)
-        from scipy import sparse
-
-        inside = as_sparse(self.has.take(used))
-        weighted = sparse.csr_array(inside @ sparse.diags_array(self.pattern_rows))
-        shared: Floats
+        inside = self.has.take(used)
+        weighted = SparseMatrix(inside.start, inside.rows, self.patterns, self.pattern_rows[inside.rows])
         if len(used) <= _MOST_DENSE_GROUPS:
-            shared = np.asarray((weighted @ inside.T).toarray())[place[first], place[second]]
+            shared = (weighted @ inside.T).dense()[place[first], place[second]]
         else:
             shared = _pairwise(weighted, inside, place[first], place[second])
         return np.asarray(np.rint(shared), dtype=np.int64)
@@ -214,14 +208,6 @@ def is_whole(values: Floats) -> bool:
     return bool(np.array_equal(values, np.rint(values)))
 
 
-def as_sparse(memberships: Memberships) -> sparse.csr_array:
-    """Memberships as a matrix of zeros and ones."""
-    from scipy import sparse
-
-    ones = np.ones(len(memberships.rows))
-    return sparse.csr_array((ones, memberships.rows, memberships.start), shape=memberships.shape)
-
-
 def layout(cells: Records, groups: Sequence[Group]) -> TallyLayout:
     """Where the cells of a tally stand; rows without a `unit` are units of their own."""
     pattern, patterns = distinct(cells, tuple(cells.attributes))
@@ -278,23 +264,21 @@ class UnitTable:
         return summed(self.group, self.top, self.groups)
 
     @cached_property
-    def influence(self) -> sparse.csr_array:
+    def influence(self) -> SparseMatrix:
         """(groups, units): each unit's pull on the group's value, (s − m·n)/N."""
         means = self.means
         value = np.where(np.isnan(means.value), 0.0, means.value)
         return self._sparse(divide(self.top - value[self.group] * self.bottom, means.rows[self.group]))
 
     @cached_property
-    def presence(self) -> sparse.csr_array:
+    def presence(self) -> SparseMatrix:
         """(groups, units): 1 where the unit has rows in the group."""
-        return self._sparse(np.ones(len(self.group)))
+        return self._sparse(None)
 
-    def _sparse(self, values: Floats) -> sparse.csr_array:
+    def _sparse(self, values: Floats | None) -> SparseMatrix:
         """Values of the entries as a table (groups, units)."""
-        from scipy import sparse
-
         start = np.searchsorted(self.group, np.arange(self.groups + 1))
-        return sparse.csr_array((values, self.unit, start), shape=(self.groups, self.units))
+        return SparseMatrix(start, self.unit, self.units, values)
 
     @cached_property
     def shares_units(self) -> bool:
@@ -351,13 +335,13 @@ class UnitTable:
 
         A unit is in few of many groups, so only the sums that are there are multiplied.
         """
-        top, bottom = self._sparse(self.top), self._sparse(self.bottom)
-        is_dense = len(self.group) * _SPARSE > self.groups * self.units
-        if is_dense:
-            top, bottom = top.toarray(), bottom.toarray()
-        exact = is_dense and self.is_exact
-        single = None if not exact else (top.T.astype(np.float32), bottom.T.astype(np.float32))
-        most = max(float(np.abs(table).sum(axis=1).max(initial=0)) for table in (top, bottom)) if exact else 0.0
+        sums: tuple[SparseMatrix | Floats, ...] = self._sparse(self.top), self._sparse(self.bottom)
+        single, most = None, 0.0
+        if len(self.group) * _SPARSE > self.groups * self.units:
+            sums = tables = tuple(table.dense() for table in (self._sparse(self.top), self._sparse(self.bottom)))
+            if self.is_exact:
+                single = [table.T.astype(np.float32) for table in tables]
+                most = max(float(np.abs(table).sum(axis=1).max(initial=0)) for table in tables)
         parts = []
         for many in weights:
             for block in blocks(len(many), DRAWS_AT_ONCE):
@@ -367,7 +351,7 @@ class UnitTable:
                     parts.append(divide(*(floats(narrow @ table) for table in single)))
                 else:
                     turned = np.ascontiguousarray(some.T, dtype=np.float64)
-                    parts.append(divide(top @ turned, bottom @ turned).T)
+                    parts.append(divide(*(table @ turned for table in sums)).T)
         return np.concatenate(parts) if parts else np.zeros((0, self.groups))
 
     @cached_property
@@ -420,20 +404,33 @@ def pattern_table(places: TallyLayout, ratio: Ratio, cell: Integers, copies: Int
     )
 
 
-def _products(table: sparse.csr_array) -> Floats:
+def _products(table: SparseMatrix) -> Floats:
     """(rows, rows): the products of all rows of a table."""
-    return np.asarray((table @ table.T).toarray(), dtype=np.float64)
+    return floats((table @ table.T).dense())
 
 
-def _pairwise(one: sparse.csr_array, other: sparse.csr_array, first: Integers, second: Integers) -> Floats:
+def _pairwise(one: SparseMatrix, other: SparseMatrix, first: Integers, second: Integers) -> Floats:
     """(pairs,): the product of a row of one table with a row of the other, some pairs at a time."""
-    parts = [_rowwise(one[first[at]], other[second[at]]) for at in blocks(len(first), _PAIRS_AT_ONCE)]
+    parts = [_rowwise(one.take(first[at]), other.take(second[at])) for at in blocks(len(first), _PAIRS_AT_ONCE)]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _rowwise(one: sparse.csr_array, other: sparse.csr_array) -> Floats:
+def _rowwise(one: SparseMatrix, other: SparseMatrix) -> Floats:
     """(rows,): the product of each row with the same row of another table."""
-    return floats(one.multiply(other).sum(axis=1))
+    mine, theirs = _common(one, other)
+    products = np.ones(len(mine))
+    for side, at in ((one, mine), (other, theirs)):
+        if side.values is not None:
+            products *= side.values[at]
+    return floats(np.bincount(one.row_of[mine], products, minlength=len(one)))
+
+
+def _common(one: SparseMatrix, other: SparseMatrix) -> tuple[Integers, Integers]:
+    """The entries of two tables at the same places, by their positions in each; columns ascend in every row."""
+    mine, theirs = (side.row_of * side.width + side.columns for side in (one, other))
+    at = np.searchsorted(theirs, mine)
+    there = np.flatnonzero(np.append(theirs, -1)[at] == mine)
+    return there, at[there]
 
 
 @dataclass(frozen=True)
@@ -486,15 +483,13 @@ def apart_entries(places: TallyLayout, first: Integers, second: Integers) -> Uni
 
     Pair j is groups 2j and 2j + 1.
     """
-    from scipy import sparse
-
-    one, other = as_sparse(places.has.take(first)), as_sparse(places.has.take(second))
-    shared = one.multiply(other)
-    sides = []
-    for side in (first, second):
-        left = as_sparse(places.keeps.take(side)) - shared
-        left.eliminate_zeros()
-        sides.append(left)
-    turns = sparse.vstack(sides, "csr")[np.arange(2 * len(first)).reshape(2, -1).T.ravel()]
-    start, patterns = turns.indptr.astype(np.int64), turns.indices.astype(np.int64)
-    return entries_by_unit(places, Memberships(start, patterns, places.patterns))
+    one = places.has.take(first)
+    shared, _ = _common(one, places.has.take(second))
+    pair, pattern = one.row_of[shared], one.rows[shared]
+    sides = places.keeps.take(np.stack([first, second], axis=1).ravel())
+    left = np.ones(len(sides.rows), dtype=np.bool_)
+    for side in (0, 1):
+        both = SparseMatrix.of_entries(2 * pair + side, pattern, sides.shape)
+        left[_common(sides, both)[0]] = False
+    start = np.append(0, np.cumsum(left))[sides.start]
+    return entries_by_unit(places, Memberships(start, sides.rows[left], places.patterns))

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.metric import Sampled
 from evenhand.core.records import Array
+from evenhand.core.sparse import SparseMatrix
 from evenhand.metrics.verification_tails import ComparedUnits, ImpostorTail, WeightedTail
 
 TARGET = 0.001
@@ -403,14 +404,13 @@ def resampled_rates(
     impostor pair by the product of both subjects' weights. Only the highest impostors can decide about the threshold;
     they are found once.
     """
-    from scipy import sparse
-
     embeddings = np.asarray(embeddings, dtype=np.float32)
     unit, pattern = np.asarray(cells.unit)[codes], np.asarray(cells.pattern)[codes]
     pairs = genuine_pairs(unit)
     score, subject = pair_scores(embeddings, pairs), unit[pairs.first]
-    kept = sparse.csc_array(np.asarray(cells.kept, dtype=np.float64))
-    inside = kept[:, pattern[pairs.first]].multiply(kept[:, pattern[pairs.second]]).tocsr()
+    kept, patterns = np.asarray(cells.kept, dtype=np.bool_), np.int64(cells.kept.shape[1])
+    both, of_pair = np.unique(pattern[pairs.first] * patterns + pattern[pairs.second], return_inverse=True)
+    inside = SparseMatrix.of_table(kept[:, both // patterns] & kept[:, both % patterns])  # (groups, patterns of pairs)
     total = len(unit) * (len(unit) - 1) // 2
     impostors = highest_impostors(embeddings, unit, max(int(_SPARE * far * total), _FEWEST))
     first, second = (unit[end].astype(np.int32) for end in impostors.pairs)
@@ -426,8 +426,8 @@ def resampled_rates(
             drawn = WeightedTail(tail, own, float(images.sum() ** 2 - (images**2).sum()) / 2, bins)
             threshold = _resampled_threshold(drawn, far, has_others=len(first) < impostors.total)
             counted = weight[subject].astype(np.float64)
-            below = inside @ counted
-            above = inside @ np.where(score >= threshold, counted, 0.0)
+            accepted = np.where(score >= threshold, counted, 0.0)
+            above, below = (inside @ np.bincount(of_pair, some, minlength=len(both)) for some in (accepted, counted))
             there = (below > 0) & ~np.isnan(threshold)
             rates.append(np.divide(above, below, out=np.full(len(below), np.nan), where=there))
     return np.array(rates).reshape(len(rates), inside.shape[0])

@@ -26,6 +26,7 @@ from evenhand.benchmarks.ijb.options import PoolingOptions
 from evenhand.benchmarks.ijb.submission import Parts, SubmittedEmbeddings, read_embedded
 from evenhand.benchmarks.ijb.templates import BOX, FacePlaces, ProtocolFaces, TemplateSet, faces_of
 from evenhand.core.errors import DataError, PredictionError
+from evenhand.core.sparse import connected_components
 from evenhand.files.writing import open_file
 from evenhand.metrics.clustering import FAILED_TO_ENROL
 from evenhand.search.enrol import Membership, Pooling, enrol
@@ -76,12 +77,12 @@ def cluster_faces(
         low = high = int(np.searchsorted(-cosine, -threshold, side="right"))
     while low < high:
         middle = (low + high) // 2
-        if int(_components(one[:middle], other[:middle], len(usable)).max(initial=-1)) + 1 <= hint:
+        if int(connected_components(one[:middle], other[:middle], len(usable)).max(initial=-1)) + 1 <= hint:
             high = middle
         else:
             low = middle + 1
     cluster = np.full(len(vectors), FAILED_TO_ENROL, dtype=np.int64)
-    cluster[usable] = _components(one[:low], other[:low], len(usable))
+    cluster[usable] = connected_components(one[:low], other[:low], len(usable))
     reached = float(cosine[low - 1]) if low else 1.0
     return Clustering(cluster, reached if threshold is None else threshold, hint)
 
@@ -201,11 +202,3 @@ def _without_subjects(content: SubmittedEmbeddings, data: Path, faces: ProtocolF
         if found is not None:
             rows[row] = index.row[found]
     return replace(content, index=None, rows=rows, row_names=None, video=None, scores=None)
-
-
-def _components(one: NDArray[np.int64], other: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    links = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(count, count))
-    return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)

@@ -25,6 +25,7 @@ from evenhand.benchmarks.ijb.files import read_whole_numbers
 from evenhand.benchmarks.ijb.templates import LANDMARKS, FacePlaces, ProtocolFaces, TemplateSet, template_places
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
+from evenhand.core.sparse import connected_components
 from evenhand.core.task import InputFact
 from evenhand.files.inputs import read
 from evenhand.files.writing import make_folder, open_file, write_file
@@ -139,12 +140,7 @@ def templates_of(listed: FaceList, pairs: PairList, where: Path, known: Template
 
 def _people(ids: Array, first: Array, second: Array, pairs: PairList) -> Array:
     """(templates,): people as the connected components of the genuine pairs."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    one, other = first[pairs.same], second[pairs.same]
-    links = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(len(ids), len(ids)))
-    return np.asarray(connected_components(links, directed=False)[1])
+    return connected_components(first[pairs.same], second[pairs.same], len(ids))
 
 
 def _known_people(ids: Array, known: TemplateSet, where: Path) -> Array:

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy import linalg
 
 from evenhand.core.errors import DataError
 from evenhand.core.metric import POSITIVE, Column, Direction, Linear, Metric, Numbers, Resampling, Scale
+from evenhand.core.optional import linalg
 from evenhand.core.records import Array, Records, blocks
 from evenhand.metrics.distances.frames import (
     SIDE,

@@ -14,9 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy import linalg
-from scipy.linalg import blas, lapack
 
+from evenhand.core.optional import linalg
 from evenhand.metrics.distances.frames import Floats
 
 _ALLOWED = 1e-10  # error of the root, as share of both traces; what a distance promises is 1e-9
@@ -31,7 +30,7 @@ def upper_covariance(centred: Floats, count: float) -> Floats:
     >>> upper_covariance(np.array([[-1.0, 2.0], [1.0, -2.0]]), count=2).tolist()
     [[2.0, -4.0], [0.0, 8.0]]
     """
-    return np.asarray(blas.dsyrk(1.0 / (count - 1.0), centred.T, lower=0))
+    return np.asarray(linalg.blas.dsyrk(1.0 / (count - 1.0), centred.T, lower=0))
 
 
 def trace_of_root(first: Floats, second: Floats, otherwise: Callable[[], float]) -> float:
@@ -46,10 +45,10 @@ def trace_of_root(first: Floats, second: Floats, otherwise: Callable[[], float])
     """
     traces = float(np.trace(first) + np.trace(second))
     rounding = _EPSILON * _largest_eigenvalue(first) * _largest_eigenvalue(second)  # of every eigenvalue of the product
-    factor, not_definite = lapack.dpotrf(first, lower=0, clean=0, overwrite_a=1)
+    factor, not_definite = linalg.lapack.dpotrf(first, lower=0, clean=0, overwrite_a=1)
     if not_definite:
         return otherwise()
-    product, _ = lapack.dsygst(second, factor, itype=2, lower=0, overwrite_a=1)
+    product, _ = linalg.lapack.dsygst(second, factor, itype=2, lower=0, overwrite_a=1)
     eigenvalues = linalg.eigh(
         product, eigvals_only=True, driver="evr", lower=False, overwrite_a=True, check_finite=False
     )
@@ -71,7 +70,9 @@ def sum_of_singular_values(product: Floats, *, traces: float = 0.0, empty: int =
     """
     if traces > 0.0 and min(product.shape) >= _LARGE:
         wide = product if product.shape[0] <= product.shape[1] else product.T
-        gram = blas.dsyrk(1.0, wide.T if wide.flags.c_contiguous else wide, trans=int(wide.flags.c_contiguous), lower=0)
+        gram = linalg.blas.dsyrk(
+            1.0, wide.T if wide.flags.c_contiguous else wide, trans=int(wide.flags.c_contiguous), lower=0
+        )
         eigenvalues = linalg.eigh(
             gram, eigvals_only=True, driver="evr", lower=False, overwrite_a=True, check_finite=False
         )[empty:]
@@ -91,6 +92,6 @@ def _largest_eigenvalue(upper: Floats) -> float:
         size = float(np.linalg.norm(direction))
         if size == 0.0:
             break
-        direction = blas.dsymv(1.0, upper, direction / size, lower=0)
+        direction = linalg.blas.dsymv(1.0, upper, direction / size, lower=0)
         length = float(np.linalg.norm(direction))
     return length
