@@ -13,7 +13,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MOST_MEGABYTES = 500  # what NumPy, SciPy and Polars bring is 400 of them
+MOST_MEGABYTES = 350  # what NumPy and Polars bring is 255 of them
 
 
 def size(folder: Path) -> float:

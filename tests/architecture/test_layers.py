@@ -55,6 +55,7 @@ BROKEN = {
     "Layers": ("core", "import evenhand.cli"),
     "Benchmarks do not know each other": ("benchmarks/ijb", "import evenhand.benchmarks.uccs"),
     "Core is bare": ("core", "import scipy"),
+    "SciPy is optional": ("stats", "import scipy"),
     "Light packages": ("stats", "import torch"),
     "Metrics see rows": ("metrics", "import evenhand.geometry"),
 }
