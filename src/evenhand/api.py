@@ -130,9 +130,7 @@ def evaluate_table(
     >>> run.results.get("accuracy").value
     0.75
     """
-    import math
     import warnings
-    from itertools import combinations
 
     from evenhand import run
     from evenhand.benchmarks.table.entry import cost_of_functions, prepare
@@ -149,8 +147,7 @@ def evaluate_table(
     prepared = prepare(frame, columns, names, kind, metrics, chosen_options)
     say = warn or (lambda message: warnings.warn(printable_lines(message), stacklevel=3))
     counts = [len(levels) for levels in prepared.dataset.levels.values()]
-    groups = 1 + sum(math.prod(some) for k in range(1, depth + 1) for some in combinations(counts, k))
-    if cost := cost_of_functions(prepared, groups, min(chosen.draws, chosen.costly_draws)):
+    if cost := cost_of_functions(prepared, number_of_groups(counts, depth), min(chosen.draws, chosen.costly_draws)):
         say(cost)
     return run.evaluate(
         prepared.task,
@@ -195,10 +192,10 @@ def predict(
     from evenhand import run
 
     question = registry.question(task) if isinstance(task, str) else task
-    made = run.find_model(model, device=device, **dict(settings or {})) if isinstance(model, str) else model
+    chosen_model = run.find_model(model, device=device, **dict(settings or {})) if isinstance(model, str) else model
     return run.predict(
         question,
-        made,
+        chosen_model,
         Path(data),
         options=dict(options or {}),
         runs=Path(runs),
@@ -254,17 +251,30 @@ def engine_of(engine: str | Engine) -> Engine:
 
     kind = engine.partition(":")[0]
     if kind in registry.names(registry.ENGINES):
-        made: Engine = registry.load(registry.ENGINES, kind)(engine)
-        return made
+        chosen: Engine = registry.load(registry.ENGINES, kind)(engine)
+        return chosen
     return engines.parse(engine)
 
 
 def demo(family: str, folder: PathLike) -> Sequence[Demo]:
     """Small data of a family with a planted truth, written below a folder; what was written, and the truth."""
-    made = registry.benchmark(family).demo
-    if made is None:
+    make = registry.benchmark(family).demo
+    if make is None:
         raise OptionError(f"The family {family!r} brings no demonstration.")
-    return made(Path(folder))
+    return make(Path(folder))
+
+
+def number_of_groups(levels: Iterable[int], depth: int) -> int:
+    """How many groups attributes of so many levels make, with intersections of up to `depth` and everyone.
+
+    >>> number_of_groups([2, 7], 2)
+    24
+    """
+    from itertools import combinations
+    from math import prod
+
+    counts = list(levels)
+    return 1 + sum(prod(some) for order in range(1, depth + 1) for some in combinations(counts, order))
 
 
 def settings_of(given: Settings | Mapping[str, Any] | PathLike | None = None, **changes: Any) -> Settings:

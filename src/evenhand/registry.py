@@ -62,10 +62,10 @@ def load(kind: str, name: str) -> Any:
 
 def benchmark(name: str) -> Benchmark:
     """The family of that name."""
-    found = load(BENCHMARKS, name)
-    if not isinstance(found, Benchmark):
-        raise PluginError(f"The entry point {name!r} is a {type(found).__name__}; a Benchmark was expected.")
-    return found
+    family = load(BENCHMARKS, name)
+    if not isinstance(family, Benchmark):
+        raise PluginError(f"The entry point {name!r} is a {type(family).__name__}; a Benchmark was expected.")
+    return family
 
 
 def benchmarks() -> Iterator[Benchmark]:
@@ -97,7 +97,7 @@ def task(name: str) -> Task[Any, Any]:
 
 def plugins() -> tuple[Plugin, ...]:
     """Everything registered, with what is wrong with it."""
-    found = []
+    listed = []
     for kind in KINDS:
         for name, entry in sorted(_entries(kind).items()):
             try:
@@ -106,8 +106,8 @@ def plugins() -> tuple[Plugin, ...]:
             except PluginError as error:
                 problem = str(error)
             package = entry.dist.name if entry.dist is not None else ""
-            found.append(Plugin(kind, name, entry.value, package, problem))
-    return tuple(found)
+            listed.append(Plugin(kind, name, entry.value, package, problem))
+    return tuple(listed)
 
 
 _KNOWN: dict[tuple[Any, ...], Mapping[str, EntryPoint]] = {}

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from evenhand.core.errors import OptionError
-from evenhand.reporting.forms import WRITERS, write_report
+from evenhand.reporting.forms import FORMS, write_report
 from evenhand.reporting.model_card import card
 from evenhand.reporting.pdf import pdf, source
 from evenhand.reporting.reported import Reported, report_page
@@ -91,7 +91,7 @@ def test_the_model_card_says_the_worst_group_beside_the_whole(results):
 def test_a_form_that_is_not_known_is_refused_with_those_that_are(tmp_path):
     with pytest.raises(OptionError, match="html, pdf, csv"):
         write_report([], tmp_path / "x", "docx")
-    assert set(WRITERS) == {"html", "pdf", "csv", "json", "markdown", "latex", "card"}
+    assert set(FORMS) == {"html", "pdf", "csv", "json", "markdown", "latex", "card"}
 
 
 @pytest.mark.filterwarnings("ignore:codecs.open:DeprecationWarning")  # of MLflow with Python 3.14

@@ -53,7 +53,7 @@ def test_without_starlette_there_is_one_line_of_advice(
     def without(name: str, package: str | None = None) -> Any:
         return None if name == "starlette" else real(name, package)
 
-    monkeypatch.setattr("evenhand.cli.serving.find_spec", without)
+    monkeypatch.setattr("evenhand.cli.viewing.find_spec", without)
     assert main(["serve", str(tmp_path)]) == 2
     assert "pip install 'evenhand[serve]'" in capsys.readouterr().err
 

@@ -43,15 +43,15 @@ def assignments(given: Iterable[str]) -> dict[str, str]:
     >>> assignments(["taxonomy=fine"])
     {'taxonomy': 'fine'}
     """
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise OptionError(f"--set {text!r} is not an option: write key=value, such as taxonomy=fine.")
-        if name in found:
-            raise OptionError(f"--set gives {name!r} twice: {found[name]!r} and {value!r}.")
-        found[name] = value
-    return found
+        if name in options:
+            raise OptionError(f"--set gives {name!r} twice: {options[name]!r} and {value!r}.")
+        options[name] = value
+    return options
 
 
 def names(text: str | None) -> tuple[str, ...] | None:

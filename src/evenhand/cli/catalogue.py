@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ from evenhand.core.options import facts, parse
 from evenhand.core.page import Table
 from evenhand.core.task import CheckReport, Dataset, Finding, Question, Task, check_with
 from evenhand.files.inputs import damage_in_words
-from evenhand.reporting.sections import words
+from evenhand.reporting.phrases import words
 
 
 def task_names(incomplete: str) -> list[str]:
@@ -29,13 +30,6 @@ def task_names(incomplete: str) -> list[str]:
 TaskName = Annotated[str, typer.Argument(help="family/task", autocompletion=task_names)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="An option of the task, key=value; repeat for more.")]
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the verbs of this module."""
-    app.command("tasks")(tasks)
-    app.command("describe")(describe)
-    app.command("check")(check)
 
 
 def tasks(as_json: Json = False) -> None:
@@ -111,15 +105,8 @@ def description(entry: Question[Any, Any]) -> dict[str, Any]:
         "task": entry.name,
         "summary": entry.summary,
         "aliases": list(entry.aliases),
-        "data": entry.about.data,
-        "predictions": entry.about.predictions,
+        **asdict(entry.about),
         "example": entry.codec.example,
-        "rows": entry.about.rows,
-        "unit": entry.about.unit,
-        "conventions": list(entry.about.conventions),
-        "cautions": list(entry.about.cautions),
-        "licence": entry.about.licence,
-        "rules": entry.about.rules,
         "attributes": list(entry.attributes) if isinstance(entry, Task) else [],
         "metrics": [
             {
@@ -157,9 +144,7 @@ def check(
     if not files:
         reports[str(data or Path())] = _checked(entry, None, data or Path(), parsed)
     if as_json:
-        from evenhand.store.plain import to_plain
-
-        print_json({"ok": all(report.ok for report in reports.values()), "reports": to_plain(reports)})
+        print_json({"ok": all(report.ok for report in reports.values()), "reports": reports})
     else:
         for name, report in reports.items():
             _print_report(name, report)
@@ -189,13 +174,13 @@ def _print_report(name: str, report: CheckReport) -> None:
     for finding in report.findings:
         console.print(f"[{colours[finding.level]}]{finding.level}[/] {escape(finding.message)}", soft_wrap=True)
     if report.coverage is not None:
-        found = report.coverage
+        coverage = report.coverage
         console.print(
-            f"asked {found.asked:,}, answered {found.answered:,}, not answered {found.missing:,}, "
-            f"unusable {found.unusable:,}, empty {found.empty:,}, to nothing that was asked {found.extra:,}"
+            f"asked {coverage.asked:,}, answered {coverage.answered:,}, not answered {coverage.missing:,}, "
+            f"unusable {coverage.unusable:,}, empty {coverage.empty:,}, to nothing that was asked {coverage.extra:,}"
         )
-        for reason, count in found.reasons.items():
-            examples = ", ".join(found.examples.get(reason, ())[:3])
+        for reason, count in coverage.reasons.items():
+            examples = ", ".join(coverage.examples.get(reason, ())[:3])
             console.print(f"  {count:,} {escape(reason)}" + (f" (such as {escape(examples)})" if examples else ""))
     for title, table in report.tables.items():
         draw_table(console, Table(words(title), tuple(map(str, table[0])), tuple(table[1:])))

@@ -20,12 +20,7 @@ Page = Annotated[Path | None, typer.Option("--page", help="also write it as an H
 MOST_ON_PAGE = 5000  # changed rows that a page lists
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the verbs of this module."""
-    app.command("compare")(with_settings(compare))
-    app.command("diff")(diff)
-
-
+@with_settings
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="two or more run folders of the same task")],
     settings: Settings,
@@ -42,16 +37,14 @@ def compare(
     from evenhand.reporting.comparison import comparison_page, comparison_sections
 
     opened = [api.load(path) for path in runs]
-    found = api.compare(*opened, settings=settings)
+    comparisons = api.compare(*opened, settings=settings)
     if page is not None:
         check_output(page, "the page", runs)
-        _write(comparison_page(found, [run.results for run in opened]), page, quiet=as_json)
+        _write(comparison_page(comparisons, [run.results for run in opened]), page, quiet=as_json)
     if as_json:
-        from evenhand.store.plain import to_plain
-
-        print_json(to_plain(found))
+        print_json(comparisons)
         return
-    for comparison in found:
+    for comparison in comparisons:
         draw(out(), comparison_sections(comparison, opened[0].results, everything=everything))
 
 
@@ -67,16 +60,14 @@ def diff(
     from evenhand.store.differences import diff as difference_of
 
     listed = most if page is None else max(most, MOST_ON_PAGE)
-    found = difference_of(api.load(first), api.load(second), most=max(listed, 100))
+    difference = difference_of(api.load(first), api.load(second), most=max(listed, 100))
     if page is not None:
         check_output(page, "the page", (first, second))
-        _write(difference_page(found), page, quiet=as_json)
+        _write(difference_page(difference), page, quiet=as_json)
     if as_json:
-        from evenhand.store.plain import to_plain
-
-        print_json(to_plain(found))
+        print_json(difference)
         return
-    draw(out(), difference_sections(found, most))
+    draw(out(), difference_sections(difference, most))
 
 
 def _write(page: html.Page, path: Path, *, quiet: bool) -> None:

@@ -37,9 +37,11 @@ def err() -> Console:
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on standard output, and nothing else there."""
+    """One JSON document on standard output, and nothing else there; typed values in it as they stand in files."""
+    from evenhand.store.plain import to_plain
+
     is_unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
-    text = json.dumps(document, indent=2, ensure_ascii=not is_unicode, allow_nan=False)
+    text = json.dumps(document, indent=2, ensure_ascii=not is_unicode, allow_nan=False, default=to_plain)
     sys.stdout.write(json_escaped(text) + "\n")
 
 

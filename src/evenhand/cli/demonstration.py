@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand import api, registry
+from evenhand.cli.arguments import group
 from evenhand.cli.catalogue import Json
 from evenhand.cli.console import escape, out, print_json, progress, warn
 from evenhand.cli.draw import draw_table
@@ -16,16 +17,11 @@ from evenhand.cli.evaluating import EngineName, show_paper_tables
 from evenhand.core.errors import MissingExtraError
 from evenhand.core.page import Cell, Interval, Table
 from evenhand.core.records import Group
-from evenhand.core.results import Results, Verdict
+from evenhand.core.results import Results
 from evenhand.core.task import Demo
 from evenhand.reporting.display import names_of_family, task_title
-from evenhand.reporting.sections import as_cell, headline
+from evenhand.reporting.phrases import SURE, as_cell, headline
 from evenhand.store.runs import Run
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the verbs of this module."""
-    app.command("demo")(demo)
 
 
 def demo(
@@ -50,33 +46,33 @@ def demo(
             continue
         try:
             with progress(f"demo of {name}", quiet=as_json) as hook:
-                for made in api.demo(name, runs / "data" / name):
+                for example in api.demo(name, runs / "data" / name):
                     run = api.evaluate(
-                        made.task,
-                        made.predictions,
-                        data=made.data,
+                        example.task,
+                        example.predictions,
+                        data=example.data,
                         model="demo",
-                        options=made.options,
+                        options=example.options,
                         engine=engine,
                         runs=runs,
                         progress=hook,
                         warn=warn,
                     )
                     done.append(run)
-                    outcome = judged(run.results, made)
-                    gate = _gate(run, made, runs)
-                    outcomes.append({"task": made.task, "run": str(run.folder), **outcome, **gate})
-                    rows.extend(demo_rows(run.results, made, outcome))
-                    if made.note:
-                        notes.append(f"{made.task}: {made.note}")
-                        outcomes[-1]["note"] = made.note
+                    outcome = _judged(run.results, example)
+                    gate = _gate(run, example, runs)
+                    outcomes.append({"task": example.task, "run": str(run.folder), **outcome, **gate})
+                    rows.extend(_rows(run.results, example, outcome))
+                    if example.note:
+                        notes.append(f"{example.task}: {example.note}")
+                        outcomes[-1]["note"] = example.note
                     if gate:
-                        gates.append(f"{made.require}: {gate['gate']}")
+                        gates.append(f"{example.require}: {gate['gate']}")
         except MissingExtraError as error:
             if families:
                 raise
             warn(f"{name} is left out. {error}")
-    report = _report(done, runs)
+    report = api.report(*done, path=runs / "report.html") if done else None
     if as_json:
         print_json({"demos": outcomes, "report": str(report) if report else None})
         return
@@ -94,64 +90,53 @@ def demo(
     console.print("next:   evenhand tasks, then evenhand describe TASK", style="dim")
 
 
-def _gate(run: Run, made: Demo, runs: Path) -> dict[str, object]:
+def _gate(run: Run, example: Demo, runs: Path) -> dict[str, object]:
     """What the requirements of a demo say of a model that is to replace the one in production."""
-    if made.production is None or made.require is None:
+    if example.production is None or example.require is None:
         return {}
-    api.evaluate(made.task, made.production, model="production", options=made.options, runs=runs, warn=warn)
-    outcomes = api.gate(run, made.require)
+    api.evaluate(example.task, example.production, model="production", options=example.options, runs=runs, warn=warn)
+    outcomes = api.gate(run, example.require)
     failed = [outcome for outcome in outcomes if not outcome.met]
     return {"gate": f"FAILED: {failed[0].message}" if failed else f"PASSED: {len(outcomes)} requirements met"}
 
 
-def judged(results: Results, made: Demo) -> dict[str, object]:
+def _judged(results: Results, example: Demo) -> dict[str, object]:
     """Whether the planted group was found, and whether the other was over-read."""
     return {
-        "planted": made.planted,
-        "found": _worse_off(results, group_named(made.planted)),
-        "chance": made.chance,
-        "over_read": _worse_off(results, group_named(made.chance)),
+        "planted": example.planted,
+        "found": _worse_off(results, group(example.planted.split(" × "))),
+        "chance": example.chance,
+        "over_read": _worse_off(results, group(example.chance.split(" × "))),
     }
 
 
-def demo_rows(results: Results, made: Demo, outcome: dict[str, object]) -> Iterator[tuple[Cell, ...]]:
+def _rows(results: Results, example: Demo, outcome: dict[str, object]) -> Iterator[tuple[Cell, ...]]:
     """One demo as three rows of the table: everyone, the planted group, and the one that only looks worse."""
-    yield f"{made.task}, everyone", _value(results, Group()), "", ""
-    found = "worse" if outcome["found"] else "MISSED"
-    planted, chance = group_named(made.planted), group_named(made.chance)
-    yield f"  {_group_words(results, planted)}", _value(results, planted), "worse", found
+    yield f"{example.task}, everyone", _value(results, Group()), "", ""
+    verdict = "worse" if outcome["found"] else "MISSED"
+    planted, chance = group(example.planted.split(" × ")), group(example.chance.split(" × "))
+    yield f"  {_group_words(results, planted)}", _value(results, planted), "worse", verdict
     read = "OVER-READ" if outcome["over_read"] else "not proven"
     yield f"  {_group_words(results, chance)}", _value(results, chance), "the same", read
 
 
-def _group_words(results: Results, group: Group) -> str:
+def _group_words(results: Results, of: Group) -> str:
     """A group as people write it, such as "race: Latino/Hispanic"."""
     names = names_of_family(results.task)
-    return " × ".join(f"{names.attribute(key)}: {names.level(key, level)}" for key, level in group.terms)
+    return " × ".join(f"{names.attribute(key)}: {names.level(key, level)}" for key, level in of.terms)
 
 
-def group_named(text: str) -> Group:
-    """A group from `attribute=level × attribute=level`."""
-    terms = (part.split("=", 1) for part in text.split(" × "))
-    return Group(tuple((name.strip(), level.strip()) for name, level in terms))
-
-
-def _worse_off(results: Results, group: Group) -> bool:
+def _worse_off(results: Results, of: Group) -> bool:
     first = headline(results)
-    sure = (Verdict.LARGE, Verdict.DIFFERENT)
     return any(
-        contrast.worse == group and contrast.verdict in sure and (contrast.metric, contrast.output) == first
+        contrast.worse == of and contrast.verdict in SURE and (contrast.metric, contrast.output) == first
         for contrast in results.contrasts
     )
 
 
-def _value(results: Results, group: Group) -> Interval:
+def _value(results: Results, of: Group) -> Interval:
     first = headline(results)
     if first is None:
         return Interval(None)
     unit = "%" if names_of_family(results.task).is_share(*first) else ""
-    return as_cell(results.get(*first, group), unit)
-
-
-def _report(done: list[Run], runs: Path) -> Path | None:
-    return api.report(*done, path=runs / "report.html") if done else None
+    return as_cell(results.get(*first, of), unit)

@@ -56,8 +56,8 @@ def draw_table(console: Console, table: Table, most_rows: int = 60) -> None:
     )
     places = range(len(columns))
     numeric = [any(isinstance(row[at], int | float | Interval) for row in table.rows[:20]) for at in places]
-    whole = _unbroken([columns, *texts], numeric, console.width - (1 if close else WIDE) * len(columns) - 2)
-    for name, right, no_wrap in zip(columns, numeric, whole, strict=True):
+    unbroken = _unbroken([columns, *texts], numeric, console.width - (1 if close else WIDE) * len(columns) - 2)
+    for name, right, no_wrap in zip(columns, numeric, unbroken, strict=True):
         drawn.add_column(escape(name), justify="right" if right else "left", overflow="fold", no_wrap=no_wrap)
     best = best_cells(table)
     for index, row in enumerate(texts[:most_rows]):
@@ -89,9 +89,9 @@ def _unbroken(texts: Sequence[Sequence[str]], numeric: Sequence[bool], space: in
     columns = [[row[at] for row in texts] for at in range(len(numeric))]
     full = [max(map(len, column), default=0) for column in columns]
     for most_first, most in ((LONG_KEY, LONG_WORD), (LONG_WORD, LONG_WORD)):
-        whole = [is_number or full[at] <= (most if at else most_first) for at, is_number in enumerate(numeric)]
-        if sum(width if kept else LONG_WORD for width, kept in zip(full, whole, strict=True)) <= space:
-            return whole
+        unbroken = [is_number or full[at] <= (most if at else most_first) for at, is_number in enumerate(numeric)]
+        if sum(width if kept else LONG_WORD for width, kept in zip(full, unbroken, strict=True)) <= space:
+            return unbroken
     return list(numeric)
 
 

@@ -24,11 +24,13 @@ from evenhand.core.page import Section, Table, Text
 from evenhand.core.records import Records
 from evenhand.core.results import UNVERIFIED_WEIGHTS, Results
 from evenhand.core.task import Target
-from evenhand.reporting import sections
+from evenhand.reporting.contrasts import gaps
 from evenhand.reporting.display import names_of_family, shown
+from evenhand.reporting.groups import group_tables
 from evenhand.reporting.summary import terminal_summary
 from evenhand.run.reopened import metrics_of, task_of
 from evenhand.stats.settings import Settings
+from evenhand.store.plain import loads
 from evenhand.store.runs import Run, check_output, results_json
 
 Data = Annotated[Path, typer.Option("--data", help="the data folder")]
@@ -37,13 +39,7 @@ MOST_COLUMNS = 8
 EngineName = Annotated[str, typer.Option("--engine", help="serial, threads:N, processes:N, ray, ray://…")]
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the verbs of this module."""
-    app.command("evaluate")(with_settings(evaluate))
-    app.command("rows")(rows)
-    app.command("explain")(explain)
-
-
+@with_settings
 def evaluate(
     task: TaskName,
     systems: Annotated[list[str], typer.Argument(metavar="[NAME=]FILE…", help="predictions of one or several systems")],
@@ -75,22 +71,22 @@ def evaluate(
     known = [fact.name for fact in facts(entry.options)] if options else []
     systems, further = with_options(systems, known)
     given = assignments([*(options or []), *further])
-    found = [system(text) for text in systems]
-    if not found:
+    named = [system(text) for text in systems]
+    if not named:
         raise OptionError("No predictions were named: write [NAME=]FILE after the task.")
-    for name, path in found:  # before any of them is evaluated
+    for name, path in named:  # before any of them is evaluated
         if not path.exists() and name and known:
             raise UnknownNameError("option", name, known, f"And there is no file {str(path)!r} of a system {name!r}.")
         if not path.exists():
             raise PredictionError(f"{path} does not exist. Check the path.")
-    called = [name or path.stem or path.name for name, path in found]
+    called = [name or path.stem or path.name for name, path in named]
     if len(set(called)) < len(called):
         raise OptionError(f"Two systems have the same name: {', '.join(called)}. Write NAME=FILE.")
     if dry_run:
         if entry.attributes_option and by is not None:
             given[entry.attributes_option] = by
-        source = data or (found[0][1] if entry.data_optional else Path())
-        _dry_run(entry, found, source, given, names(by), depth, settings.draws, runs, engine, as_json)
+        source = data or (named[0][1] if entry.data_optional else Path())
+        _dry_run(entry, named, source, given, names(by), depth, settings.draws, runs, engine, as_json)
         return
     done: list[Run] = []
     shown: set[str] = set()
@@ -100,7 +96,7 @@ def evaluate(
             shown.add(message)
             warn(message)
 
-    for name, path in found:
+    for name, path in named:
         with progress(f"{entry.name} of {name or path.stem or path.name}", quiet=as_json) as hook:
             run = api.evaluate(
                 entry,
@@ -141,7 +137,7 @@ def show(run: Run, warn: Callable[[str], None] = warn) -> None:
     results = shown(run.results)
     draw(console, [terminal_summary(results)])
     show_paper_tables([run])
-    for block in (*sections.group_tables(results).blocks, *sections.gaps(results).blocks):
+    for block in (*group_tables(results), *gaps(results)):
         if isinstance(block, Table):
             kept = ("by", "gap", "expected by chance alone", "p", "worst", "best")
             draw_table(console, narrowed(block, kept) if block.columns[0] == "by" else block)
@@ -173,13 +169,8 @@ def narrowed(table: Table, columns: Sequence[str]) -> Table:
 
 def as_document(run: Run) -> dict[str, Any]:
     """A run as JSON values."""
-    import json
-
-    return {
-        "folder": None if run.folder is None else str(run.folder),
-        "reused": run.reused,
-        "results": json.loads(results_json(run.results)),
-    }
+    folder = None if run.folder is None else str(run.folder)
+    return {"folder": folder, "reused": run.reused, "results": loads(results_json(run.results))}
 
 
 def _dry_run(
@@ -195,8 +186,6 @@ def _dry_run(
     as_json: bool,
 ) -> None:
     """Say what would happen: what is read, computed and written, and how long it takes on this machine or cluster."""
-    import math
-    from itertools import combinations
     from time import perf_counter
 
     from evenhand.run.estimate import cost_of, measured_rates
@@ -207,22 +196,15 @@ def _dry_run(
     loading = perf_counter() - begin
     chosen = entry.attributes if by is None else by
     counts = [len(dataset.levels[name]) for name in chosen if name in dataset.levels]
-    groups = 1 + sum(math.prod(some) for k in range(1, depth + 1) for some in combinations(counts, k))
-    cost = cost_of(
-        entry,
-        dataset,
-        [path for _, path in systems],
-        parsed,
-        draws=draws,
-        groups=groups,
-        seconds_loading=loading,
-    )
+    groups = api.number_of_groups(counts, depth)
+    paths = [path for _, path in systems]
+    cost = cost_of(entry, dataset, paths, parsed, draws=draws, groups=groups, seconds_loading=loading)
     rates = measured_rates(api.engine_of(engine), runs)
     seconds = cost.seconds(rates)
     document = {
         "task": entry.name,
         "samples": len(dataset.samples),
-        "reads": [fact.path for fact in dataset.inputs] + [str(path) for _, path in systems],
+        "reads": [fact.path for fact in dataset.inputs] + list(map(str, paths)),
         "bytes_read": cost.bytes_read,
         "multiply_adds": cost.multiply_adds,
         "multiply_adds_of_draws": cost.drawn,
@@ -298,25 +280,25 @@ def rows(
         raise OptionError("--json prints a document; to write rows, name --format csv, jsonl or parquet with -o.")
     if output is not None and form == "table":
         form = output.suffix.lstrip(".")  # a table of the terminal is not for files
-    found = api.load(run)
-    records = found.records()
+    stored = api.load(run)
+    records = stored.records()
     if groups:
         records = records.take(records.members(group(groups)))
-    total, task = len(records), task_of(found.results)
+    total, task = len(records), task_of(stored.results)
     if worst is not None:
-        records = worst_rows(records, metrics_of(found.results), worst, task.badness if task is not None else None)
+        records = worst_rows(records, metrics_of(stored.results), worst, task.badness if task is not None else None)
     if as_json:
         some = rows_frame(records.take(slice(0, worst if worst is not None else limit)))
         listed = [{name: _plain(value) for name, value in row.items()} for row in some.to_dicts()]
         document = {"run": str(run), "groups": groups or [], "rows": total, "shown": len(listed), "records": listed}
-        print_json({**document, "unverified": list(found.results.unverified.values())})
+        print_json({**document, "unverified": list(stored.results.unverified.values())})
         return
     if form != "table":
-        if unverified := ", ".join(dict.fromkeys(found.results.unverified.values())):
+        if unverified := ", ".join(dict.fromkeys(stored.results.unverified.values())):
             warn(f"{unverified}: {UNVERIFIED_WEIGHTS}")
         write_frame(rows_frame(records), form, output)
         return
-    show_rows(records.take(slice(0, worst if worst is not None else limit)), total, found.results, worst is not None)
+    show_rows(records.take(slice(0, worst if worst is not None else limit)), total, stored.results, worst is not None)
 
 
 def show_rows(records: Records, total: int, results: Results, is_worst: bool) -> None:
@@ -371,18 +353,16 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Show the same numbers under every convention, or find the ones that give a published number."""
-    found = api.load(run)
-    task = task_of(found.results)
+    stored = api.load(run)
+    task = task_of(stored.results)
     if target is None:
-        section = _definitions(found.results) if task is None or task.explain is None else task.explain(found)
+        section = _definitions(stored.results) if task is None or task.explain is None else task.explain(stored)
     elif task is None or task.explain_target is None:
-        raise OptionError(f"{found.results.task} has no conventions to rank by a target; explain it without --target.")
+        raise OptionError(f"{stored.results.task} has no conventions to rank by a target; explain it without --target.")
     else:
-        section = task.explain_target(found, Target(target, quantity, most, data, predictions))
+        section = task.explain_target(stored, Target(target, quantity, most, data, predictions))
     if as_json:
-        from evenhand.store.plain import to_plain
-
-        print_json(to_plain(section))
+        print_json(section)
         return
     draw(out(), [section])
 

@@ -17,12 +17,6 @@ from evenhand.reporting.rounding import number
 from evenhand.store.runs import Run, check_output
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the verbs of this module."""
-    app.command("gate")(gate)
-    app.command("plan")(plan)
-
-
 def gate(
     run: Annotated[Path, typer.Argument(help="a run folder, or the folder of a model: its latest run")],
     require: Annotated[Path, typer.Option("--require", help="a TOML file of requirements")],
@@ -47,9 +41,7 @@ def judge_run(
         write_junit(outcomes, f"{run.results.task} {run.results.model}", junit)
     failed = sum(not outcome.met for outcome in outcomes)
     if as_json:
-        from evenhand.store.plain import to_plain
-
-        print_json({"met": not failed, "requirements": to_plain(outcomes)})
+        print_json({"met": not failed, "requirements": outcomes})
     elif not quiet:
         console = out()
         for outcome in outcomes:
@@ -81,50 +73,50 @@ def plan(
         return
     shared = {"images": images, "correlation": correlation, "power": power, "balance": balance}
     if subjects is not None:
-        found = what_shows(subjects, rate, **shared)  # type: ignore[arg-type]  # the four are numbers
+        answer = what_shows(subjects, rate, **shared)  # type: ignore[arg-type]  # the four are numbers
     elif margin is not None:
-        found = subjects_needed(margin, rate, **shared)  # type: ignore[arg-type]  # the four are numbers
+        answer = subjects_needed(margin, rate, **shared)  # type: ignore[arg-type]  # the four are numbers
     else:
         raise OptionError("Give --margin (how many subjects?), --subjects (what can they show?) or --run.")
     if as_json:
-        print_json(found._asdict())
+        print_json(answer._asdict())
         return
     console = out()
     if subjects is None:
-        console.print(f"{found.subjects:,} subjects in the group ({found.rows:,} images)")
+        console.print(f"{answer.subjects:,} subjects in the group ({answer.rows:,} images)")
     console.print(
-        f"{found.subjects:,} subjects show a difference of {number(found.detectable)} at a rate of {rate} "
+        f"{answer.subjects:,} subjects show a difference of {number(answer.detectable)} at a rate of {rate} "
         f"with {power:.0%} power"
         + (
-            f", against {found.other_subjects:,} others"
-            if found.other_subjects is not None
+            f", against {answer.other_subjects:,} others"
+            if answer.other_subjects is not None
             else ", against a large rest"
         )
     )
-    if found.design_effect > 1:
+    if answer.design_effect > 1:
         console.print(
             f"{images:g} images of a subject with correlation {correlation:g}: "
-            f"design effect {found.design_effect:.2f}, {found.effective_rows:,.0f} effective images"
+            f"design effect {answer.design_effect:.2f}, {answer.effective_rows:,.0f} effective images"
         )
 
 
 def _plan_run(folder: Path, rate: float, power: float, as_json: bool) -> None:
     from evenhand.core.records import EVERYONE
-    from evenhand.reporting.sections import headline
+    from evenhand.reporting.phrases import headline
     from evenhand.stats.plan import what_shows
 
     results = api.load(folder).results
     first = headline(results)
     if first is None:
         raise OptionError(f"{folder} has no number to plan from.")
-    whole = results.get(*first, EVERYONE)
-    common = whole.number if whole.number is not None and 0 < whole.number < 1 else rate
+    overall = results.get(*first, EVERYONE)
+    common = overall.number if overall.number is not None and 0 < overall.number < 1 else rate
     rows = []
     for estimate in results.of(*first):
         if estimate.group != EVERYONE and len(estimate.group.terms) == 1 and estimate.units:
             images = max(1.0, estimate.rows / estimate.units)
-            found = what_shows(estimate.units, common, images=images, power=power, balance=None)
-            rows.append((str(estimate.group), estimate.units, estimate.rows, round(found.detectable, 4)))
+            shows = what_shows(estimate.units, common, images=images, power=power, balance=None)
+            rows.append((str(estimate.group), estimate.units, estimate.rows, round(shows.detectable, 4)))
     if as_json:
         keys = ("group", "units", "rows", "detectable")
         print_json({"rate": common, "power": power, "groups": [dict(zip(keys, row, strict=True)) for row in rows]})

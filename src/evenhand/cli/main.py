@@ -29,7 +29,7 @@ HELP = """Evaluate vision models that look at people, by the published protocols
 New here? Type [bold]evenhand demo[/], then [bold]evenhand tasks[/] and [bold]evenhand describe TASK[/].
 """
 
-# Every verb with its module and the first line of its help: --help imports none of them, and a verb only its own.
+# Every verb with the module of its function and the first line of its help: --help imports none, a verb its own.
 VERBS = {
     "tasks": ("catalogue", "List what can be evaluated."),
     "describe": ("catalogue", "Say what a task needs, measures and can be set to."),
@@ -45,8 +45,8 @@ VERBS = {
     "diff": ("comparing", "Say why two runs differ: inputs, options, then rows."),
     "gate": ("gating", "Stop a release when a requirement is not met."),
     "plan": ("gating", "How many subjects does a group need?"),
-    "report": ("report_verb", "Write a report of one or several runs."),
-    "serve": ("serving", "Look at runs in the browser, down to the sample."),
+    "report": ("viewing", "Write a report of one or several runs."),
+    "serve": ("viewing", "Look at runs in the browser, down to the sample."),
     "doctor": ("housekeeping", "Say what works on this machine, and what is missing."),
     "cache": ("housekeeping", "List or empty the caches of a runs folder."),
     "weights": ("housekeeping", "List the weights that networks need, or get some."),
@@ -117,12 +117,9 @@ def application(arguments: Sequence[str] = ("",)) -> typer.Typer:
         for name, summary in family_commands().items():
             app.command(name, help=summary, rich_help_panel="Commands of families (published tools)")(_nothing)
         return app
-    for module in dict.fromkeys(module for module, _ in VERBS.values()):
-        if verb not in VERBS or VERBS[verb][0] == module:
-            import_module(f"evenhand.cli.{module}").mount(app)
-    for command in app.registered_commands:
-        command.cls = PlainCommand
-        command.epilog = f"Example: {EXAMPLES[command.name]}" if command.name in EXAMPLES else None
+    for name in [verb] if verb in VERBS else VERBS:
+        function = getattr(import_module(f"evenhand.cli.{VERBS[name][0]}"), name)
+        app.command(name, cls=PlainCommand, epilog=f"Example: {EXAMPLES[name]}")(function)
     return app
 
 

@@ -16,11 +16,6 @@ from evenhand.cli.evaluating import Data, EngineName, Runs
 from evenhand.core.task import Task
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the verbs of this module."""
-    app.command("predict")(predict)
-
-
 def predict(
     tasks: Annotated[
         str, typer.Argument(help="family/task, several separated by commas, or a family", autocompletion=task_names)
@@ -47,8 +42,6 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Run a model over a task's samples."""
-    from evenhand.store.plain import to_plain
-
     provider = assignments(model_options or [])
     if base_url is not None:
         provider["base_url"] = base_url
@@ -94,7 +87,7 @@ def predict(
             likewise = f" (likewise {', '.join(others)})" if others else ""
             console.print(f"next: {escape(command)}{escape(likewise)}", style="dim", soft_wrap=True)
     if as_json:
-        print_json({"predictions": to_plain(outcomes)})
+        print_json({"predictions": outcomes})
     if not all(outcome.answered for outcome in outcomes):
         warn("No question was answered, so there is nothing to evaluate.")
         raise typer.Exit(1)

@@ -17,14 +17,11 @@ from evenhand.stats.settings import Settings
 _FILE = Annotated[
     Path | None, typer.Option("--settings", help="a TOML file of settings; options given here go before it")
 ]
-_TYPES = {int: int, float: float, bool: bool}
+_TYPES: dict[Any, type] = {int: int, float: float, bool: bool, float | None: float}
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for every setting; its parameter `settings` gets them as one object.
-
-    What was given by name is in `settings_given`, for commands that ask for it.
-    """
+    """The command with an option for every setting; its parameter `settings` gets them as one object."""
     hints = get_type_hints(Settings)
     own = inspect.signature(command)
     types = get_type_hints(command, include_extras=True)
@@ -43,11 +40,10 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     ]
     added = [_parameter("settings_file", _FILE)]
     for fact in listed:
-        kind = _TYPES.get(hints[fact.name], float if hints[fact.name] == float | None else str)
+        kind = _TYPES.get(hints[fact.name], str)
         flag = f"--{fact.name.replace('_', '-')}"
-        default = (
-            "" if kind is bool or (not fact.default and fact.default != 0) else f"; by default {_shown(fact.default)}"
-        )
+        shown = getattr(fact.default, "value", fact.default)
+        default = "" if kind is bool or (not shown and shown != 0) else f"; by default {shown}"
         help_text = fact.help + default if kind is not str else f"{fact.help} ({fact.values}{default})"
         added.append(_parameter(fact.name, Annotated[kind | None, typer.Option(flag, help=help_text)]))
     last = [parameter.name for parameter in parameters].index("as_json")
@@ -60,7 +56,3 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 def _parameter(name: str, kind: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-
-
-def _shown(default: Any) -> str:
-    return str(getattr(default, "value", default))

@@ -80,8 +80,7 @@ def add_legend(canvas: Canvas, names: Sequence[str], colours: Sequence[str], lef
         shown = shortened(name, canvas.width - left - 40)
         if x > left and x + 30 + text_width(shown) > canvas.width:
             x, y = left, y + 20
-        colour = colours[place % len(colours)] if colours else LINE_COLOURS[place % len(LINE_COLOURS)]
-        line_sample(canvas, place, (x, x + 20, y - 4), colour, 3, " legend")
+        line_sample(canvas, place, (x, x + 20, y - 4), line_colour(place, colours), 3, " legend")
         canvas.words(x + 26, y, shown, "label legend", anchor="start", fill=INK)
         x += 42 + text_width(shown)
     canvas.height = y + 8
@@ -92,9 +91,19 @@ def line_sample(
     canvas: Canvas, place: int, at: tuple[float, float, float], colour: str, width: float, css: str = ""
 ) -> None:
     """A piece of a line in a legend: from x to x at y."""
-    css = f"line{place % len(LINE_COLOURS)}{css}"
     pen: dict[str, object] = {"stroke": colour, "stroke_width": width, "stroke_dasharray": dash_of(place)}
-    canvas.add("line", css, "", x1=at[0], x2=at[1], y1=at[2], y2=at[2], **pen)
+    canvas.add("line", line_class(place) + css, "", x1=at[0], x2=at[1], y1=at[2], y2=at[2], **pen)
+
+
+def line_class(place: int) -> str:
+    """The class by which a page gives a line its colour on dark paper."""
+    return f"line{place % len(LINE_COLOURS)}"
+
+
+def line_colour(place: int, colours: Sequence[str] = ()) -> str:
+    """The colour of a line on light paper: of those that a chart asks for, or of ours."""
+    colours = colours or LINE_COLOURS
+    return colours[place % len(colours)]
 
 
 def dash_of(place: int) -> str | None:

@@ -208,26 +208,26 @@ def _gaps(comparison: Comparison, results: ShownResults) -> Section:
     return Section("Did the gaps change?", blocks, name="gaps")
 
 
-def difference_sections(found: Difference, most: int = 20) -> tuple[Section, ...]:
+def difference_sections(difference: Difference, most: int = 20) -> tuple[Section, ...]:
     """Why two runs differ: what they were made of, then the rows that changed, worst first."""
-    blocks: list[Block] = [Text(f"first:  {found.first}"), Text(f"second: {found.second}")]
-    causes = (("inputs", found.inputs), ("options", found.options), ("settings", found.settings))
-    for title, changes in (("facts", found.facts), *causes, ("versions", found.versions)):
+    blocks: list[Block] = [Text(f"first:  {difference.first}"), Text(f"second: {difference.second}")]
+    causes = (("inputs", difference.inputs), ("options", difference.options), ("settings", difference.settings))
+    for title, changes in (("facts", difference.facts), *causes, ("versions", difference.versions)):
         if changes:
             rows = tuple((change.name, _text(change.first), _text(change.second)) for change in changes)
             blocks.append(Table(f"Different {title}", (title, "first", "second"), rows))
     if len(blocks) == 2:
         blocks.append(Text("Same inputs, options, settings and versions."))
     sections = [Section("What they were made of", blocks, name="causes")]
-    if found.values:
+    if difference.values:
         values = tuple(
             (change.name, _value(change.first), _value(change.second), _change(change), change.rows)
-            for change in found.values[:most]
+            for change in difference.values[:most]
         )
-        title = f"Different values ({len(found.values):,}), those of most rows first"
+        title = f"Different values ({len(difference.values):,}), those of most rows first"
         columns = ("value", "first", "second", "change", "n")
         sections.append(Section("Values", [Table(title, columns, values, form=_form(values))], name="values"))
-    sections.append(_changed_rows(found.rows, found.data, most))
+    sections.append(_changed_rows(difference.rows, difference.data, most))
     return tuple(sections)
 
 
@@ -278,10 +278,10 @@ def _text(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "…"
 
 
-def difference_page(found: Difference, links: Sequence[Link] = ()) -> Page:
+def difference_page(difference: Difference, links: Sequence[Link] = ()) -> Page:
     """Why two runs differ, as a page: what they were made of, then every value and row that changed, worst first."""
-    sections = difference_sections(found, most=100_000)
-    title = "Two runs that are the same" if found.is_empty else "Why two runs differ"
+    sections = difference_sections(difference, most=100_000)
+    title = "Two runs that are the same" if difference.is_empty else "Why two runs differ"
     return Page(title, [Article(title, sections)], kicker="evenhand diff", links=links)
 
 

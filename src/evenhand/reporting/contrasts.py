@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from evenhand.core.contrasts import contrasts_of, verdict_counts
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
-from evenhand.core.records import Group
-from evenhand.core.results import Contrast, Omnibus, Results, Summary, Verdict
-from evenhand.reporting.display import shown
+from evenhand.core.results import Contrast, Omnibus, Summary, Verdict
+from evenhand.reporting.display import ShownResults
 from evenhand.reporting.phrases import (
     SURE,
     by_words,
@@ -20,7 +20,6 @@ from evenhand.reporting.phrases import (
     levels,
     standing_words,
     standings,
-    unit_of,
     words,
 )
 from evenhand.reporting.rounding import p_value
@@ -40,9 +39,8 @@ VERDICTS: Mapping[Verdict, str] = {
 }
 
 
-def differences(results: Results) -> Section:
+def differences(results: ShownResults) -> Section:
     """One line per group that performs worse beyond chance, then the gap of each attribute."""
-    results = shown(results)
     first = headline(results)
     if first is None:
         return Section("Differences between groups", [], name="gaps")
@@ -52,52 +50,48 @@ def differences(results: Results) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for standing in sorted(standings(pairs).values(), key=lambda s: -len(s.below)):
         if standing.below:
-            against = ", ".join(dict.fromkeys(levels(_better(pair)) for pair in standing.below))
+            against = ", ".join(dict.fromkeys(levels(_worse_first(pair).second) for pair in standing.below))
             name = by_words(standing.group.by)
             rows.append((levels(standing.group), name, standing_words(standing, unit, higher), against))
     blocks: list[Block] = []
     if rows:
         columns = ("group", "attribute", "performs worse than", "which are")
         blocks.append(Table("Groups that perform worse beyond chance", columns, tuple(rows)))
-    gap_table = gaps(results)
-    return Section("Differences between groups", [*blocks, *gap_table.blocks], name="gaps")
+    return Section("Differences between groups", [*blocks, *gaps(results)], name="gaps")
 
 
-def gaps(results: Results) -> Section:
+def gaps(results: ShownResults) -> list[Block]:
     """The difference between best and worst group of each attribute, beside what chance alone would show."""
-    results = shown(results)
     first = headline(results)
     rows: list[tuple[Cell, ...]] = []
     texts: list[Block] = []
     for summary in _of_headline(results.summaries, first):
         gap = summary.values.get("max_gap")
         if isinstance(gap, float):
-            rows.append(_gap_row(summary, gap, unit_of(results, summary.metric, summary.output)))
+            rows.append(_gap_row(summary, gap, results.unit(summary.metric, summary.output)))
         else:
             reason = gap.reason if isinstance(gap, Undefined) else "not computed"
             texts.append(Text(f"{by_words(summary.by)}: no gap, {reason}.", "small"))
     if not rows:
-        return Section("Gaps", texts, name="gaps")
+        return texts
     columns = ("by", "gap", "expected by chance alone", "p", "worst", "best", "groups", "left out")
     caption = "Gap: best minus worst group. Chance always makes some gap: compare the two columns."
     table = Table("Gap between best and worst group", columns, tuple(rows), caption)
-    return Section("Gaps", [table, *texts], name="gaps")
+    return [table, *texts]
 
 
-def spread(results: Results) -> Section:
+def spread(results: ShownResults) -> Section:
     """Other numbers of spread, and whether there is any difference at all."""
-    results = shown(results)
     first = headline(results)
     summaries = _of_headline(results.summaries, first)
     omnibus = [o for o in results.omnibus if first is None or (o.metric, o.output) == first]
-    blocks: list[Block] = [_spread(summaries, unit_of(results, *first) if first else "")] if summaries else []
+    blocks: list[Block] = [_spread(summaries)] if summaries else []
     blocks += [_omnibus(omnibus)] if omnibus else []
     return Section("Spread and overall tests", blocks, name="spread", folded=True)
 
 
-def pairs(results: Results) -> Section:
+def pairs(results: ShownResults) -> Section:
     """Every pair with its verdict, worse minus better, those that chance explains too."""
-    results = shown(results)
     first = headline(results)
     every = tuple(results.contrasts if first is None else contrasts_of(results.contrasts, *first))
     if not every:
@@ -105,12 +99,12 @@ def pairs(results: Results) -> Section:
         return Section("All pairs of groups", [text], name="pairs", folded=True)
     order = {Verdict.LARGE: 0, Verdict.DIFFERENT: 1, Verdict.EQUIVALENT: 2, Verdict.UNDECIDED: 3, None: 4}
     ranked = sorted(every, key=lambda c: (order[c.verdict], -abs(c.difference or 0.0)))
-    listed = ranked[:MOST_PAIRS]
-    unit = unit_of(results, *first) if first is not None else ""
+    listed = list(map(_worse_first, ranked[:MOST_PAIRS]))
+    unit = results.unit(*first) if first is not None else ""
     table = _pairs_table(listed, _pairs_caption(every, listed), "points" if unit else "")
     sure = [contrast for contrast in ranked if contrast.verdict in SURE and contrast.worse is not None][:MOST_DRAWN]
     label = words(first[1]) if first is not None else "value"
-    drawn: list[Block] = [_difference_figure(sure, label, unit)] if sure else []
+    drawn: list[Block] = [_difference_figure(list(map(_worse_first, sure)), label, unit)] if sure else []
     meaning = tuple((verdict.value, text) for verdict, text in VERDICTS.items())
     about = Table("What the verdicts mean", ("verdict", "meaning"), meaning)
     return Section("All pairs of groups", [*drawn, table, about], name="pairs", folded=True)
@@ -134,9 +128,9 @@ def _pairs_caption(every: Sequence[Contrast], listed: Sequence[Contrast]) -> str
 def _pairs_table(listed: Sequence[Contrast], caption: str, unit: str) -> Table:
     """A row for each pair; columns that would be empty are left out."""
     columns: dict[str, list[Cell]] = {
-        "worse": [group_words(_worse(pair)) for pair in listed],
-        "better": [group_words(_better(pair)) for pair in listed],
-        "worse minus better": [_turned(pair, unit) for pair in listed],
+        "worse": [group_words(pair.first) for pair in listed],
+        "better": [group_words(pair.second) for pair in listed],
+        "worse minus better": [Interval(pair.difference, pair.low, pair.high, unit=unit) for pair in listed],
         "Cliff's δ": [_cliffs_delta(pair) for pair in listed],
         "p adjusted": [p_value(pair.adjusted) for pair in listed],
         "verdict": [pair.verdict.value if pair.verdict else "–" for pair in listed],
@@ -150,41 +144,39 @@ def _pairs_table(listed: Sequence[Contrast], caption: str, unit: str) -> Table:
     return Table("Pairs of groups", tuple(kept), tuple(zip(*kept.values(), strict=True)), caption, form=form)
 
 
-def _worse(pair: Contrast) -> Group:
-    return pair.worse if pair.worse is not None else pair.first
+def _worse_first(pair: Contrast) -> Contrast:
+    """The pair as worse minus better; as it is where neither is worse."""
+    if pair.worse != pair.second:
+        return pair
+    opposite = {"cliffs_delta": "cliffs_delta", "cliffs_delta_low": "cliffs_delta_high"}
+    opposite |= {"cliffs_delta_high": "cliffs_delta_low"}
+    return replace(
+        pair,
+        first=pair.second,
+        second=pair.first,
+        difference=_minus(pair.difference),
+        low=_minus(pair.high),
+        high=_minus(pair.low),
+        effects={name: -pair.effects[other] for name, other in opposite.items() if other in pair.effects},
+    )
 
 
-def _better(pair: Contrast) -> Group:
-    return pair.first if pair.worse == pair.second else pair.second
-
-
-def _turned(pair: Contrast, unit: str) -> Interval:
-    """The difference, worse minus better; first minus second where neither is."""
-    if pair.worse == pair.second:
-        return Interval(minus(pair.difference), minus(pair.high), minus(pair.low), unit=unit)
-    return Interval(pair.difference, pair.low, pair.high, unit=unit)
+def _minus(value: float | None) -> float | None:
+    return None if value is None else -value
 
 
 def _cliffs_delta(pair: Contrast) -> Cell:
-    value = pair.effects.get("cliffs_delta")
-    if value is None:
-        return ""
-    low, high = pair.effects.get("cliffs_delta_low"), pair.effects.get("cliffs_delta_high")
-    if pair.worse == pair.second:
-        value, low, high = -value, minus(high), minus(low)
-    return Interval(value, low, high)
+    limits = pair.effects.get("cliffs_delta_low"), pair.effects.get("cliffs_delta_high")
+    return Interval(pair.effects["cliffs_delta"], *limits) if "cliffs_delta" in pair.effects else ""
 
 
 def _difference_figure(pairs: Sequence[Contrast], label: str, unit: str) -> Figure:
     """The pairs that chance does not explain, worse minus better."""
+    points = "points" if unit else ""
     rows = tuple(
-        (
-            f"{levels(_worse(pair))} − {levels(_better(pair))}",
-            _turned(pair, "points" if unit else ""),
-            pair.verdict.value,
-        )
-        for pair in pairs
-        if pair.verdict is not None
+        (f"{levels(p.first)} − {levels(p.second)}", Interval(p.difference, p.low, p.high, unit=points), p.verdict.value)
+        for p in pairs
+        if p.verdict is not None
     )
     title = "Differences that chance does not explain: worse minus better"
     table = Table(title, ("pair", "difference", "verdict"), rows)
@@ -194,11 +186,6 @@ def _difference_figure(pairs: Sequence[Contrast], label: str, unit: str) -> Figu
     chart = Forest(1, axis=axis, reference=0.0, margin=margin, tones=tones, percent=bool(unit))
     text = f"Shaded: ±{distance_words(margin, unit)}, the threshold for a meaningful difference." if margin else ""
     return Figure(title, chart, table, text, name="pairs")
-
-
-def minus(value: float | None) -> float | None:
-    """The number with the other sign; None stays None."""
-    return None if value is None else -value
 
 
 def _of_headline(summaries: Sequence[Summary], first: tuple[str, str] | None) -> list[Summary]:
@@ -231,7 +218,7 @@ _SPREADS = {
 }
 
 
-def _spread(summaries: Sequence[Summary], unit: str) -> Table:
+def _spread(summaries: Sequence[Summary]) -> Table:
     """The other summary numbers of spread, one row per attribute or intersection."""
     there = [name for name in _SPREADS if any(name in summary.values for summary in summaries)]
     there += [name for name in dict.fromkeys(n for s in summaries for n in s.values) if name not in (*there, "max_gap")]

@@ -1,4 +1,4 @@
-"""Curves as figures: ROC, DET, FROC, O-ROC, CMC, IET and whatever else a metric draws.
+"""Curves and matrices as figures: ROC, DET, FROC, O-ROC, CMC, IET, confusion and whatever else a metric draws.
 
 One figure per metric shows everyone and the groups of an attribute; where several systems answered the
 same task, one figure shows them together. Lines can be switched on and off, zoomed and read.
@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from evenhand.core.metric import Curve
-from evenhand.core.page import Block, Cell, Figure, Lines, Section, Table, Text
+from evenhand.core.metric import Curve, Grid
+from evenhand.core.page import Block, Cell, Figure, Interval, Lines, Matrix, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results, Status
-from evenhand.reporting.display import shown
-from evenhand.reporting.phrases import levels, words
+from evenhand.reporting.display import ShownResults
+from evenhand.reporting.phrases import levels, value_name, words
 from evenhand.reporting.thinning import COLUMNS, visible
 
 MOST_FIGURES = 12
@@ -42,17 +42,16 @@ _SPELT: Mapping[str, str] = {
 _SMALL_IS_GOOD = ("non-match", "FNIR", "false negative", "miss")
 
 
-def curve_section(results: Results) -> Section:
+def curve_section(results: ShownResults) -> Section:
     """Every curve: everyone beside the groups of each single attribute."""
-    results = shown(results)
     blocks: list[Block] = []
     for metric, output in _with_curves(results):
-        whole = [(EVERYONE, e.value) for e in results.of(metric, output) if e.group == EVERYONE]
-        found = [e for e in results.of(metric, output) if e.status is Status.OK and len(e.group.terms) == 1]
-        attributes = list(dict.fromkeys(e.group.by[0] for e in found)) or [""]
+        everyone = [(EVERYONE, e.value) for e in results.of(metric, output) if e.group == EVERYONE]
+        groups = [e for e in results.of(metric, output) if e.status is Status.OK and len(e.group.terms) == 1]
+        attributes = list(dict.fromkeys(e.group.by[0] for e in groups)) or [""]
         for name in attributes:
-            members = [(e.group, e.value) for e in found if e.group.by == (name,) and not e.group.is_missing]
-            lines = {levels(group): curve for group, curve in (*whole, *members) if isinstance(curve, Curve)}
+            members = [(e.group, e.value) for e in groups if e.group.by == (name,) and not e.group.is_missing]
+            lines = {levels(group): curve for group, curve in (*everyone, *members) if isinstance(curve, Curve)}
             figure = curve_figure(lines, metric, output, f"by {name}" if name else "")
             if figure is not None:
                 blocks.append(figure)
@@ -68,9 +67,8 @@ def split_curves(section: Section, attribute: str) -> tuple[Section, Section]:
     return Section(section.title, chosen, name=section.name), more
 
 
-def curves_together(results: Sequence[Results], names: Sequence[str]) -> Section:
+def curves_together(results: Sequence[ShownResults], names: Sequence[str]) -> Section:
     """The curves of everyone, all systems in one figure per metric."""
-    results = [shown(run) for run in results]
     blocks: list[Block] = []
     for metric, output in dict.fromkeys(pair for one in results for pair in _with_curves(one)):
         lines = {}
@@ -110,6 +108,31 @@ def curve_figure(lines: Mapping[str, Curve], metric: str, output: str = "curve",
     if total > len(rows):
         caption = f"{total:,} points, thinned to the {len(rows):,} that a screen can show; all are in the JSON and CSV."
     return Figure(title, chart, table, caption, name=f"{metric}-{output}-{about}".strip("-"))
+
+
+def confusion_section(results: ShownResults) -> Section:
+    """The matrix of everyone for each output that is one."""
+    blocks: list[Block] = [
+        _matrix_figure(estimate.value, estimate.metric, estimate.output)
+        for estimate in results.estimates
+        if isinstance(estimate.value, Grid) and estimate.group == EVERYONE
+    ]
+    return Section("Confusion: what is taken for what", blocks, name="confusion")
+
+
+def _matrix_figure(grid: Grid, metric: str, output: str) -> Figure:
+    """One matrix: colour and number are the share of the row, the count is in the table behind it."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, counts in zip(grid.rows, grid.values, strict=True):
+        total = float(counts.sum())
+        for column, count in zip(grid.columns, counts, strict=True):
+            shown = int(count) if float(count).is_integer() else float(count)
+            rows.append((name, column, Interval(float(count) / total if total else None, unit="%"), shown))
+    columns = (grid.row_name or "row", grid.column_name or "column", "share of the row", "count")
+    title = value_name(metric, output)
+    table = Table(title, columns, tuple(rows))
+    caption = f"Each row is one {grid.row_name or 'row'} and adds up to 100 %; the diagonal is what was right."
+    return Figure(title, Matrix(), table, caption, name=f"{metric}-{output}")
 
 
 def _region(rows: Sequence[tuple[Cell, ...]], log_x: bool, log_y: bool) -> dict[str, tuple[float, float]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenhand import registry
 from evenhand.core.contrasts import Contrasts, Family, SelectableContrasts, contrasts_of
@@ -17,12 +17,13 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.metric import Curve, Grid, Value
 from evenhand.core.names import DisplayNames
 from evenhand.core.records import MISSING, Group
-from evenhand.core.results import UNVERIFIED_WEIGHTS, Contrast, MetricFact, Results
+from evenhand.core.results import UNVERIFIED_WEIGHTS, Contrast, Estimate, MetricFact, Omnibus, Results, Summary
 
 if TYPE_CHECKING:
-    from evenhand.stats.comparison import Comparison
+    from evenhand.stats.comparison import Comparison, GapContrast, ModelContrast
 
 Output = tuple[str, str]  # metric and output
+_Entry = TypeVar("_Entry", Estimate, Contrast, Family, Omnibus, Summary, "ModelContrast", "GapContrast")
 
 
 @dataclass(frozen=True)
@@ -86,19 +87,27 @@ def shown_comparison(comparison: Comparison, results: Results) -> Comparison:
     if isinstance(results, ShownResults):
         return comparison
     names = _Translation(results)
-    contrasts = []
-    for contrast in comparison.contrasts:
-        metric, output = names.output(contrast.metric, contrast.output)
-        contrasts.append(replace(contrast, metric=metric, output=output, group=names.group(contrast.group)))
-    gaps = []
-    for gap in comparison.gaps:
-        metric, output = names.output(gap.metric, gap.output)
-        gaps.append(replace(gap, metric=metric, output=output, by=names.by(gap.by)))
-    left_out = []
-    for value in comparison.left_out:  # which the results of the first model may not know
-        title = names.names.value(value.metric, value.output)
-        left_out.append(replace(value, metric=title, output=title))
-    return replace(comparison, contrasts=tuple(contrasts), gaps=tuple(gaps), left_out=tuple(left_out))
+    titles = ((value, names.names.value(value.metric, value.output)) for value in comparison.left_out)
+    return replace(
+        comparison,
+        contrasts=tuple(names.renamed(c, group=names.group(c.group)) for c in comparison.contrasts),
+        gaps=tuple(names.renamed(gap, by=names.by(gap.by)) for gap in comparison.gaps),
+        # which the results of the first model may not know
+        left_out=tuple(replace(value, metric=title, output=title) for value, title in titles),
+    )
+
+
+def shown_group(group: Group, names: DisplayNames) -> Group:
+    """A group under its display names; what is not annotated stays marked as such."""
+    terms = ((name, level if level == MISSING else names.level(name, level)) for name, level in group.terms)
+    return Group(tuple((names.attribute(name), level) for name, level in terms))
+
+
+def shown_pair(pair: Contrast, names: DisplayNames) -> Contrast:
+    """A comparison of two groups under their display names."""
+    first, second = shown_group(pair.first, names), shown_group(pair.second, names)
+    worse = None if pair.worse is None else shown_group(pair.worse, names)
+    return replace(pair, first=first, second=second, worse=worse)
 
 
 class _Translation:
@@ -120,6 +129,11 @@ class _Translation:
 
     def output(self, metric: str, output: str) -> Output:
         return self.outputs.get((metric, output), (metric, output))
+
+    def renamed(self, entry: _Entry, **changes: Any) -> _Entry:
+        """An entry of the results with the names of its metric and output, and other changes."""
+        metric, output = self.output(entry.metric, entry.output)
+        return replace(entry, metric=metric, output=output, **changes)
 
     def level(self, attribute: str, level: str) -> str:
         if attribute not in self.levels:
@@ -151,13 +165,22 @@ class _Translation:
         return replace(value, rows=rows, columns=columns)
 
     def contrast(self, contrast: Contrast) -> Contrast:
-        metric, output = self.output(contrast.metric, contrast.output)
         first, second, worse = self.group(contrast.first), self.group(contrast.second), self.some(contrast.worse)
-        return replace(contrast, metric=metric, output=output, first=first, second=second, worse=worse)
+        return self.renamed(contrast, first=first, second=second, worse=worse)
 
     def family(self, family: Family) -> Family:
-        metric, output = self.output(family.metric, family.output)
-        return replace(family, metric=metric, output=output, groups=tuple(map(self.group, family.groups)))
+        return self.renamed(family, groups=tuple(map(self.group, family.groups)))
+
+    def summary(self, summary: Summary) -> Summary:
+        return self.renamed(
+            summary,
+            by=self.by(summary.by),
+            worst=self.some(summary.worst),
+            best=self.some(summary.best),
+            eligible=tuple(map(self.group, summary.eligible)),
+            excluded=tuple(map(self.group, summary.excluded)),
+            shrunken={self.group(group): value for group, value in summary.shrunken.items()},
+        )
 
     def shares(self) -> frozenset[Output]:
         beyond = {
@@ -173,56 +196,33 @@ class _Translation:
         stored = self.stored
         contrasts: Sequence[Contrast]
         first = stored.headline  # only its pairs are shown; those of other values are in the files for programs
-        one_of_many = isinstance(stored.contrasts, SelectableContrasts)  # intersections of other values are not shown
+        one_of_many = isinstance(stored.contrasts, SelectableContrasts)  # left on disk; few intersections are shown
         if isinstance(stored.contrasts, Contrasts):
             families = stored.contrasts.families
             kept_families = [f for f in families if first is None or (f.metric, f.output) == first]
             contrasts = Contrasts(tuple(map(self.family, kept_families)))
         else:
-            on_disk = isinstance(
-                stored.contrasts, SelectableContrasts
-            )  # of one of many runs; no intersections are shown
-            order = 1 if on_disk else None
+            order = 1 if one_of_many else None
             pairs = stored.contrasts if first is None else contrasts_of(stored.contrasts, *first, order=order)
             contrasts = tuple(map(self.contrast, pairs))
-        missing = {self.names.attribute(key): count for key, count in stored.missing_attributes.items()}
         changed: dict[str, Any] = {
             "estimates": tuple(
-                replace(e, metric=pair[0], output=pair[1], group=self.group(e.group), value=self.value(e.value))
+                self.renamed(e, group=self.group(e.group), value=self.value(e.value))
                 for e in stored.estimates
                 if not one_of_many or len(e.group.terms) <= 1 or (e.metric, e.output) == first
-                for pair in [self.output(e.metric, e.output)]
             ),
             "contrasts": contrasts,
-            "omnibus": tuple(
-                replace(o, metric=pair[0], output=pair[1], by=self.by(o.by))
-                for o in stored.omnibus
-                for pair in [self.output(o.metric, o.output)]
-            ),
-            "summaries": tuple(
-                replace(
-                    s,
-                    metric=pair[0],
-                    output=pair[1],
-                    by=self.by(s.by),
-                    worst=self.some(s.worst),
-                    best=self.some(s.best),
-                    eligible=tuple(map(self.group, s.eligible)),
-                    excluded=tuple(map(self.group, s.excluded)),
-                    shrunken={self.group(group): value for group, value in s.shrunken.items()},
-                )
-                for s in stored.summaries
-                for pair in [self.output(s.metric, s.output)]
-            ),
+            "omnibus": tuple(self.renamed(o, by=self.by(o.by)) for o in stored.omnibus),
+            "summaries": tuple(map(self.summary, stored.summaries)),
             "metrics": tuple(
-                MetricFact(pair[0], fact.definition, {pair[1]: direction}, fact.parameters)
+                MetricFact(metric, fact.definition, {name: direction}, fact.parameters)
                 for fact in stored.metrics
                 for output, direction in fact.outputs.items()
-                for pair in [self.output(fact.name, output)]
+                for metric, name in [self.output(fact.name, output)]
             ),
-            "headline": None if stored.headline is None else self.output(*stored.headline),
+            "headline": None if first is None else self.output(*first),
             "by": self.by(stored.by),
-            "missing_attributes": missing,
+            "missing_attributes": {self.names.attribute(k): count for k, count in stored.missing_attributes.items()},
         }
         kept = {one.name: getattr(stored, one.name) for one in fields(Results) if one.name not in changed}
         swatches = {

@@ -10,12 +10,13 @@ from evenhand.core.page import Cell, Forest, Interval, Table
 from evenhand.reporting.axes import Axis, bottom_axis, padded_span
 from evenhand.reporting.canvas import (
     INK,
-    LINE_COLOURS,
     SOFT,
     TONES,
     Canvas,
     add_legend,
     escape,
+    line_class,
+    line_colour,
     short,
     shortened,
     text_width,
@@ -53,13 +54,13 @@ class _ForestRow:
     @property
     def css(self) -> str:
         if self.series is not None:
-            return f"line{self.series % len(LINE_COLOURS)}"
+            return line_class(self.series)
         return "muted" if self.muted else self.tone or "estimate"
 
     @property
     def colour(self) -> str:
         if self.series is not None:
-            return LINE_COLOURS[self.series % len(LINE_COLOURS)]
+            return line_colour(self.series)
         return TONES["muted" if self.muted else self.tone]
 
 

@@ -15,16 +15,6 @@ from evenhand.store.runs import Run
 
 Writer = Callable[[Sequence[Reported], Path], object]
 
-SUFFIXES: Mapping[str, str] = {
-    "html": "html",
-    "pdf": "pdf",
-    "csv": "csv",
-    "json": "json",
-    "markdown": "md",
-    "latex": "tex",
-    "card": "card.md",
-}
-
 
 def write_report(runs: Sequence[Run | Path | str], path: Path, form: str = "html", *, intervals: bool = True) -> Path:
     """Write a report of runs in one of the forms, and give its path."""
@@ -34,13 +24,13 @@ def write_report(runs: Sequence[Run | Path | str], path: Path, form: str = "html
 
 def writer_of(form: str, *, intervals: bool = True) -> Writer:
     """What writes a form; raises OptionError when there is no such form, or it can't go without intervals."""
-    if form not in WRITERS:
-        raise OptionError(f"The format {form!r} is not known: it is {', '.join(WRITERS)}.")
+    if form not in FORMS:
+        raise OptionError(f"The format {form!r} is not known: it is {', '.join(FORMS)}.")
     if not intervals:
         if form != "latex":
             raise OptionError(f"Intervals can be left out of the format latex, not of {form}.")
         return partial(write_latex, intervals=False)
-    return WRITERS[form]
+    return FORMS[form][1]
 
 
 def opened(runs: Sequence[Run | Path | str], form: str = "html") -> list[Reported]:
@@ -52,22 +42,18 @@ def opened(runs: Sequence[Run | Path | str], form: str = "html") -> list[Reporte
     ]
 
 
-def _write_html(runs: Sequence[Reported], path: Path) -> None:
-    write_page(report_page(runs), path)
-
-
 def _write_pdf(runs: Sequence[Reported], path: Path) -> None:
     from evenhand.reporting.pdf import write_pdf
 
     write_pdf(report_page(runs), path)
 
 
-WRITERS: Mapping[str, Writer] = {
-    "html": _write_html,
-    "pdf": _write_pdf,
-    "csv": write_csv,
-    "json": write_json,
-    "markdown": write_markdown,
-    "latex": write_latex,
-    "card": write_card,
+FORMS: Mapping[str, tuple[str, Writer]] = {  # the end of a file's name, and what writes it
+    "html": ("html", lambda runs, path: write_page(report_page(runs), path)),
+    "pdf": ("pdf", _write_pdf),
+    "csv": ("csv", write_csv),
+    "json": ("json", write_json),
+    "markdown": ("md", write_markdown),
+    "latex": ("tex", write_latex),
+    "card": ("card.md", write_card),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evenhand.core.contrasts import contrasts_of
@@ -32,86 +32,68 @@ class _Context:
 
 
 def _context(results: ShownResults, metric: str, output: str) -> _Context:
-    whole = next((e for e in results.of(metric, output) if e.group == EVERYONE), None)
+    overall = next((e for e in results.of(metric, output) if e.group == EVERYONE), None)
     own = [s for s in results.summaries if (s.metric, s.output) == (metric, output)]
     ranks = standings(tuple(contrasts_of(results.contrasts, metric, output, order=1)))
     worse = frozenset(group for group, standing in ranks.items() if standing.is_disadvantaged)
     pooled = {s.by: s.shrunken for s in own}
-    return _Context(results.unit(metric, output), whole, _unknown_shares(results), pooled, worse, results.swatches)
-
-
-def attribute_figure(results: Results, metric: str, output: str, attribute: str) -> Figure:
-    """The groups of one attribute."""
-    results = shown(results)
-    estimates = by_attributes(results, metric, output).get((attribute,), [])
-    return group_figure(metric, output, (attribute,), estimates, _context(results, metric, output))
+    return _Context(results.unit(metric, output), overall, _unknown_shares(results), pooled, worse, results.swatches)
 
 
 def output_figures(results: Results, metric: str, output: str, by: Collection[str] | None = None) -> tuple[Figure, ...]:
     """A figure of one output for each attribute, or for the attributes in `by` (as shown) together."""
-    stored, results = results, shown(results)
-    pair = shown_output(stored, metric, output)
-    context = _context(results, *pair)
-    return tuple(
-        group_figure(*pair, names, estimates, context)
-        for names, estimates in by_attributes(results, *pair).items()
-        if (len(names) == 1 if by is None else set(names) == set(by))
-    )
+    pair = shown_output(results, metric, output)
+    return _figures(shown(results), pair, lambda names: len(names) == 1 if by is None else set(names) == set(by))
 
 
-def group_figures(results: Results, skip: Sequence[str] = ()) -> Section:
+def group_figures(results: ShownResults, skip: Sequence[str] = ()) -> Section:
     """A figure for each attribute, but those that are shown elsewhere."""
-    results = shown(results)
     first = headline(results)
-    if first is None:
-        return Section("Other groups", [], name="groups")
-    context = _context(results, *first)
-    blocks: list[Block] = [
-        group_figure(*first, names, estimates, context)
-        for names, estimates in by_attributes(results, *first).items()
-        if len(names) == 1 and names[0] not in skip
-    ]
+    blocks: list[Block] = []
+    if first is not None:
+        blocks += _figures(results, first, lambda names: len(names) == 1 and names[0] not in skip)
     if blocks:
         blocks.insert(0, Text(_EXPLAINED, "small"))
-    if any("several groups" in note for summary in results.summaries for note in summary.notes):
+    if first is not None and any("several groups" in note for summary in results.summaries for note in summary.notes):
         blocks.insert(1, Text("A sample may belong to several groups, so their n add up to more than all.", "small"))
     return Section("Groups" if not skip else "Other groups", blocks, name="groups")
 
 
-def intersections(results: Results) -> Section:
+def intersections(results: ShownResults) -> Section:
     """A figure for each intersection of attributes."""
-    results = shown(results)
     first = headline(results)
-    blocks: list[Block] = []
-    if first is not None:
-        context = _context(results, *first)
-        deeper = {names: found for names, found in by_attributes(results, *first).items() if len(names) > 1}
-        blocks.extend(group_figure(*first, names, found, context) for names, found in deeper.items())
-    return Section("Intersections of attributes", blocks, name="intersections", folded=True)
+    figures = _figures(results, first, lambda names: len(names) > 1) if first is not None else ()
+    return Section("Intersections of attributes", figures, name="intersections", folded=True)
 
 
-def group_tables(results: Results) -> Section:
+def _figures(
+    results: ShownResults, pair: tuple[str, str], is_wanted: Callable[[tuple[str, ...]], bool]
+) -> tuple[Figure, ...]:
+    context = _context(results, *pair)
+    return tuple(
+        group_figure(*pair, names, estimates, context)
+        for names, estimates in by_attributes(results, *pair).items()
+        if is_wanted(names)
+    )
+
+
+def group_tables(results: ShownResults) -> tuple[Table, ...]:
     """The tables of single attributes, for a terminal; intersections are in the report."""
-    results = shown(results)
     first = headline(results)
     if first is None:
-        return Section("Groups", [], name="groups")
+        return ()
     context = _context(results, *first)
-    tables = [
-        group_table(*first, names, estimates, context)
-        for names, estimates in by_attributes(results, *first).items()
-        if len(names) == 1
-    ]
-    return Section("Groups", list(tables), name="groups")
+    single = {names: some for names, some in by_attributes(results, *first).items() if len(names) == 1}
+    return tuple(group_table(*first, names, estimates, context) for names, estimates in single.items())
 
 
 def by_attributes(results: Results, metric: str, output: str) -> Mapping[tuple[str, ...], list[Estimate]]:
     """The estimates of groups by the attributes that name them, in declared order."""
-    found: dict[tuple[str, ...], list[Estimate]] = {}
+    estimates: dict[tuple[str, ...], list[Estimate]] = {}
     for estimate in results.of(metric, output):
         if estimate.group != EVERYONE:
-            found.setdefault(estimate.group.by, []).append(estimate)
-    return found
+            estimates.setdefault(estimate.group.by, []).append(estimate)
+    return estimates
 
 
 def group_figure(
@@ -123,25 +105,20 @@ def group_figure(
     estimates = [e for e in estimates if e.status is not Status.EMPTY]
     table = group_table(metric, output, by, estimates, context)
     caption = f"No samples ({len(empty)}): {listed(empty, 12)}." if empty else ""
-    whole = context.whole.number if context.whole is not None else None
+    overall = context.whole.number if context.whole is not None else None
+    known = context.swatches
+    colours = [next((known[term] for term in e.group.terms if term in known), "") for e in estimates]
     chart = Forest(
         VALUE,
         count=1,
         axis=value_name(metric, output),
-        reference=whole,
+        reference=overall,
         reference_name="all groups",
         tones=tuple("worse" if e.group in context.disadvantaged else "" for e in estimates),
-        swatches=_swatches(estimates, context),
+        swatches=tuple(colours) if any(colours) else (),
         percent=bool(context.unit),
     )
     return Figure(table.title, chart, table, caption, name=f"{metric}-{output}-by-{'-'.join(by)}")
-
-
-def _swatches(estimates: Sequence[Estimate], context: _Context) -> tuple[str, ...]:
-    colours = [
-        next((context.swatches[term] for term in e.group.terms if term in context.swatches), "") for e in estimates
-    ]
-    return tuple(colours) if any(colours) else ()
 
 
 def group_table(
@@ -158,7 +135,7 @@ def group_table(
         value_name(metric, output): [as_cell(e, context.unit) for e in estimates],
         "not measured": [e.missing for e in estimates] if any(e.missing for e in estimates) else [],
         "unusable answers": [context.unknown.get(e.group) for e in estimates] if context.unknown else [],
-        "after pooling": [_pooled(pooled, e.group, context.unit) for e in estimates] if pooled else [],
+        "after pooling": [Interval(pooled.get(e.group), unit=context.unit) for e in estimates] if pooled else [],
         "note": [status_word(e, context.whole, context.unit) for e in estimates],
     }
     kept = {name: cells for name, cells in columns.items() if any(cell != "" for cell in cells)}
@@ -166,10 +143,6 @@ def group_table(
     caption = f"Left out of comparisons ({len(left_out)}): {listed(left_out)}." if left_out else ""
     title = f"{value_name(metric, output)} by {by_words(by)}"
     return Table(title, tuple(kept), tuple(zip(*kept.values(), strict=True)), caption, muted)
-
-
-def _pooled(pooled: Mapping[Group, float], group: Group, unit: str) -> Interval:
-    return Interval(pooled.get(group), unit=unit)
 
 
 def _unknown_shares(results: ShownResults) -> Mapping[Group, Cell]:

@@ -14,10 +14,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.core.page import Cell, Figure, Interval, Lines, Section, Table, Text
 from evenhand.core.results import Verdict
@@ -27,6 +26,9 @@ from evenhand.reporting.line_chart import domains
 from evenhand.reporting.methods import best_cells
 from evenhand.reporting.packing import Pool, packed
 from evenhand.reporting.rounding import cell
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 MOST_ROWS = 200  # rows of a table written as markup; longer ones are drawn in the page
 
@@ -75,12 +77,12 @@ class _Data:
 
     def figure(self, figure: Figure) -> int:
         """The number of a figure that the script can draw."""
-        about: dict[str, Any] = {"table": self.table(figure.data), "name": figure.name or figure.title}
-        about["title"] = figure.title
+        name = figure.name or figure.title
+        about: dict[str, Any] = {"table": self.table(figure.data), "name": name, "title": figure.title}
         if isinstance(figure.chart, Lines):
             chart, domain = figure.chart, domains(figure.chart, figure.data)
             about["lines"] = {"log_x": chart.log_x, "log_y": chart.log_y, "steps": chart.steps, "domain": domain}
-            about["lines"] |= {"columns": [chart.line, chart.x, chart.y]}
+            about["lines"]["columns"] = [chart.line, chart.x, chart.y]
         self.figures.append(about)
         return len(self.figures) - 1
 
@@ -93,33 +95,42 @@ def write_page(page: Page, path: Path) -> Path:
 
 def page_html(page: Page, *, nonce: str | None = None) -> str:
     """The page as a text; everything in it is escaped."""
-    from jinja2 import Environment, PackageLoader
+    templates, data = environment("evenhand.reporting"), _Data()
+    style, script = _asset("page.css"), _asset("page.js")
+    body = templates.get_template("page.html.j2").render(page=page, data=data)
+    return templates.get_template("shell.html.j2").render(
+        title=page.title,
+        body=body,
+        style=style,
+        script=script,
+        data=_json(data),
+        nonce=nonce,
+        policy=None if nonce else _policy(style, script),
+    )
 
-    environment = Environment(
-        loader=PackageLoader("evenhand.reporting"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+
+def environment(package: str) -> Environment:
+    """The templates of a package, in which everything is escaped, with what they need to draw blocks."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    templates = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
     )
     tests: dict[str, Any] = {
-        "a_text": partial(_is, Text),
-        "a_figure": partial(_is, Figure),
+        "a_text": lambda block: isinstance(block, Text),
+        "a_figure": lambda block: isinstance(block, Figure),
         "curves": lambda figure: isinstance(figure.chart, Lines),
         "a_number": lambda value: isinstance(value, int | float | Interval | None) and not isinstance(value, bool),
         "a_verdict": lambda value: value in {verdict.value for verdict in Verdict},
         "long": lambda table: len(table.rows) > MOST_ROWS,
     }
-    environment.tests.update(tests)
-    environment.filters.update(cell=cell, best=best_cells, exact=exact, drawings=drawings)
-    data = _Data()
-    style, script = _asset("page.css"), _asset("page.js")
-    body = environment.get_template("page.html.j2").render(page=page, data=data)
-    return environment.get_template("shell.html.j2").render(
-        title=page.title,
-        body=body,
-        style=style,
-        scripts=[script],
-        data=_json(data),
-        nonce=nonce,
-        policy=None if nonce else policy(style, [script]),
-    )
+    templates.tests.update(tests)
+    templates.filters.update(cell=cell, best=best_cells, exact=exact, drawings=drawings)
+    return templates
 
 
 def drawings(figure: Figure) -> str:
@@ -129,12 +140,11 @@ def drawings(figure: Figure) -> str:
     return wide + narrow
 
 
-def policy(style: str, scripts: Sequence[str]) -> str:
+def _policy(style: str, script: str) -> str:
     """The content security policy of a page that stands alone."""
-    allowed = " ".join(f"'sha256-{_hash(text)}'" for text in scripts)
     parts = (
         "default-src 'none'",
-        f"script-src {allowed}",
+        f"script-src 'sha256-{_hash(script)}'",
         f"style-src 'sha256-{_hash(style)}'",
         "img-src data: blob:",
         "base-uri 'none'",
@@ -160,23 +170,15 @@ def _json(data: _Data) -> str:
         "blobs": list(data.pool.blobs),
         "tables": data.tables,
         "figures": data.figures,
-        "lines": {
-            "light": canvas.LINE_COLOURS,
-            "dark": canvas.DARK_LINE_COLOURS,
-            "dashes": canvas.DASHES,
-        },
+        "lines": {"light": canvas.LINE_COLOURS, "dark": canvas.DARK_LINE_COLOURS, "dashes": canvas.DASHES},
     }
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def _asset(name: str, folder: str = "assets") -> str:
-    return (resources.files("evenhand.reporting") / folder / name).read_text(encoding="utf-8")
+def _asset(name: str) -> str:
+    return (resources.files("evenhand.reporting") / "assets" / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-
-
-def _is(kind: type, value: object) -> bool:
-    return isinstance(value, kind)

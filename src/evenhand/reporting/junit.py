@@ -5,24 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from evenhand.files.writing import write_file
 
-
-class Judged(Protocol):
-    """A requirement with its verdict."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def met(self) -> bool: ...
-    @property
-    def message(self) -> str: ...
+if TYPE_CHECKING:
+    from evenhand.stats.gate import GateOutcome
 
 
-def write_junit(verdicts: Sequence[Judged], suite: str, path: Path) -> None:
+def write_junit(verdicts: Sequence[GateOutcome], suite: str, path: Path) -> None:
     """Write one test case per requirement."""
     failed = sum(not verdict.met for verdict in verdicts)
     root = ElementTree.Element("testsuites", tests=str(len(verdicts)), failures=str(failed))

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from dataclasses import replace
 
-from evenhand.core.page import Cell, Interval, Table
+from evenhand.core.page import Interval, Table
 from evenhand.reporting.methods import best_cells
 from evenhand.reporting.rounding import cell
 
@@ -39,27 +39,29 @@ _SPECIAL = {
     "↓": r"$\downarrow$",
     "“": "``",
     "”": "''",
+    '"': "''",
     "‘": "`",
     "’": "'",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
     "[": "{[}",  # after a line break a bracket would be taken for its length
     "]": "{]}",
     "*": "{*}",
     "\u00a0": "~",
 } | {char: "\\" + char for char in "&%$#_{}"}
-_SPECIAL['"'] = "''"
 
 
 def latex_table(table: Table, *, intervals: bool = True) -> str:
     """The table as a floating `table`, without its intervals where they would make it too wide."""
     best = best_cells(table)
-    numeric = [_is_numeric(table, at) for at in range(len(table.columns))]
+    numeric = [
+        any(isinstance(row[at], int | float | Interval) for row in table.rows) for at in range(len(table.columns))
+    ]
     lines = []
     for line, row in enumerate(table.rows):
-        texts = [latex_text(cell(_plain(value) if not intervals else value)) for value in row]
+        shown = row if intervals else [replace(v, low=None, high=None) if isinstance(v, Interval) else v for v in row]
+        texts = [latex_text(cell(value)) for value in shown]
         lines.append(" & ".join(rf"\textbf{{{text}}}" if (line, at) in best else text for at, text in enumerate(texts)))
     size = r"\footnotesize" if len(table.columns) > 5 else r"\small"
     head = " & ".join(map(latex_text, table.columns))
@@ -109,11 +111,3 @@ def _letter(char: str) -> str:
         return " "
     plain = unicodedata.normalize("NFKD", char).encode("ascii", "ignore").decode()
     return "".join(_SPECIAL.get(one, one) for one in plain) or "?"
-
-
-def _plain(value: Cell) -> Cell:
-    return replace(value, low=None, high=None) if isinstance(value, Interval) else value
-
-
-def _is_numeric(table: Table, at: int) -> bool:
-    return any(isinstance(row[at], int | float | Interval) for row in table.rows)

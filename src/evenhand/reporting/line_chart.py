@@ -9,11 +9,12 @@ from evenhand.core.page import Lines, Table
 from evenhand.reporting.axes import Axis, bottom_axis, left_axis, padded_domain
 from evenhand.reporting.canvas import (
     INK,
-    LINE_COLOURS,
     SOFT,
     Canvas,
     add_legend,
     dash_of,
+    line_class,
+    line_colour,
     line_sample,
     short,
     text_width,
@@ -52,7 +53,7 @@ def draw_lines(chart: Lines, table: Table, width: int, *, alone: bool, heading: 
             steps.append(at)
         if steps:
             path = "M" + "L".join(f"{short(x)} {short(y)}" for x, y in steps)
-            css, dash = f"line{place % len(LINE_COLOURS)}", dash_of(place)
+            css, dash = line_class(place), dash_of(place)
             pen = {"fill": "none", **_pen(chart, place), "stroke_dasharray": dash}
             canvas.add("path", css, name, d=path, stroke_linejoin="round", data_line=place, **pen)
     canvas.close("svg")
@@ -60,7 +61,7 @@ def draw_lines(chart: Lines, table: Table, width: int, *, alone: bool, heading: 
         if name in lines and (x > 0 or not chart.log_x) and (y > 0 or not chart.log_y):
             place = list(lines).index(name)
             middle: dict[str, object] = {"cx": x_axis.place(x), "cy": y_axis.place(y), "r": 4.0}
-            css, about = f"line{place % len(LINE_COLOURS)} hollow", f"{name}: {number(y)} at {number(x)}"
+            css, about = f"{line_class(place)} hollow", f"{name}: {number(y)} at {number(x)}"
             canvas.add("circle", css, about, **middle, fill="#ffffff", **_pen(chart, place))
     if len(lines) > 1 and chart.legend in ("upper left", "lower right"):
         _legend_inside(canvas, chart, list(lines), (left, top, wide - right, tall - bottom))
@@ -69,7 +70,7 @@ def draw_lines(chart: Lines, table: Table, width: int, *, alone: bool, heading: 
 
 
 def _pen(chart: Lines, place: int) -> dict[str, object]:
-    return {"stroke": _line_colour(chart, place), "stroke_width": 2}
+    return {"stroke": line_colour(place, chart.colours), "stroke_width": 2}
 
 
 def _bands(
@@ -100,7 +101,7 @@ def _bands(
         outline = [(x, high) for x, _, high in ends] + [(x, low) for x, low, _ in reversed(ends)]
         at = [(x_axis.place(x) - corner[0], y_axis.clamped(y) - corner[1]) for x, y in outline]
         path = "M" + "L".join(f"{short(x)} {short(y)}" for x, y in at) + "Z"
-        css, colour = f"line{place % len(LINE_COLOURS)} area", _line_colour(chart, place)
+        css, colour = f"{line_class(place)} area", line_colour(place, chart.colours)
         canvas.add("path", css, f"{name}: interval", d=path, fill=colour, fill_opacity=0.15)
 
 
@@ -128,9 +129,5 @@ def _legend_inside(canvas: Canvas, chart: Lines, names: Sequence[str], box: tupl
     canvas.add("rect", "paper", x=x, y=y, width=wide, height=tall, fill="#ffffff", fill_opacity=0.85, stroke="#cccccc")
     for place, name in enumerate(names):
         at = y + 18 * place + 17
-        line_sample(canvas, place, (x + 8, x + 30, at - 4), _line_colour(chart, place), 2.5)
+        line_sample(canvas, place, (x + 8, x + 30, at - 4), line_colour(place, chart.colours), 2.5)
         canvas.words(x + 38, at, name, "label", anchor="start", fill=INK)
-
-
-def _line_colour(chart: Lines, place: int) -> str:
-    return chart.colours[place % len(chart.colours)] if chart.colours else LINE_COLOURS[place % len(LINE_COLOURS)]

@@ -12,10 +12,10 @@ from typing import Any
 
 from evenhand.core.page import Table
 from evenhand.core.printing import printable
-from evenhand.core.results import Results
+from evenhand.core.results import Estimate, Results
 from evenhand.files.writing import write_file
 from evenhand.reporting.display import shown, task_title
-from evenhand.reporting.phrases import as_cell, gap_sentence, group_words, headline, in_words, unit_of, value_name
+from evenhand.reporting.phrases import as_cell, gap_sentence, group_words, headline, in_words, value_name
 from evenhand.reporting.reported import Reported
 from evenhand.reporting.sections import CAUTIONS
 from evenhand.reporting.summary import widest
@@ -47,16 +47,13 @@ def _entry(results: Results) -> dict[str, Any]:
     first = headline(results)
     metrics: list[dict[str, Any]] = []
     if first is not None:
-        whole = results.get(*first)
+        overall = results.get(*first)
         summary = widest(results, first)
-        if whole.number is not None:
-            low_high = {} if whole.low is None else {"confidence_interval": [whole.low, whole.high]}
-            metrics.append({"type": first[1], "name": value_name(*first), "value": whole.number, **low_high})
+        if overall.number is not None:
+            metrics.append(_metric(value_name(*first), overall))
         if summary is not None and summary.worst is not None:
-            worst = results.get(*first, summary.worst)
             name = f"{value_name(*first)}, worst group ({summary.worst})"
-            low_high = {} if worst.low is None else {"confidence_interval": [worst.low, worst.high]}
-            metrics.append({"type": first[1], "name": name, "value": worst.number, **low_high})
+            metrics.append(_metric(name, results.get(*first, summary.worst)))
             gap = summary.values.get("max_gap")
             even = "" if summary.reference is None else f" (expected by chance alone: {summary.reference.mean:.4g})"
             name = f"{value_name(*first)}, gap by {' × '.join(summary.by)}{even}"
@@ -71,13 +68,18 @@ def _entry(results: Results) -> dict[str, Any]:
     }
 
 
+def _metric(name: str, estimate: Estimate) -> dict[str, Any]:
+    limits = {} if estimate.low is None else {"confidence_interval": [estimate.low, estimate.high]}
+    return {"type": estimate.output, "name": name, "value": estimate.number, **limits}
+
+
 def _words(results: Results) -> str:
     results = shown(results)
     first = headline(results)
     title = f"### {markdown_text(task_title(results.task, results.names))}"
     if first is None:
         return f"{title}\n\nNo metric has a value."
-    unit = unit_of(results, *first)
+    unit = results.unit(*first)
     overall = results.get(*first)
     lines = [title, "", markdown_text(f"{value_name(*first)}: {in_words(overall, unit)}, n = {overall.rows:,}.")]
     rows = tuple(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evenhand.core.page import Block, Figure, Table, Text
 from evenhand.core.results import Results
-from evenhand.reporting.display import names_of_family
+from evenhand.reporting.display import names_of_family, shown
 from evenhand.reporting.drawing import svg, write_figure
 from evenhand.reporting.groups import group_tables, output_figures
 from evenhand.reporting.phrases import headline
@@ -46,7 +46,8 @@ def plot(
 
 def first_screen(results: Results) -> str:
     """What a person wants to see first, as HTML: the summary, and the groups of each attribute."""
-    blocks: list[Block] = [*overview(results).blocks, *group_tables(results).blocks]
+    readable = shown(results)
+    blocks: list[Block] = [*overview(readable).blocks, *group_tables(readable)]
     return "".join(_html(block) for block in blocks)
 
 

@@ -63,15 +63,15 @@ def _column(values: Sequence[Any], pool: Pool) -> dict[str, Any]:
     units = {value.unit for value in values if isinstance(value, Interval)}
     if kinds and kinds <= {Interval, int, float} and len(units) == 1:
         parts = [value if isinstance(value, Interval) else Interval(value) for value in values]
-        found: dict[str, Any] = {"kind": "i", "v": _doubles([p.value for p in parts], pool)}
+        column: dict[str, Any] = {"kind": "i", "v": _doubles([p.value for p in parts], pool)}
         if units != {""}:
-            found["u"] = units.pop()
+            column["u"] = units.pop()
         for name, limits in (("l", [p.low for p in parts]), ("h", [p.high for p in parts])):
             if any(limit is not None for limit in limits):
-                found[name] = _doubles(limits, pool)
+                column[name] = _doubles(limits, pool)
         if any(p.reason for p in parts):
-            found["r"] = _places([pool.place(p.reason) for p in parts], pool)
-        return found
+            column["r"] = _places([pool.place(p.reason) for p in parts], pool)
+        return column
     return {"kind": "t", "v": _places([pool.place(cell(value)) for value in values], pool)}
 
 

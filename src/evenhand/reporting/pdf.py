@@ -33,6 +33,11 @@ _HEAD = """#set document(title: {title}, date: none)
 #show table.cell.where(y: 0): set text(weight: "medium", fill: rgb("#55616a"))
 """
 _SOFT = 'fill: rgb("#55616a")'
+_TONES = {
+    "lead": '#text(size: 11.5pt, weight: "medium")[{}]',
+    "small": f"#text(size: 8.5pt, {_SOFT})[{{}}]",
+    "caution": '#block(stroke: (left: 1.5pt + rgb("#7a4a00")), inset: (left: 6pt, y: 2pt))[{}]',
+}
 
 
 def write_pdf(page: Page, path: Path, *, paper: str = "a4") -> None:
@@ -69,7 +74,7 @@ def _section(section: Section, level: int, pieces: list[str], left: int) -> int:
     pieces.append(f"\n{'=' * level} {escape(section.title)}\n")
     for block in section.blocks:
         if isinstance(block, Text):
-            pieces.append(_text(block))
+            pieces.append(f"{_TONES.get(block.tone, '{}').format(escape(block.text))}\n\n")
         elif isinstance(block, Table):
             pieces.append(_table(block))
         elif left > 0:
@@ -80,17 +85,6 @@ def _section(section: Section, level: int, pieces: list[str], left: int) -> int:
     for inner in section.sections:
         left = _section(inner, level + 1, pieces, left)
     return left
-
-
-def _text(text: Text) -> str:
-    escaped = escape(text.text)
-    if text.tone == "lead":
-        return f'#text(size: 11.5pt, weight: "medium")[{escaped}]\n\n'
-    if text.tone == "small":
-        return f"#text(size: 8.5pt, {_SOFT})[{escaped}]\n\n"
-    if text.tone == "caution":
-        return f'#block(stroke: (left: 1.5pt + rgb("#7a4a00")), inset: (left: 6pt, y: 2pt))[{escaped}]\n\n'
-    return f"{escaped}\n\n"
 
 
 def _figure(figure: Figure) -> str:

@@ -9,7 +9,6 @@ from evenhand.core.metric import Undefined
 from evenhand.core.page import Interval
 from evenhand.core.records import MISSING, Group
 from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, Verdict
-from evenhand.reporting.display import ShownResults
 from evenhand.reporting.rounding import interval, number, p_value, percent, share_range
 
 FEW_ROWS = 50  # below it, a group is shown with the difference that it could show
@@ -225,11 +224,6 @@ def standing_words(standing: Standing, unit: str, higher_is_better: bool = True)
     text = low if low == high else f"{low.partition(' ')[0]} to {high}"
     way = "below" if higher_is_better else "above"
     return f"{way} {len(apart)} of {standing.pairs}, by {text}"
-
-
-def unit_of(results: Results, metric: str, output: str) -> str:
-    """The unit of a value: per cent for shares of shown results."""
-    return results.unit(metric, output) if isinstance(results, ShownResults) else ""
 
 
 def listed(names: list[str], most: int = 6) -> str:

@@ -28,9 +28,10 @@ from evenhand.reporting.phrases import (
     value_name,
 )
 from evenhand.reporting.rounding import cell as cell_text
-from evenhand.reporting.sections import InputFile, brief, standard, with_added
+from evenhand.reporting.sections import brief, standard, with_added
 from evenhand.reporting.summary import finding, gap_of, verdict_badges, widest, worst_group
 from evenhand.store.damaged import inspect_run
+from evenhand.store.manifest import Input
 from evenhand.store.runs import RECORDS, Run, open_run
 
 _NAMED = 3  # runs that the first sentence about several names
@@ -44,7 +45,7 @@ class Reported:
     results: Results
     added: tuple[Section, ...] = ()  # the sections of its family
     question: str = ""  # what the task asks, in a line
-    inputs: tuple[InputFile, ...] = ()  # the files that it is based on
+    inputs: tuple[Input, ...] = ()  # the files that it is based on
     problems: tuple[str, ...] = ()  # what is missing or damaged
     finished: str = ""  # when it was evaluated
 
@@ -87,7 +88,8 @@ class Reported:
 def reported(run: Run, *, one_of_many: bool = False) -> Reported:
     """A stored run with what its family adds; the sections of one of many are not shown."""
     question, added = family_of(run.results, sections=not one_of_many)
-    problems = () if _keeps_rows(run) else (_NO_ROWS,)
+    keeps_rows = run.folder is None or run.manifest.stored.get("rows", False)
+    problems = () if keeps_rows else (_NO_ROWS,)
     return Reported(run.results, added, question, run.manifest.inputs, problems, run.manifest.clock.finished)
 
 
@@ -96,13 +98,13 @@ def reported_folder(folder: Path, *, one_of_many: bool = False) -> Reported:
 
     Of one of many runs few pairs of groups are shown: the others are left on disk.
     """
-    found = inspect_run(Path(folder), pairs_on_disk=one_of_many)
-    lost = {piece.name: piece.reason for piece in found.pieces if piece.is_lost}
-    if found.run is None:
-        results = found.results or open_run(folder).results  # without any results, opening it says why
+    inspected = inspect_run(Path(folder), pairs_on_disk=one_of_many)
+    lost = {piece.name: piece.reason for piece in inspected.pieces if piece.is_lost}
+    if inspected.run is None:
+        results = inspected.results or open_run(folder).results  # without any results, opening it says why
         question = family_of(replace(results, estimates=()))[0] if "/" in results.task else ""
-        return Reported(results, (), question, found.inputs, tuple(lost.values()))
-    run = reported(found.run, one_of_many=one_of_many)
+        return Reported(results, (), question, inspected.inputs, tuple(lost.values()))
+    run = reported(inspected.run, one_of_many=one_of_many)
     if one_of_many:
         try:
             run = replace(run, results=run.shown)
@@ -126,14 +128,13 @@ def family_of(results: Results, *, sections: bool = True) -> tuple[str, tuple[Se
         task = registry.task(results.task)
     except EvenhandError:
         return "", ()
-    drawn = (section(results) for section in task.sections if sections)
-    return task.summary, tuple(_leveled(section) for section in drawn if section is not None)
-
-
-def _leveled(section: Section) -> Section:
-    if section.name != PAPER:
-        return section
-    return replace(section, blocks=[with_even_digits(b) if isinstance(b, Table) else b for b in section.blocks])
+    added = []
+    for section in (make(results) for make in task.sections if sections):
+        if section is not None and section.name == PAPER:
+            blocks = [with_even_digits(block) if isinstance(block, Table) else block for block in section.blocks]
+            section = replace(section, blocks=blocks)
+        added += [section] if section is not None else []
+    return task.summary, tuple(added)
 
 
 def report_page(runs: Sequence[Reported], links: Sequence[Link] = ()) -> Page:
@@ -292,14 +293,12 @@ def _groups_together(runs: Sequence[ShownResults], names: Sequence[str]) -> Sect
 
 
 def _every_run(runs: Sequence[ShownResults], names: Sequence[str]) -> Table:
-    rows = tuple(_line(run, name) for run, name in zip(runs, names, strict=True))
+    """A row for each run; what is the same in all of them is left out."""
+    rows = [_line(run, name) for run, name in zip(runs, names, strict=True)]
     columns = ["task", "model", "value", "all groups", "worst group", "gap (by chance)", "finding"]
-    drop = {0} if len({run.task for run in runs}) == 1 else set()
-    drop |= {2} if len({row[2] for row in rows}) == 1 else set()
-    drop |= {1} if len(set(names)) == 1 or len({run.model for run in runs}) == 1 else set()
-    kept = [at for at in range(len(columns)) if at not in drop]
-    cells = tuple(tuple(row[at] for at in kept) for row in rows)
-    return Table("Every run", tuple(columns[at] for at in kept), cells)
+    same = [len({run.task for run in runs}) == 1, len({run.model for run in runs}) == 1, len({r[2] for r in rows}) == 1]
+    kept = [at for at in range(len(columns)) if not any(same[at : at + 1])]
+    return Table("Every run", tuple(columns[at] for at in kept), tuple(tuple(row[at] for at in kept) for row in rows))
 
 
 def _line(run: ShownResults, name: str) -> tuple[Cell, ...]:
@@ -316,19 +315,11 @@ def _line(run: ShownResults, name: str) -> tuple[Cell, ...]:
     text = "; ".join(badges) or finding(run, first).partition(": ")[2]
     if summary is None or summary.worst is None:
         return (title, name, value_name(*first), value, "–", "–", text)
-    worst = as_cell(run.get(*first, summary.worst), unit)
+    worst = Interval(run.get(*first, summary.worst).number, unit=unit)
     chance = f" ({_number(summary.reference.mean, points)})" if summary.reference else ""
     gap = f"{_number(gap_of(summary), points)}{chance} {points}".strip()
-    return (title, name, value_name(*first), value, f"{levels(summary.worst)}: {_short(worst)}", gap, text)
+    return (title, name, value_name(*first), value, f"{levels(summary.worst)}: {cell_text(worst)}", gap, text)
 
 
 def _number(value: float, unit: str) -> str:
     return cell_text(Interval(value, unit=unit)).removesuffix(f" {unit}") if unit else cell_text(Interval(value))
-
-
-def _short(value: Interval) -> str:
-    return cell_text(replace(value, low=None, high=None))
-
-
-def _keeps_rows(run: Run) -> bool:
-    return run.folder is None or bool(run.manifest.stored.get("rows", False))

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Block, Cell, Figure, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
-from evenhand.reporting.confusion import confusion_section
-from evenhand.reporting.contrasts import VERDICTS, differences, gaps, pairs, spread
-from evenhand.reporting.curves import curve_section, split_curves
-from evenhand.reporting.display import shown, task_title
-from evenhand.reporting.groups import group_figures, group_tables, intersections
+from evenhand.reporting.contrasts import VERDICTS, differences, pairs, spread
+from evenhand.reporting.curves import confusion_section, curve_section, split_curves
+from evenhand.reporting.display import ShownResults, shown, task_title
+from evenhand.reporting.groups import group_figures, intersections
 from evenhand.reporting.methods import PAPER
 from evenhand.reporting.phrases import (
     as_cell,
@@ -29,45 +28,19 @@ from evenhand.reporting.phrases import (
     levels,
     method_words,
     status_word,
-    unit_of,
     value_name,
     words,
 )
 from evenhand.reporting.summary import overview, widest
 
-__all__ = [
-    "CAUTIONS",
-    "as_cell",
-    "coverage",
-    "differences",
-    "gaps",
-    "group_tables",
-    "headline",
-    "main_values",
-    "method",
-    "overview",
-    "standard",
-    "with_added",
-    "words",
-]
+if TYPE_CHECKING:
+    from evenhand.store.manifest import Input
 
 MOST_VALUES = 20_000  # rows of the table of every value of every group
 
 
-class InputFile(Protocol):
-    """A file that the run was computed from, as its manifest names it."""
-
-    @property
-    def role(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def sha256(self) -> str: ...
-
-
-def main_values(results: Results) -> Section:
+def main_values(results: ShownResults) -> Section:
     """Every number of everyone, and every number of every group that is not shown above, to look up."""
-    results = shown(results)
     first = headline(results)
     rows: list[tuple[Cell, ...]] = []
     every: list[tuple[Cell, ...]] = []
@@ -92,42 +65,42 @@ def main_values(results: Results) -> Section:
     return Section("All values", blocks, name="values", folded=True)
 
 
-def coverage(results: Results) -> Section:
+def coverage(results: ShownResults) -> Section:
     """What was asked, and what became of it."""
-    found = results.coverage
+    counts = results.coverage
     rows: list[tuple[Cell, ...]] = [
-        ("asked", found.asked),
-        ("answered", found.answered),
-        ("answered with nothing", found.empty),
-        ("could not be read", found.unusable),
-        ("not answered", found.missing),
-        ("answers to nothing that was asked", found.extra),
+        ("asked", counts.asked),
+        ("answered", counts.answered),
+        ("answered with nothing", counts.empty),
+        ("could not be read", counts.unusable),
+        ("not answered", counts.missing),
+        ("answers to nothing that was asked", counts.extra),
     ]
-    rows.extend((f"– {reason}", count) for reason, count in found.reasons.items())
+    rows.extend((f"– {reason}", count) for reason, count in counts.reasons.items())
     blocks: list[Block] = [
         Text(coverage_sentence(results)),
         Table("What was asked and answered", ("what", "count"), tuple(rows)),
     ]
     counted: list[tuple[Cell, ...]] = [("rows", results.rows), ("independent units", results.units)]
-    counted.extend((f"rows without {name}", count) for name, count in shown(results).missing_attributes.items())
+    counted.extend((f"rows without {name}", count) for name, count in results.missing_attributes.items())
     blocks.append(Table("What was counted", ("what", "count"), tuple(counted)))
-    if found.examples:
-        examples = tuple((reason, ", ".join(ids)) for reason, ids in found.examples.items())
+    if counts.examples:
+        examples = tuple((reason, ", ".join(ids)) for reason, ids in counts.examples.items())
         blocks.append(Table("Examples", ("reason", "ids"), examples))
     return Section("What was answered", blocks, name="coverage", folded=True)
 
 
-def standardised(results: Results) -> Section | None:
+def standardised(results: ShownResults) -> Section | None:
     """Values of groups as if all had the same composition by another attribute; nothing unless it was asked for."""
-    found = results.facts.get("standardised", ())
-    if not found:
+    entries = results.facts.get("standardised", ())
+    if not entries:
         return None
     rows = [
         (entry["metric"], words(entry["output"]), entry["attribute"], level, _plain(crude), _plain(standard_value))
-        for entry in found
+        for entry in entries
         for (level, crude), standard_value in zip(entry["crude"].items(), entry["standardised"].values(), strict=True)
     ]
-    by = found[0]["strata"]
+    by = entries[0]["strata"]
     text = (
         f"Standardised by {by}: each group's value with the composition by {by} of the whole data. Where it is "
         "closer to the "
@@ -141,20 +114,18 @@ def _plain(value: Any) -> Cell:
     return value if isinstance(value, float) else "–"
 
 
-def method(results: Results, inputs: Sequence[InputFile] = ()) -> Section:
+def method(results: ShownResults, inputs: Sequence[Input] = ()) -> Section:
     """How it was computed, so that somebody else can."""
-    stored = results
-    results = shown(results)
     how = results.method
     first = headline(results)
-    unit = unit_of(results, *first) if first is not None else ""
+    unit = results.unit(*first) if first is not None else ""
     margin = how.margin if how.margin is None else distance_words(how.margin, unit)
     intervals = sorted({method_words(e.method) for e in results.estimates if e.method})
     facts: list[tuple[Cell, ...]] = [
         ("task", f"{task_title(results.task, results.names)} ({results.task})"),
         ("model", results.model),
         ("data", results.dataset),
-        ("options", ", ".join(f"{key}={value}" for key, value in stored.options.items()) or "defaults"),
+        ("options", ", ".join(f"{key}={value}" for key, value in results.options.items()) or "defaults"),
         ("confidence level", f"{how.confidence:.0%}".replace("%", " %")),
         ("bootstrap resamples", how.draws),
         ("permutations", how.permutations),
@@ -195,7 +166,7 @@ CAUTIONS = (
 )
 
 
-def reading_guide(results: Results) -> Section:
+def reading_guide(results: ShownResults) -> Section:
     """What the words and signs of a report mean, in two minutes."""
     confidence = f"{results.method.confidence:.0%}".replace("%", " %")
     items = (
@@ -217,7 +188,7 @@ def reading_guide(results: Results) -> Section:
     return Section("How to read this report", [table], name="guide", folded=True)
 
 
-def standard(results: Results, question: str = "", inputs: Sequence[InputFile] = ()) -> tuple[Section, ...]:
+def standard(results: Results, question: str = "", inputs: Sequence[Input] = ()) -> tuple[Section, ...]:
     """All of the above, in order; empty sections are left out."""
     results = shown(results)
     first = headline(results)
@@ -243,14 +214,14 @@ def standard(results: Results, question: str = "", inputs: Sequence[InputFile] =
     return tuple(section for section in every if section.blocks or section.sections)
 
 
-def brief(results: Results, question: str = "", inputs: Sequence[InputFile] = ()) -> tuple[Section, ...]:
+def brief(results: Results, question: str = "", inputs: Sequence[Input] = ()) -> tuple[Section, ...]:
     """The sections of one run among many: what can't be shown together with the others."""
     results = shown(results)
     every = (overview(results, question), differences(results), warnings(results), coverage(results))
     return tuple(section for section in (*every, method(results, inputs)) if section.blocks or section.sections)
 
 
-def warnings(results: Results) -> Section:
+def warnings(results: ShownResults) -> Section:
     """What the evaluation warned about."""
     return Section("To mind", [Text(warning, "caution") for warning in results.warnings], name="warnings")
 

@@ -9,8 +9,8 @@ from evenhand.core.metric import Undefined
 from evenhand.core.page import Block, Cell, Figure, Section, Table, Text
 from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, Verdict
-from evenhand.reporting.display import shown, task_title
-from evenhand.reporting.groups import attribute_figure
+from evenhand.reporting.display import ShownResults, task_title
+from evenhand.reporting.groups import output_figures
 from evenhand.reporting.phrases import (
     as_cell,
     by_words,
@@ -23,7 +23,6 @@ from evenhand.reporting.phrases import (
     levels,
     listed,
     standings,
-    unit_of,
     value_name,
 )
 
@@ -37,9 +36,8 @@ BADGES = {
 }
 
 
-def overview(results: Results, question: str = "") -> Section:
+def overview(results: ShownResults, question: str = "") -> Section:
     """One sentence, a verdict per attribute, and the figure of the attribute with the widest gap beyond chance."""
-    results = shown(results)
     first = headline(results)
     if first is None:
         return Section("Summary", [Text("No metric has a value for these samples.", "lead")], name="summary")
@@ -52,20 +50,18 @@ def overview(results: Results, question: str = "") -> Section:
     badges = verdict_badges(results, first)
     blocks += [badges] if badges.rows else []
     if summary is not None:
-        blocks.append(attribute_figure(results, *first, summary.by[0]))
+        blocks += output_figures(results, *first, by=summary.by[:1])
     blocks += [Text(overall_sentence(results, first, question)), main_numbers(results, first)]
     return Section("Summary", blocks, name="summary")
 
 
-def terminal_summary(results: Results) -> Section:
+def terminal_summary(results: ShownResults) -> Section:
     """The finding, a verdict per attribute and the two or three numbers that the task is known by."""
-    results = shown(results)
-    section = overview(results)
-    blocks = [block for block in section.blocks if not isinstance(block, Figure)]
+    blocks = [block for block in overview(results).blocks if not isinstance(block, Figure)]
     return Section(f"{task_title(results.task, results.names)}: {results.model}", blocks, name="summary")
 
 
-def main_numbers(results: Results, first: tuple[str, str]) -> Table:
+def main_numbers(results: ShownResults, first: tuple[str, str]) -> Table:
     """The few numbers that the task is known by, for all groups together."""
     pairs = [first]
     for estimate in results.estimates:
@@ -73,13 +69,13 @@ def main_numbers(results: Results, first: tuple[str, str]) -> Table:
         useful = estimate.group == EVERYONE and estimate.number is not None and pair not in pairs
         if useful and direction_of(results, *pair) != "neither":
             pairs.append(pair)
-    rows = tuple((value_name(*pair), as_cell(results.get(*pair), unit_of(results, *pair))) for pair in pairs[:_MAIN])
+    rows = tuple((value_name(*pair), as_cell(results.get(*pair), results.unit(*pair))) for pair in pairs[:_MAIN])
     return Table("Main numbers, all groups together", ("value", "estimate"), rows)
 
 
-def finding(results: Results, first: tuple[str, str]) -> str:
+def finding(results: ShownResults, first: tuple[str, str]) -> str:
     """Who performs worse, by how much, and whether chance explains it: the first sentence of a report."""
-    summary, unit = widest(results, first), unit_of(results, *first)
+    summary, unit = widest(results, first), results.unit(*first)
     pairs = tuple(contrasts_of(results.contrasts, *first, order=1))
     name = value_name(*first)
     if not pairs:
@@ -103,7 +99,7 @@ def finding(results: Results, first: tuple[str, str]) -> str:
     )
 
 
-def intersection_sentence(results: Results, first: tuple[str, str]) -> str:
+def intersection_sentence(results: ShownResults, first: tuple[str, str]) -> str:
     """Names the intersection that performs worst, where it does so clearly beyond the groups it is part of."""
     lower = direction_of(results, *first) == "lower"
     sign = -1.0 if lower else 1.0
@@ -124,14 +120,13 @@ def intersection_sentence(results: Results, first: tuple[str, str]) -> str:
     if not beyond:
         return ""
     estimate = min(beyond, key=lambda pair: pair[0])[1]
-    value = in_words(estimate, unit_of(results, *first), results.method.confidence)
+    value = in_words(estimate, results.unit(*first), results.method.confidence)
     return f" Of the intersections, {levels(estimate.group)} performs worst: {value}."
 
 
-def group_sentence(results: Results, first: tuple[str, str], estimate: Estimate) -> str:
+def group_sentence(results: ShownResults, first: tuple[str, str], estimate: Estimate) -> str:
     """One group's value and how far it is from the average, without a full stop."""
-    results = shown(results)
-    unit = unit_of(results, *first)
+    unit = results.unit(*first)
     overall = results.get(*first).number
     value = in_words(estimate, unit, results.method.confidence)
     group = levels(estimate.group)
@@ -148,7 +143,7 @@ def group_sentence(results: Results, first: tuple[str, str], estimate: Estimate)
 
 
 def worst_group(
-    results: Results, first: tuple[str, str], summary: Summary | None, pairs: Sequence[Contrast]
+    results: ShownResults, first: tuple[str, str], summary: Summary | None, pairs: Sequence[Contrast]
 ) -> Group | None:
     """The group that the first sentence is about: worse beyond chance, of the attribute with the widest gap."""
     sure = [group for groups in certainly_worse(pairs).values() for group in groups]
@@ -160,9 +155,9 @@ def worst_group(
     return ranked[0] if ranked else None
 
 
-def overall_sentence(results: Results, first: tuple[str, str], question: str = "") -> str:
+def overall_sentence(results: ShownResults, first: tuple[str, str], question: str = "") -> str:
     """The value of everyone, and what else is to be known about the groups."""
-    unit = unit_of(results, *first)
+    unit = results.unit(*first)
     better = {"higher": "higher is better", "lower": "lower is better"}.get(direction_of(results, *first), "")
     text = f"{value_name(*first)} over all groups: {in_words(results.get(*first), unit, results.method.confidence)}"
     text += f"; {better}." if better else "."
@@ -176,7 +171,7 @@ def overall_sentence(results: Results, first: tuple[str, str], question: str = "
     return f"{text} Task: {asked}." if asked else text
 
 
-def verdict_badges(results: Results, first: tuple[str, str]) -> Table:
+def verdict_badges(results: ShownResults, first: tuple[str, str]) -> Table:
     """One verdict per attribute, the strongest that its pairs of groups support."""
     rows: list[tuple[Cell, ...]] = []
     pairs = tuple(contrasts_of(results.contrasts, *first, order=1))

@@ -49,16 +49,13 @@ def beside(results: Sequence[Results]) -> Mapping[str, pl.DataFrame]:
     """Pairs, gaps, coverage, and the points of curves and cells of matrices, as tables."""
     import polars as pl
 
-    found = {
-        "pairs": [row for one in results for row in _pairs(one)],
-        "gaps": [row for one in results for row in _gaps(one)],
-        "coverage": [row for one in results for row in _coverage(one)],
-    }
-    frames = {name: pl.DataFrame(rows, infer_schema_length=None) for name, rows in found.items()}
+    makers = {"pairs": _pairs, "gaps": _gaps, "coverage": _coverage, "matrices": _cells}
+    frames = {}
+    for name, make in makers.items():
+        rows = [{"task": one.task, "model": one.model, **row} for one in results for row in make(one)]
+        frames[name] = pl.DataFrame(rows, infer_schema_length=None)
     curves = [frame for one in results for frame in _curves(one)]
-    grids = [row for one in results for row in _grids(one)]
     frames["curves"] = pl.concat(curves) if curves else pl.DataFrame()
-    frames["matrices"] = pl.DataFrame(grids)
     return frames
 
 
@@ -225,12 +222,11 @@ def tables_of(section: Section) -> Iterator[Table]:
 def _pairs(results: Results) -> Iterator[dict[str, Any]]:
     for c in results.contrasts:
         yield {
-            "task": results.task, "model": results.model, "metric": c.metric, "output": c.output,
-            "first": str(c.first), "second": str(c.second), "difference": c.difference, "low": c.low, "high": c.high,
-            "p": c.p, "adjusted": c.adjusted, "verdict": c.verdict.value if c.verdict else "",
-            "worse": str(c.worse) if c.worse is not None else "", "test": c.test, "interval": c.interval,
-            "family": c.family, "family_size": c.family_size, "correction": c.correction,
-            "detectable": c.detectable, "margin": c.margin, "shared_rows": c.shared_rows,
+            "metric": c.metric, "output": c.output, "first": str(c.first), "second": str(c.second),
+            "difference": c.difference, "low": c.low, "high": c.high, "p": c.p, "adjusted": c.adjusted,
+            "verdict": c.verdict.value if c.verdict else "", "worse": str(c.worse) if c.worse is not None else "",
+            "test": c.test, "interval": c.interval, "family": c.family, "family_size": c.family_size,
+            "correction": c.correction, "detectable": c.detectable, "margin": c.margin, "shared_rows": c.shared_rows,
         }  # fmt: skip
 
 
@@ -239,9 +235,9 @@ def _gaps(results: Results) -> Iterator[dict[str, Any]]:
         reference = s.reference
         values = {name: None if isinstance(value, Undefined) else value for name, value in s.values.items()}
         yield {
-            "task": results.task, "model": results.model, "metric": s.metric, "output": s.output,
-            "by": " × ".join(s.by), "worst": str(s.worst) if s.worst is not None else "",
-            "best": str(s.best) if s.best is not None else "", **values,
+            "metric": s.metric, "output": s.output, "by": " × ".join(s.by),
+            "worst": str(s.worst) if s.worst is not None else "", "best": str(s.best) if s.best is not None else "",
+            **values,
             "gap_by_chance": reference.mean if reference else None,
             "gap_by_chance_95": reference.upper if reference else None,
             "excess_gap": reference.excess if reference else None, "p": reference.p if reference else None,
@@ -250,12 +246,11 @@ def _gaps(results: Results) -> Iterator[dict[str, Any]]:
 
 
 def _coverage(results: Results) -> Iterator[dict[str, Any]]:
-    found = results.coverage
-    counts = {name: getattr(found, name) for name in ("asked", "answered", "empty", "unusable", "missing", "extra")}
-    counts |= {f"reason: {reason}": count for reason, count in found.reasons.items()}
+    coverage = results.coverage
+    counts = {name: getattr(coverage, name) for name in ("asked", "answered", "empty", "unusable", "missing", "extra")}
+    counts |= {f"reason: {reason}": count for reason, count in coverage.reasons.items()}
     counts |= {f"rows without {name}": count for name, count in results.missing_attributes.items()}
-    for what, count in counts.items():
-        yield {"task": results.task, "model": results.model, "what": what, "count": count}
+    yield from ({"what": what, "count": count} for what, count in counts.items())
 
 
 def _curves(results: Results) -> Iterator[pl.DataFrame]:
@@ -272,14 +267,13 @@ def _curves(results: Results) -> Iterator[pl.DataFrame]:
             yield frame.select(*(pl.lit(text).alias(name) for name, text in facts.items()), *points)
 
 
-def _grids(results: Results) -> Iterator[dict[str, Any]]:
+def _cells(results: Results) -> Iterator[dict[str, Any]]:
     for e in results.estimates:
-        if not isinstance(e.value, Grid):
-            continue
-        for row, counts in zip(e.value.rows, e.value.values, strict=True):
-            for column, count in zip(e.value.columns, counts, strict=True):
-                facts = {"task": results.task, "model": results.model, "metric": e.metric, "output": e.output}
-                yield {**facts, "group": str(e.group), "row": row, "column": column, "value": float(count)}
+        if isinstance(e.value, Grid):
+            facts = {"metric": e.metric, "output": e.output, "group": str(e.group)}
+            for row, counts in zip(e.value.rows, e.value.values, strict=True):
+                for column, count in zip(e.value.columns, counts, strict=True):
+                    yield {**facts, "row": row, "column": column, "value": float(count)}
 
 
 def _markdown(section: Section, level: int) -> str:

@@ -48,8 +48,8 @@ def visible(curve: Curve, columns: int = COLUMNS) -> Array:
 def _runs(x: Array, edges: Array) -> Array:
     """Where each run of points in one column of pixels begins; by bisection when the points are in order."""
     if _is_sorted(x):
-        found = np.searchsorted(x, edges) if x[0] <= x[-1] else len(x) - np.searchsorted(x[::-1], edges)
-        return np.unique(np.concatenate([[0], found[found < len(x)]]))
+        starts = np.searchsorted(x, edges) if x[0] <= x[-1] else len(x) - np.searchsorted(x[::-1], edges)
+        return np.unique(np.concatenate([[0], starts[starts < len(x)]]))
     column = np.searchsorted(edges, x, side="right")
     return np.concatenate([[0], np.flatnonzero(np.diff(column)) + 1])
 

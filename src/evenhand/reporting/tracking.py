@@ -44,8 +44,8 @@ def log_run(run: Reported, uri: str, experiment: str = "evenhand") -> str:
 
 def _logged(client: Any, run: Reported, experiment: str) -> str:
     with _impatient():
-        found = client.get_experiment_by_name(experiment)
-    number = found.experiment_id if found is not None else client.create_experiment(experiment)
+        known = client.get_experiment_by_name(experiment)
+    number = known.experiment_id if known is not None else client.create_experiment(experiment)
     results = run.results
     tags = {"mlflow.runName": f"{results.task} {results.model}", "evenhand.version": results.version}
     logged = client.create_run(number, tags=tags)
@@ -103,23 +103,23 @@ def _parameters(results: Results) -> dict[str, str]:
 
 def _metrics(results: Results) -> dict[str, float]:
     first = headline(results)
-    found: dict[str, float] = {}
+    metrics: dict[str, float] = {}
     for estimate in results.estimates:
         name = f"{estimate.metric}.{estimate.output}"
         if estimate.number is None:
             continue
         if estimate.group == EVERYONE:
-            found[_key(name)] = estimate.number
+            metrics[_key(name)] = estimate.number
             for limit, value in (("low", estimate.low), ("high", estimate.high)):
                 if value is not None:
-                    found[_key(f"{name}.{limit}")] = value
+                    metrics[_key(f"{name}.{limit}")] = value
         elif (estimate.metric, estimate.output) == first and len(estimate.group.terms) == 1:
-            found[_key(f"group/{name} {estimate.group}")] = estimate.number
+            metrics[_key(f"group/{name} {estimate.group}")] = estimate.number
     for summary in results.summaries:
         gap = summary.values.get("max_gap")
         if (summary.metric, summary.output) == first and isinstance(gap, float):
-            found[_key(f"gap/{' x '.join(summary.by)}")] = gap
-    return found
+            metrics[_key(f"gap/{' x '.join(summary.by)}")] = gap
+    return metrics
 
 
 def _key(name: str) -> str:

@@ -9,6 +9,6 @@ from __future__ import annotations
 
 from evenhand.serve.app import make_app
 from evenhand.serve.guard import AccessPolicy
-from evenhand.serve.settings import ServeSettings
+from evenhand.serve.library import ServeSettings
 
 __all__ = ["AccessPolicy", "ServeSettings", "make_app"]

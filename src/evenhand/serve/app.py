@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +26,10 @@ from evenhand.core.records import EVERYONE
 from evenhand.reporting.comparison import comparison_sections, difference_sections
 from evenhand.reporting.display import names_of_family, names_of_results
 from evenhand.reporting.rows import RowLabels, row_facts, value_text
-from evenhand.serve.filters import MOST, RunFilter
 from evenhand.serve.folders import OutsideError
 from evenhand.serve.guard import AccessPolicy, Guard, report_policy
-from evenhand.serve.library import Library, NotFoundError
-from evenhand.serve.listing import RunEntry, RunState
+from evenhand.serve.library import Library, NotFoundError, ServeSettings
+from evenhand.serve.listing import MOST, RunEntry, RunFilter, RunState
 from evenhand.serve.pages import address, environment, overlay
 from evenhand.serve.pictures import FILMS, PICTURES, NoPictureError, size_of, thumbnail
 from evenhand.serve.selection import (
@@ -43,7 +44,6 @@ from evenhand.serve.selection import (
     scalar_columns,
 )
 from evenhand.serve.selection import spreads as spreads_of
-from evenhand.serve.settings import ServeSettings
 
 _STATIC: Mapping[str, str] = {
     "style.css": "text/css; charset=utf-8",
@@ -53,6 +53,7 @@ _STATIC: Mapping[str, str] = {
 }
 _NO_PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M3 4h2" stroke="#888"/></svg>'
 _WIDTHS = (160, 640)  # of small pictures
+_VERBS = ("compare", "diff")
 _MOST_COMPARED = 8
 _MOST_PICTURES = 12  # of one sample
 _MOST_ROWS = 50  # changed rows of a difference
@@ -72,20 +73,17 @@ def make_app(settings: ServeSettings, access: AccessPolicy) -> ASGIApp:
         Route("/run/{key}/gallery", handlers.gallery),
         Route("/run/{key}/row/{number}", handlers.row),
         Route("/run/{key}/row/{number}/picture/{place}", handlers.picture),
-        Route("/compare", handlers.compare),
-        Route("/compare/found", handlers.compared),
-        Route("/compare/page", handlers.compared_page),
-        Route("/diff", handlers.diff),
-        Route("/diff/found", handlers.differing),
-        Route("/diff/page", handlers.differing_page),
+        *(Route(f"/{verb}", partial(handlers.several, verb)) for verb in _VERBS),
+        *(Route(f"/{verb}/found", partial(handlers.found, verb)) for verb in _VERBS),
+        *(Route(f"/{verb}/page", partial(handlers.found_page, verb)) for verb in _VERBS),
         Route("/static/{name}", handlers.static),
         Route("/favicon.ico", handlers.icon),  # browsers ask for it where a page names none
     ]
     problems: Any = {
         HTTPException: handlers.refused,
-        NotFoundError: handlers.not_here,
-        OutsideError: handlers.outside,
-        EvenhandError: handlers.in_words,
+        NotFoundError: partial(handlers.problem, "Not here", 404),
+        OutsideError: partial(handlers.problem, "Not read", 403),
+        EvenhandError: partial(handlers.problem, "This can't be shown", 422),
     }
     return Guard(Starlette(routes=routes, exception_handlers=problems), access)
 
@@ -156,41 +154,35 @@ class _Routes:
         """One unfinished run; when it is finished, the way to it."""
         key = request.path_params["key"]
         listing = self.library.listing()
-        found = next((one for one in self.library.watch.look(listing) if one.key == key), None)
-        became = None if found is not None else self.library.watch.became(key, listing)
-        if found is None and became is None:
+        progress = next((one for one in self.library.watch.look(listing) if one.key == key), None)
+        became = None if progress is not None else self.library.watch.became(key, listing)
+        if progress is None and became is None:
             raise NotFoundError("That run is not being made any more. If it was finished or removed, the list knows.")
-        return self._page("following.html.j2", found=found, became=became, key=key)
+        return self._page("following.html.j2", found=progress, became=became, key=key)
 
     # One run
 
     def run(self, request: Request) -> Response:
         """A run: its values by group, what it was made of, what of it is whole."""
         line = self._line(request)
-        found = self.library.inspected(line)
+        inspected = self.library.inspected(line)
         query = request.query_params
-        choice = spreads = None
-        every: Any = ()
-        if found.results is not None:
-            every = choices(found.results)
-            number = _whole_number(query.get("value", "0"))
-            choice = every[number] if number < len(every) else None
-            spreads = spreads_of(found.results, choice) if choice is not None else ()
-        whole = None
-        if found.results is not None and choice is not None:
-            whole = found.results.get(choice.metric, choice.output)
+        results = inspected.results
+        names = names_of_family(line.task) if results is None else names_of_results(results)
+        every = choices(results) if results is not None else ()
+        number = _whole_number(query.get("value", "0"))
+        choice = every[number] if number < len(every) else None
+        values: dict[str, Any] = {"spreads": (), "whole": None, "unit": ""}
+        if results is not None and choice is not None:
+            values["spreads"] = spreads_of(results, choice)
+            values["whole"] = results.get(choice.metric, choice.output)
+            values["unit"] = "%" if names.is_share(choice.metric, choice.output) else ""
         labels = None
         with suppress(EvenhandError):  # without rows there are no samples to lead to
             labels = self.library.labels(line)
         return self._page(
-            "run.html.j2", line=line, found=found, choice=choice, every=every, spreads=spreads or (), whole=whole,
-            labels=labels, names=names_of_results(found.results) if found.results else names_of_family(line.task),
-            unit=self._unit(line, choice),
-        )  # fmt: skip
-
-    def _unit(self, line: RunEntry, choice: ValueChoice | None) -> str:
-        is_share = choice is not None and names_of_family(line.task).is_share(choice.metric, choice.output)
-        return "%" if is_share else ""
+            "run.html.j2", line=line, found=inspected, choice=choice, every=every, labels=labels, names=names, **values
+        )
 
     def report(self, request: Request) -> Response:
         """The report, as `evenhand report` writes it."""
@@ -200,44 +192,42 @@ class _Routes:
     def group(self, request: Request) -> Response:
         """A group: its values, how it compares with others, and its rows, worst first."""
         line = self._line(request)
-        found = self.library.inspected(line)
+        inspected = self.library.inspected(line)
         query = request.query_params
         group = group_of(query.getlist("g"))
-        if found.results is None:
+        if inspected.results is None:
             raise NotFoundError("The results of this run can't be read, so its groups are not known.")
-        choice = chosen(found.results, query.get("metric", ""), query.get("output", ""))
-        estimates = [one for one in found.results.estimates if one.group == group and one.number is not None]
-        if not estimates and group != EVERYONE:
-            estimates = [one for one in found.results.estimates if one.group == group]
-            if not estimates:
-                raise NotFoundError(f"The run has no group {group}.")
-        chosen_rows: Selection | None = None
-        reason = ""
-        query_of_rows = RowQuery.of(query)
+        choice = chosen(inspected.results, query.get("metric", ""), query.get("output", ""))
+        of_group = [estimate for estimate in inspected.results.estimates if estimate.group == group]
+        if not of_group and group != EVERYONE:
+            raise NotFoundError(f"The run has no group {group}.")
+        numbers = [estimate for estimate in of_group if estimate.number is not None]
+        selection, reason, rows = None, "", RowQuery.of(query)
         try:
-            chosen_rows = self._selection(line, query_of_rows, choice, _whole_number(query.get("page", "1")))
+            selection = self._selection(line, rows, choice, _whole_number(query.get("page", "1")))
         except EvenhandError as error:
             reason = str(error)
         return self._page(
-            "group.html.j2", line=line, found=found, group=group, choice=choice, estimates=estimates,
-            selection=chosen_rows, reason=reason, has_data=bool(self.library.settings.data), query=query_of_rows,
-            names=names_of_results(found.results),
-            contrasts=contrasts_of(found.results, choice, group) if choice is not None else (),
+            "group.html.j2", line=line, found=inspected, group=group, choice=choice,
+            estimates=numbers if group == EVERYONE else numbers or of_group, selection=selection, reason=reason,
+            has_data=bool(self.library.settings.data), query=rows,
+            names=names_of_results(inspected.results),
+            contrasts=contrasts_of(inspected.results, choice, group) if choice is not None else (),
         )  # fmt: skip
 
     def gallery(self, request: Request) -> Response:
         """The samples behind a number or a cell of the confusion matrix: pictures, truth and answer, worst first."""
         line = self._line(request)
-        found = self.library.inspected(line)
-        if found.results is None:
+        inspected = self.library.inspected(line)
+        if inspected.results is None:
             raise NotFoundError("The results of this run can't be read, so its samples are not known.")
         query = request.query_params
-        choice = chosen(found.results, query.get("metric", ""), query.get("output", ""))
+        choice = chosen(inspected.results, query.get("metric", ""), query.get("output", ""))
         rows = RowQuery.of(query)
         selection = self._selection(line, rows, choice, _whole_number(query.get("page", "1")))
         return self._page(
-            "gallery.html.j2", line=line, found=found, choice=choice, query=rows, selection=selection,
-            has_data=bool(self.library.settings.data), names=names_of_results(found.results),
+            "gallery.html.j2", line=line, found=inspected, choice=choice, query=rows, selection=selection,
+            has_data=bool(self.library.settings.data), names=names_of_results(inspected.results),
         )  # fmt: skip
 
     def _selection(self, line: RunEntry, query: RowQuery, choice: ValueChoice | None, page: int) -> Selection:
@@ -306,10 +296,10 @@ class _Routes:
         """A picture of a row's sample, whole or small."""
         line, number, place = self._line(request), _row_number(request), _row_number(request, "place")
         try:
-            found = self.library.pictures(line, number)
-            if place >= len(found):
+            paths = self.library.pictures(line, number)
+            if place >= len(paths):
                 raise NoPictureError("The sample has fewer pictures.")
-            path = found[place]
+            path = paths[place]
             width = _whole_number(request.query_params.get("width", "0"))
             if width and path.suffix.casefold() in PICTURES:
                 focus = self.library.view(line, number).focus if "part" in request.query_params else None
@@ -325,48 +315,33 @@ class _Routes:
 
     # Several runs
 
-    def compare(self, request: Request) -> Response:
-        """Runs of one task, compared on the same units."""
-        lines = self._ticked(request, at_least=2)
+    def several(self, verb: str, request: Request) -> Response:
+        """Runs of one task that are compared on the same units, or two of which the difference is explained."""
+        lines = self._ticked(verb, request)
         keys = [line.key for line in lines]
         if request.query_params.multi_items() != [("baseline", keys[0]), *(("run", key) for key in keys)]:
-            return RedirectResponse(address("/compare", baseline=keys[0], run=keys), status_code=303)
-        return self._page("compare.html.j2", lines=lines, keys=keys, verb="compare")
+            return RedirectResponse(address(f"/{verb}", baseline=keys[0], run=keys), status_code=303)
+        return self._page("compare.html.j2", lines=lines, keys=keys, verb=verb)
 
-    def compared(self, request: Request) -> Response:
-        """The comparison itself, which may take a moment."""
-        lines = self._ticked(request, at_least=2)
-        return self._sections(
-            lambda: tuple(
-                part
-                for one in self.library.comparison(lines)
-                for part in comparison_sections(one, self.library.whole(lines[0]).results, figures=True)
-            )
-        )
+    def found(self, verb: str, request: Request) -> Response:
+        """What comparing them found, which may take a moment."""
+        lines = self._ticked(verb, request)
+        sections: tuple[Section, ...]
+        try:
+            if verb == "diff":
+                sections = difference_sections(self.library.difference(*lines), _MOST_ROWS)
+            else:
+                results = self.library.whole(lines[0]).results
+                each = (comparison_sections(one, results, figures=True) for one in self.library.comparison(lines))
+                sections = tuple(chain.from_iterable(each))
+        except EvenhandError as error:
+            sections = (Section("This can't be compared", [Text(str(error), "caution")]),)
+        return self._page("sections.html.j2", sections=sections)
 
-    def compared_page(self, request: Request) -> Response:
-        """The comparison as one page with its figures."""
-        nonce = secrets.token_urlsafe(16)
-        return _nonced(self.library.comparison_page(self._ticked(request, at_least=2), nonce), nonce)
-
-    def diff(self, request: Request) -> Response:
-        """Why two runs differ."""
-        lines = self._ticked(request, at_least=2)[:2]
-        keys = [line.key for line in lines]
-        if request.query_params.multi_items() != [("baseline", keys[0]), *(("run", key) for key in keys)]:
-            return RedirectResponse(address("/diff", baseline=keys[0], run=keys), status_code=303)
-        return self._page("compare.html.j2", lines=lines, keys=keys, verb="diff")
-
-    def differing(self, request: Request) -> Response:
-        """The difference itself."""
-        first, second = self._ticked(request, at_least=2)[:2]
-        return self._sections(lambda: difference_sections(self.library.difference(first, second), _MOST_ROWS))
-
-    def differing_page(self, request: Request) -> Response:
-        """The difference as one page with its figures."""
-        nonce = secrets.token_urlsafe(16)
-        first, second = self._ticked(request, at_least=2)[:2]
-        return _nonced(self.library.difference_page(first, second, nonce), nonce)
+    def found_page(self, verb: str, request: Request) -> Response:
+        """The same as one page with its figures."""
+        nonce, lines = secrets.token_urlsafe(16), self._ticked(verb, request)
+        return _nonced(self.library.page_of(verb, lines, nonce), nonce)
 
     # Files and problems
 
@@ -389,37 +364,23 @@ class _Routes:
             "problem.html.j2", title="Not found" if code == 404 else "Refused", message=message, code=code
         )
 
-    def not_here(self, request: Request, error: Exception) -> Response:
-        """A key that belongs to nothing."""
-        return self._page("problem.html.j2", title="Not here", message=str(error), code=404)
-
-    def outside(self, request: Request, error: Exception) -> Response:
-        """A file that lies outside the folders that may be read."""
-        return self._page("problem.html.j2", title="Not read", message=str(error), code=403)
-
-    def in_words(self, request: Request, error: Exception) -> Response:
-        """Whatever else evenhand says."""
-        return self._page("problem.html.j2", title="This can't be shown", message=str(error), code=422)
+    def problem(self, title: str, code: int, request: Request, error: Exception) -> Response:
+        """An error of ours in its own words."""
+        return self._page("problem.html.j2", title=title, message=str(error), code=code)
 
     def _line(self, request: Request) -> RunEntry:
         return self.library.line(request.path_params["key"])
 
-    def _ticked(self, request: Request, at_least: int) -> list[RunEntry]:
+    def _ticked(self, verb: str, request: Request) -> list[RunEntry]:
+        """The ticked runs, the baseline first; a difference is one of two."""
         lines = [self.library.line(key) for key in dict.fromkeys(request.query_params.getlist("run"))]
         baseline = request.query_params.get("baseline", "")
         lines.sort(key=lambda line: (line.key != baseline, line.finished))  # else the older run is the baseline
-        if len(lines) < at_least:
+        if len(lines) < 2:
             raise OptionError(f"{len(lines)} run ticked: tick two or more runs of the same task in the list.")
         if len(lines) > _MOST_COMPARED:
             raise OptionError(f"{len(lines)} runs ticked: at most {_MOST_COMPARED} are compared on one page.")
-        return lines
-
-    def _sections(self, make: Callable[[], tuple[Section, ...]]) -> Response:
-        try:
-            sections = make()
-        except EvenhandError as error:
-            sections = (Section("This can't be compared", [Text(str(error), "caution")]),)
-        return self._page("sections.html.j2", sections=sections)
+        return lines[:2] if verb == "diff" else lines
 
     def _page(self, template: str, *, code: int = 200, **values: Any) -> HTMLResponse:
         text = self.templates.get_template(template).render(**values)

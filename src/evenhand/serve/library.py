@@ -25,13 +25,21 @@ from evenhand.serve.listing import RunEntry, RunIndex, RunList
 from evenhand.serve.pictures import NoPictureError, SampleMedia, load_media, pictures_of
 from evenhand.serve.progress import ProgressMonitor
 from evenhand.serve.selection import RowQuery, item_of, select
-from evenhand.serve.settings import ServeSettings
 from evenhand.stats.comparison import Comparison
 from evenhand.store.damaged import InspectedRun, inspect_run, readable_rows
 from evenhand.store.differences import Difference, diff
 from evenhand.store.runs import Run
 
 _BACK = (Link("Runs", "/"),)
+
+
+@dataclass(frozen=True)
+class ServeSettings:
+    """The folders that may be read, and how much work a comparison is."""
+
+    runs: Path
+    data: tuple[Path, ...] = ()
+    draws: int = 2000  # of a comparison; as many as `evenhand compare` draws
 
 
 class NotFoundError(InputError):
@@ -88,8 +96,8 @@ class Library:
 
     def rows(self, line: RunEntry) -> Rows:
         """The rows of a run; raises RunError when there are none to show."""
-        found = self.inspected(line)
-        return self._rows.get(self._stamped(line), lambda: Rows(*readable_rows(found, self.index.allowed.inside)))
+        inspected = self.inspected(line)
+        return self._rows.get(self._stamped(line), lambda: Rows(*readable_rows(inspected, self.index.allowed.inside)))
 
     def metric(self, line: RunEntry, name: str) -> Metric[Any] | None:
         """The metric of that name, as the run applied it; None when its family does not tell."""
@@ -128,12 +136,12 @@ class Library:
         return pictures_of(item_of(self.rows(line).records, number), view, media, self.settings.data, allowed)
 
     def _view(self, line: RunEntry, number: int) -> tuple[SampleView, SampleMedia]:
-        found = self.inspected(line)
-        if found.manifest is None:
+        inspected = self.inspected(line)
+        if inspected.manifest is None:
             raise NoPictureError("Without its run.json it is not known which data the run was made of.")
         if not self.settings.data:
             raise NoPictureError("No data folder was named: start `evenhand serve` with --data DIR to see the picture.")
-        manifest = found.manifest
+        manifest = inspected.manifest
         allowed = ServedFolders.of(self.settings.data)
         media = self._media.get(
             self._stamped(line), lambda: load_media(line.folder, manifest, self.settings.data, allowed)
@@ -144,10 +152,10 @@ class Library:
 
     def whole(self, line: RunEntry) -> Run:
         """A run as the verbs take it; raises RunError with what is missing."""
-        found = self.inspected(line)
-        run = found.run
+        inspected = self.inspected(line)
+        run = inspected.run
         if run is None:
-            reasons = " ".join(piece.reason for piece in found.pieces if piece.is_lost)
+            reasons = " ".join(piece.reason for piece in inspected.pieces if piece.is_lost)
             raise RunError(f"{line.name} can't be used for this: it has no whole results. {reasons}")
         return run
 
@@ -174,11 +182,6 @@ class Library:
 
         return self._compared.get(tuple(map(self._stamped, lines)), made)
 
-    def comparison_page(self, lines: Sequence[RunEntry], nonce: str) -> str:
-        """The comparison as one page with its figures; its style and scripts carry the nonce."""
-        results = [self.whole(line).results for line in lines]
-        return page_html(comparison_page(self.comparison(lines), results, _BACK), nonce=nonce)
-
     def difference(self, first: RunEntry, second: RunEntry) -> Difference:
         """Why two runs differ."""
         runs = (self.whole(first), self.whole(second))
@@ -189,9 +192,13 @@ class Library:
 
         return self._differences.get((self._stamped(first), self._stamped(second)), made)
 
-    def difference_page(self, first: RunEntry, second: RunEntry, nonce: str) -> str:
-        """The difference as one page; its style and scripts carry the nonce."""
-        return page_html(difference_page(self.difference(first, second), _BACK), nonce=nonce)
+    def page_of(self, verb: str, lines: Sequence[RunEntry], nonce: str) -> str:
+        """A comparison or a difference as one page with its figures; its style and scripts carry the nonce."""
+        if verb == "diff":
+            page = difference_page(self.difference(*lines), _BACK)
+        else:
+            page = comparison_page(self.comparison(lines), [self.whole(line).results for line in lines], _BACK)
+        return page_html(page, nonce=nonce)
 
     def _check_rows(self, line: RunEntry) -> None:
         """Raises RunError when not all rows of a run can be read: half of them would compare something else."""

@@ -1,4 +1,4 @@
-"""Every run below a folder, in one line each.
+"""Every run below a folder, in one line each, and which of them a list shows in which order.
 
 The folder is walked again when somebody asks and the last walk is old enough; a run is read again when its files
 have changed. Links are not followed, and counted.
@@ -7,8 +7,9 @@ have changed. Links are not followed, and counted.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -16,12 +17,14 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
+from starlette.datastructures import QueryParams
+
 from evenhand.core.errors import InputError, RunError
 from evenhand.core.page import Interval
 from evenhand.core.printing import printable
 from evenhand.core.results import UNVERIFIED_WEIGHTS, Results
 from evenhand.files import inputs
-from evenhand.reporting.phrases import as_cell, headline, levels
+from evenhand.reporting.phrases import as_cell, direction_of, headline, levels
 from evenhand.serve.folders import ServedFolders
 from evenhand.store.manifest import FILENAME, read_manifest
 from evenhand.store.plain import from_plain
@@ -77,26 +80,100 @@ class RunList:
         return next((line for line in self.lines if line.key == key), None)
 
 
+_ORDERS: dict[str, Callable[[RunEntry], Any]] = {
+    "task": lambda line: (line.task, line.model, line.name),
+    "model": lambda line: (line.model.casefold(), line.task, line.name),
+    "value": lambda line: -math.inf if line.value.value is None else line.value.value,
+    "gap": lambda line: -1.0 if line.gap is None else line.gap,
+    "units": lambda line: line.units,
+    "finished": lambda line: line.finished,
+}
+_FALLING = ("value", "gap", "units", "finished")  # the direction that people want first
+MOST = 500  # lines on a page
+
+
+@dataclass(frozen=True)
+class RunFilter:
+    """Filters, order and ticks."""
+
+    text: str = ""
+    task: str = ""
+    state: str = ""
+    order: str = "finished"
+    falling: bool = True
+    ticked: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, query: QueryParams) -> RunFilter:
+        """What an address says; names that are not known are ignored."""
+        order = query.get("sort", "finished")
+        order = order if order in _ORDERS else "finished"
+        way = query.get("way", "")
+        falling = way == "down" if way in ("up", "down") else order in _FALLING
+        state = query.get("state", "")
+        return cls(
+            query.get("q", "").strip()[:200],
+            query.get("task", ""),
+            state if state in {one.value for one in RunState} else "",
+            order,
+            falling,
+            tuple(dict.fromkeys(query.getlist("run"))),
+        )
+
+    def pick(self, listing: RunList) -> tuple[RunEntry, ...]:
+        """The lines that are shown, in order."""
+        wanted = self.text.casefold().split()
+        found = [
+            line
+            for line in listing.lines
+            if (not self.task or line.task == self.task)
+            and (not self.state or line.state.value == self.state)
+            and all(word in _words(line) for word in wanted)
+        ]
+        found.sort(key=lambda line: line.name)
+        found.sort(key=_ORDERS[self.order], reverse=self.falling)
+        return tuple(found)
+
+    def hidden(self, shown: Sequence[RunEntry], listing: RunList) -> tuple[RunEntry, ...]:
+        """Ticked runs that the filter hides; they stay ticked."""
+        visible = {line.key for line in shown}
+        return tuple(line for key in self.ticked if key not in visible and (line := listing.find(key)) is not None)
+
+    def turned(self, order: str) -> str:
+        """The way in which a click on a column sorts."""
+        if order == self.order:
+            return "up" if self.falling else "down"
+        return "down" if order in _FALLING else "up"
+
+    def aria(self, order: str) -> str:
+        """How a column is sorted, for a screen reader."""
+        return "none" if order != self.order else "descending" if self.falling else "ascending"
+
+
+def _words(line: RunEntry) -> str:
+    return f"{line.task} {line.model} {line.dataset} {line.name} {line.worst}".casefold()
+
+
 Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
 class RunIndex:
     """The runs below a folder, as they are now."""
 
-    def __init__(self, root: Path, allowed: ServedFolders, *, fresh_seconds: float = FRESH_SECONDS) -> None:
-        self.root, self.allowed, self.fresh_seconds = root, allowed, fresh_seconds
+    def __init__(self, root: Path, allowed: ServedFolders) -> None:
+        self.root, self.allowed = root, allowed
         self._read: dict[Path, tuple[Stamp, RunEntry]] = {}
         self._latest = RunList()
         self._due = float("-inf")
         self._lock = Lock()
 
     def now(self) -> RunList:
-        """What is in the folder; at most `fresh_seconds` old, or older where walking takes long."""
+        """What is in the folder; at most a second old, or older where walking takes long."""
         with self._lock:
             begun = monotonic()
             if begun >= self._due:
                 self._latest = self._walk()
-                self._due = monotonic() + max(self.fresh_seconds, _SHARE_OF_TIME * (monotonic() - begun))
+                self._due = monotonic() + max(FRESH_SECONDS, _SHARE_OF_TIME * (monotonic() - begun))
             return self._latest
 
     def stamp(self, line: RunEntry) -> Stamp:
@@ -194,8 +271,7 @@ def _values(results: Results) -> Mapping[str, Any]:
     mark = f" ({UNVERIFIED_WEIGHTS})" if metric in results.unverified else ""
     values["output"] = printable(output, keep="") + mark
     values["value"] = as_cell(results.get(metric, output))
-    facts = next((fact for fact in results.metrics if fact.name == metric), None)
-    values["better"] = facts.outputs.get(output, "") if facts is not None else ""
+    values["better"] = direction_of(results, metric, output)
     widest = None
     for summary in results.summaries:
         gap = summary.values.get("max_gap")

@@ -4,48 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
-from evenhand.core.page import Figure, Interval, Table, Text
-from evenhand.core.records import Group
+from evenhand.core.page import Interval
 from evenhand.core.results import Estimate, Status
 from evenhand.core.view import Mark
 from evenhand.reporting.canvas import Canvas
 from evenhand.reporting.display import task_title
-from evenhand.reporting.html import drawings, exact
+from evenhand.reporting.html import environment as report_environment
 from evenhand.reporting.phrases import as_cell, group_words, levels, status_word, words
 from evenhand.reporting.rounding import cell, number, p_value
 from evenhand.serve.pictures import Box, part_of
-from evenhand.serve.selection import GroupEstimates, group_name
+from evenhand.serve.selection import GroupEstimates, group_name, terms
 
 _WIDTH = 200.0  # of a drawn interval
 
 
 def environment() -> Environment:
     """The templates, with what they need to draw."""
-    made = Environment(
-        loader=PackageLoader("evenhand.serve"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    tests: dict[str, Any] = {
-        "a_text": partial(_is, Text),
-        "a_figure": partial(_is, Figure),
-        "a_table": partial(_is, Table),
-        "a_small_group": lambda estimate: estimate.status is not Status.OK,
-    }
-    made.tests.update(tests)
+    templates = report_environment("evenhand.serve")
+    templates.tests["a_small_group"] = lambda estimate: estimate.status is not Status.OK
     filters: dict[str, Any] = {
-        "cell": cell,
-        "drawings": drawings,
-        "exact": exact,
         "number": number,
         "p_value": p_value,
         "as_cell": as_cell,
@@ -63,9 +46,9 @@ def environment() -> Environment:
         "terms": terms,
         "drawn": drawn,
     }
-    made.filters.update(filters)
-    made.globals["address"] = address
-    return made
+    templates.filters.update(filters)
+    templates.globals["address"] = address
+    return templates
 
 
 def address(path: str, *queries: Mapping[str, Any], **query: Any) -> str:
@@ -81,11 +64,6 @@ def address(path: str, *queries: Mapping[str, Any], **query: Any) -> str:
         if one not in ("", None)
     ]
     return f"{path}?{urlencode(pairs)}" if pairs else path
-
-
-def terms(group: Group) -> list[str]:
-    """A group as it stands in an address."""
-    return [f"{name}={level}" for name, level in group.terms]
 
 
 def drawn(estimate: Estimate, spread: GroupEstimates) -> Mapping[str, float] | None:
@@ -160,7 +138,3 @@ def lasting(seconds: float | None) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600:,} h {whole % 3600 // 60} min"
-
-
-def _is(kind: type, value: object) -> bool:
-    return isinstance(value, kind)

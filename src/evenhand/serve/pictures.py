@@ -134,15 +134,15 @@ def candidates(
     A run that was made with relative paths is looked for below the named folders by the end of its path, so a named
     folder may be above the data, and the working directory does not matter.
     """
-    found: list[Path] = []
+    existing: list[Path] = []
     for entry in manifest.inputs:
         if entry.role == role and entry.path.endswith(entry.name) and (entry.name or role == "predictions"):
             root = Path(entry.path[: len(entry.path) - len(entry.name)])
             parts = root.parts[1:] if root.is_absolute() else root.parts
             below = (folder.joinpath(*parts[at:]) for folder in data for at in range(len(parts)))
             places = (root, *below) if root.is_absolute() else below
-            found.extend(place for place in places if place.exists() and allowed.holds(place))
-    return tuple(dict.fromkeys((*found, *(data if role == "data" else ()))))
+            existing.extend(place for place in places if place.exists() and allowed.holds(place))
+    return tuple(dict.fromkeys((*existing, *(data if role == "data" else ()))))
 
 
 def pictures_of(

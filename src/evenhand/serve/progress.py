@@ -85,10 +85,10 @@ class ProgressMonitor:
     def look(self, listing: RunList) -> tuple[RunProgress, ...]:
         """All unfinished runs, as they are now."""
         with self._lock:
-            found = tuple(filter(None, map(self._progress, listing.unfinished)))
+            unfinished = tuple(filter(None, map(self._progress, listing.unfinished)))
             for gone in set(self._answers) - set(listing.unfinished):
                 del self._answers[gone]
-        return found
+        return unfinished
 
     def became(self, key: str, listing: RunList) -> RunEntry | None:
         """The finished run that an unfinished one has become."""

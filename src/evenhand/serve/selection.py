@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,12 @@ from evenhand.core.contrasts import contrasts_of as all_contrasts_of
 from evenhand.core.errors import EvenhandError, OptionError, UnknownNameError
 from evenhand.core.metric import Metric
 from evenhand.core.names import DisplayNames
-from evenhand.core.records import EVERYONE, MISSING, Array, Group, Records
+from evenhand.core.records import EVERYONE, Array, Group, Records
 from evenhand.core.results import Contrast, Estimate, Results, Status
 from evenhand.reporting.axes import padded_span
-from evenhand.reporting.display import names_of_family
-from evenhand.reporting.phrases import headline
+from evenhand.reporting.display import names_of_family, shown_group, shown_pair
+from evenhand.reporting.groups import by_attributes
+from evenhand.reporting.phrases import direction_of, headline, levels
 from evenhand.reporting.rows import RowLabels
 from evenhand.reporting.summary import badge
 from evenhand.store.frames import worst_rows
@@ -58,17 +59,11 @@ class GroupEstimates:
 
 def choices(results: Results) -> tuple[ValueChoice, ...]:
     """Every output that is a number for someone, the task's own first."""
-    facts = {fact.name: fact for fact in results.metrics}
-    found: dict[tuple[str, str], ValueChoice] = {}
-    for estimate in results.estimates:
-        pair = (estimate.metric, estimate.output)
-        if pair in found or estimate.number is None:
-            continue
-        fact = facts.get(estimate.metric)
-        better = fact.outputs.get(estimate.output, "neither") if fact is not None else "neither"
-        found[pair] = ValueChoice(*pair, better, fact.definition if fact is not None else "")
+    definitions = {fact.name: fact.definition for fact in results.metrics}
+    pairs = dict.fromkeys((e.metric, e.output) for e in results.estimates if e.number is not None)
+    values = [ValueChoice(*pair, direction_of(results, *pair), definitions.get(pair[0], "")) for pair in pairs]
     first = headline(results)
-    return tuple(sorted(found.values(), key=lambda choice: (choice.metric, choice.output) != first))
+    return tuple(sorted(values, key=lambda choice: (choice.metric, choice.output) != first))
 
 
 def chosen(results: Results, metric: str, output: str) -> ValueChoice | None:
@@ -90,10 +85,7 @@ def spreads(results: Results, choice: ValueChoice) -> tuple[GroupEstimates, ...]
 
     All single attributes share one axis, so that their gaps can be compared by eye.
     """
-    by: dict[tuple[str, ...], list[Estimate]] = {}
-    for estimate in results.of(choice.metric, choice.output):
-        if estimate.group != EVERYONE:
-            by.setdefault(estimate.group.by, []).append(estimate)
+    by = by_attributes(results, choice.metric, choice.output)
     pairs = tuple(all_contrasts_of(results.contrasts, choice.metric, choice.output, order=1))
     shared = _range([estimate for names, estimates in by.items() if len(names) == 1 for estimate in estimates])
     sign = -1.0 if choice.better == "lower" else 1.0
@@ -102,7 +94,7 @@ def spreads(results: Results, choice: ValueChoice) -> tuple[GroupEstimates, ...]
     for names, estimates in by.items():
         ordered = sorted(estimates, key=lambda e: (e.status is Status.EMPTY, e.number is None, sign * (e.number or 0)))
         low, high = shared if len(names) == 1 else _range(ordered)
-        own = [_named(pair, display) for pair in pairs if pair.first.by == names]
+        own = [shown_pair(pair, display) for pair in pairs if pair.first.by == names]
         verdict = badge(own) if len(names) == 1 else ("", "")
         spread.append(GroupEstimates(names, tuple(ordered), low, high, *verdict))
     return tuple(sorted(spread, key=lambda one: (len(one.by), -one.gap, one.by)))
@@ -115,29 +107,16 @@ def group_name(group: Group, names: DisplayNames, *, full: bool = False) -> str:
     >>> group_name(group, DisplayNames()), group_name(group, DisplayNames(), full=True)
     ('dark brown × 30–39', 'skin tone: dark brown, age: 30–39')
     """
-    levels = [
-        (names.attribute(name), "not annotated" if level == MISSING else names.level(name, level))
-        for name, level in group.terms
-    ]
+    group = shown_group(group, names)
     if full:
-        return ", ".join(f"{name}: {level}" for name, level in levels) or "everyone"
-    return " × ".join(level for _, level in levels) or "everyone"
+        return ", ".join(f"{name}: {levels(Group(((name, level),)))}" for name, level in group.terms) or "everyone"
+    return levels(group)
 
 
-def _named(pair: Contrast, names: DisplayNames) -> Contrast:
-    """A comparison of groups under their display names."""
-
-    def named(group: Group) -> Group:
-        return Group(tuple((names.attribute(name), names.level(name, level)) for name, level in group.terms))
-
-    worse = None if pair.worse is None else named(pair.worse)
-    return replace(pair, first=named(pair.first), second=named(pair.second), worse=worse)
-
-
-def group_of(terms: Sequence[str]) -> Group:
+def group_of(texts: Sequence[str]) -> Group:
     """A group from `attribute=level` texts; raises OptionError when one is none."""
     pairs = []
-    for text in terms:
+    for text in texts:
         name, equals, level = text.partition("=")
         if not equals:
             raise OptionError(f"{text!r} is not a group: write attribute=level.")
@@ -145,15 +124,16 @@ def group_of(terms: Sequence[str]) -> Group:
     return Group(tuple(pairs))
 
 
+def terms(group: Group) -> list[str]:
+    """A group as it stands in an address."""
+    return [f"{name}={level}" for name, level in group.terms]
+
+
 def contrasts_of(results: Results, choice: ValueChoice, group: Group) -> tuple[Contrast, ...]:
     """The comparisons in which a group takes part, the surest first."""
-    found = (
-        contrast
-        for contrast in results.contrasts
-        if (contrast.metric, contrast.output) == (choice.metric, choice.output)
-        and group in (contrast.first, contrast.second)
-    )
-    return tuple(sorted(found, key=lambda contrast: math.inf if contrast.adjusted is None else contrast.adjusted))
+    pairs = all_contrasts_of(results.contrasts, choice.metric, choice.output)
+    own = (pair for pair in pairs if group in (pair.first, pair.second))
+    return tuple(sorted(own, key=lambda contrast: math.inf if contrast.adjusted is None else contrast.adjusted))
 
 
 @dataclass(frozen=True)
@@ -177,9 +157,8 @@ class RowQuery:
     @property
     def address(self) -> dict[str, Any]:
         """The query as it is written into an address."""
-        terms = [f"{name}={level}" for name, level in self.group.terms]
         order = "" if self.order == "worst" else self.order
-        return {"g": terms, "truth": self.truth, "answer": self.answer, "q": self.text, "sort": order}
+        return {"g": terms(self.group), "truth": self.truth, "answer": self.answer, "q": self.text, "sort": order}
 
 
 @dataclass(frozen=True)

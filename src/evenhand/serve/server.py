@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from evenhand.core.errors import OptionError
 from evenhand.serve.app import make_app
 from evenhand.serve.guard import AccessPolicy
-from evenhand.serve.settings import ServeSettings
+from evenhand.serve.library import ServeSettings
 
 PORT = 8765
 

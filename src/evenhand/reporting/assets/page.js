@@ -46,23 +46,6 @@
     return found;
   };
 
-  const rowsOf = (found) => {
-    const rows = [];
-    const usable = (value) => (Number.isFinite(value) ? value : null);
-    for (let row = 0; row < found.rows; row++) {
-      const datum = { place: row, muted: found.muted.has(row) };
-      found.columns.forEach((column, at) => {
-        datum["c" + at] = column.kind === "t" ? data.texts[column.v[row]] : usable(column.v[row]);
-        if (column.kind === "i") {
-          datum["c" + at + "_low"] = column.l ? usable(column.l[row]) : null;
-          datum["c" + at + "_high"] = column.h ? usable(column.h[row]) : null;
-        }
-      });
-      rows.push(datum);
-    }
-    return rows;
-  };
-
   /* ---- numbers, rounded by their uncertainty ---- */
 
   /* A number that lies exactly between two goes to the even one, as everywhere else in evenhand. */
@@ -234,8 +217,8 @@
   /* ---- what the pointer is on ---- */
 
   const show = (event, rows, title) => {
-    const lines = rows.map(([name, value, colour]) => {
-      const swatch = colour ? [strokeSwatch(colour, ""), " "] : [];
+    const lines = rows.map(([name, value, stroke]) => {
+      const swatch = stroke ? [strokeSwatch(stroke, null), " "] : [];
       return make("tr", {}, make("td", {}, ...swatch, name), make("td", {}, value));
     });
     readout.replaceChildren(...(title ? [make("b", {}, title)] : []), make("table", {}, make("tbody", {}, ...lines)));
@@ -246,20 +229,17 @@
     readout.style.top = `${event.pageY + 16}px`;
   };
   const hide = () => { readout.hidden = true; };
-  const strokeSwatch = (colour, dash) => {
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    for (const [name, value] of [["width", 20], ["height", 8], ["aria-hidden", "true"]]) svg.setAttribute(name, value);
-    const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
-    const drawn = { x1: 0, y1: 4, x2: 20, y2: 4, stroke: colour, "stroke-width": 3, "stroke-dasharray": dash };
-    for (const [name, value] of Object.entries(drawn)) line.setAttribute(name, value);
-    svg.append(line);
+  const strokeSwatch = (stroke, dash) => {
+    const svg = element("svg", { width: 20, height: 8, "aria-hidden": "true" });
+    svg.append(element("line", { x1: 0, y1: 4, x2: 20, y2: 4, stroke, "stroke-width": 3, "stroke-dasharray": dash }));
     return svg;
   };
 
   /* ---- figures: drawn in the file; curves are drawn again when their axes change ---- */
 
-  const COLOURS = { light: data.lines.light, dark: data.lines.dark };
-  const colours = () => (dark.matches ? COLOURS.dark : COLOURS.light);
+  const { light, dashes } = data.lines;
+  const colour = (place, colours = dark.matches ? data.lines.dark : light) => colours[place % colours.length];
+  const dashOf = (place) => dashes[Math.floor(place / light.length) % dashes.length] || null;
   const NS = "http://www.w3.org/2000/svg";
   const element = (tag, attributes, text) => {
     const made = document.createElementNS(NS, tag);
@@ -304,18 +284,21 @@
     }
 
     prepare() {
-      const [line, x, y] = this.about.lines.columns;
       const all = table(this.about.table);
+      const [, x, y] = this.about.lines.columns;
       this.titles = [all.names[x], all.names[y]];
-      this.rows = rowsOf(all).map((row) => ({ place: row.place, c0: row["c" + line], c1: row["c" + x], c2: row["c" + y] }));
+      const [names, across, up] = this.about.lines.columns.map((at) => all.columns[at]);
+      const usable = (value) => (Number.isFinite(value) ? value : null);
+      this.rows = Array.from({ length: all.rows }, (_, place) => ({ place, x: usable(across.v[place]), y: usable(up.v[place]) }));
       this.lines = new Map();
       for (const row of this.rows) {
-        if (row.c1 == null || row.c2 == null) continue;
-        if (!this.lines.has(row.c0)) this.lines.set(row.c0, []);
-        this.lines.get(row.c0).push(row);
+        if (row.x == null || row.y == null) continue;
+        const name = cellText(names, row.place);
+        if (!this.lines.has(name)) this.lines.set(name, []);
+        this.lines.get(name).push(row);
       }
       this.names = [...this.lines.keys()];
-      this.sorted = new Map([...this.lines].map(([name, line]) => [name, [...line].sort((a, b) => a.c1 - b.c1 || a.place - b.place)]));
+      this.sorted = new Map([...this.lines].map(([name, line]) => [name, [...line].sort((a, b) => a.x - b.x || a.place - b.place)]));
       const [x0, x1, y0, y1] = this.about.lines.domain;
       this.first = { x0, x1, y0, y1 };
       this.log = { x: this.about.lines.log_x, y: this.about.lines.log_y };
@@ -328,7 +311,7 @@
 
     whole() {
       const limits = {};
-      for (const [channel, field] of [["x", "c1"], ["y", "c2"]]) {
+      for (const channel of ["x", "y"]) {
         if (this.log[channel] === this.firstLog[channel]) {
           limits[channel + "0"] = this.first[channel + "0"];
           limits[channel + "1"] = this.first[channel + "1"];
@@ -336,7 +319,7 @@
         }
         let [low, high] = [Infinity, -Infinity];
         for (const row of this.rows) {
-          const value = row[field];
+          const value = row[channel];
           if (value == null || (this.log[channel] && value <= 0)) continue;
           low = Math.min(low, value);
           high = Math.max(high, value);
@@ -386,17 +369,16 @@
         const steps = [];
         let last = null;
         for (const row of this.lines.get(name)) {
-          if ((this.log.x && row.c1 <= 0) || (this.log.y && row.c2 <= 0)) continue;
-          const x = (this.share("x", row.c1, now) * (box.right - box.left)).toFixed(1);
-          const y = ((1 - this.share("y", row.c2, now)) * (box.bottom - box.top)).toFixed(1);
+          if ((this.log.x && row.x <= 0) || (this.log.y && row.y <= 0)) continue;
+          const x = (this.share("x", row.x, now) * (box.right - box.left)).toFixed(1);
+          const y = ((1 - this.share("y", row.y, now)) * (box.bottom - box.top)).toFixed(1);
           if (last !== null && this.about.lines.steps) steps.push(`${x} ${last}`);
           steps.push(`${x} ${y}`);
           last = y;
         }
         if (!steps.length) return;
-        const dash = data.lines.dashes[Math.floor(place / COLOURS.light.length) % data.lines.dashes.length];
-        const colour = paper === "file" ? COLOURS.light[place % COLOURS.light.length] : null;
-        inner.append(element("path", { class: `line${place % COLOURS.light.length}`, d: "M" + steps.join("L"), fill: "none", "stroke-width": 2, stroke: colour, "stroke-dasharray": dash || null, "data-line": place }));
+        const stroke = paper === "file" ? colour(place, light) : null;
+        inner.append(element("path", { class: `line${place % light.length}`, d: "M" + steps.join("L"), fill: "none", "stroke-width": 2, stroke, "stroke-dasharray": dashOf(place), "data-line": place }));
       });
       svg.append(inner);
       return svg;
@@ -452,13 +434,12 @@
     }
 
     read(event) {
-      if (!this.active) this.activate();
       const at = this.spot(event);
       if (at.x < 0 || at.x > 1 || at.y < 0 || at.y > 1) return this.unread();
       const now = this.view4();
       const low = this.toScale("x", now.x0);
       const x = this.fromScale("x", low + (this.toScale("x", now.x1) - low) * at.x);
-      const distance = (row) => Math.abs(this.toScale("x", Math.max(row.c1, 1e-300)) - this.toScale("x", Math.max(x, 1e-300)));
+      const distance = (row) => Math.abs(this.toScale("x", Math.max(row.x, 1e-300)) - this.toScale("x", Math.max(x, 1e-300)));
       const rows = [];
       this.names.forEach((name, place) => {
         if (this.hidden.has(name)) return;
@@ -466,15 +447,15 @@
         let [from, to] = [0, line.length - 1];
         while (from < to) {
           const middle = (from + to) >> 1;
-          if (line[middle].c1 < x) from = middle + 1;
+          if (line[middle].x < x) from = middle + 1;
           else to = middle;
         }
         const before = line[Math.max(0, from - 1)];
         const near = distance(before) < distance(line[from]) ? before : line[from];
-        rows.push([name, near.c2, colours()[place % colours().length], near.c1]);
+        rows.push([name, near.y, colour(place), near.x]);
       });
       rows.sort((a, b) => b[1] - a[1]);
-      const shown = rows.slice(0, 12).map(([name, y, colour, own]) => [name, `${short(y)} at ${short(own)}`, colour]);
+      const shown = rows.slice(0, 12).map(([name, y, stroke, own]) => [name, `${short(y)} at ${short(own)}`, stroke]);
       if (rows.length > 12) shown.push([`and ${rows.length - 12} more`, "", null]);
       show(event, shown, `${this.titles[0]} ${short(x)}`);
       this.rule ??= make("div", { class: "rule" });
@@ -488,11 +469,6 @@
     unread() {
       hide();
       if (this.rule) this.rule.hidden = true;
-    }
-
-    activate() {
-      this.active = true;
-      this.draw();
     }
 
     listen() {
@@ -570,8 +546,7 @@
           else this.hidden.add(name);
           this.draw();
         } });
-        const dash = data.lines.dashes[Math.floor(place / COLOURS.light.length) % data.lines.dashes.length];
-        return make("label", {}, box, strokeSwatch(colours()[place % colours().length], dash), name);
+        return make("label", {}, box, strokeSwatch(colour(place), dashOf(place)), name);
       });
       const every = (checked) => {
         this.hidden = new Set(checked ? [] : this.names.slice(1));
@@ -597,8 +572,7 @@
       const svg = this.drawn(760, 360, "file");
       shown.forEach((name, at) => {
         const place = this.names.indexOf(name);
-        const dash = data.lines.dashes[Math.floor(place / COLOURS.light.length) % data.lines.dashes.length];
-        svg.append(element("line", { x1: 56, x2: 76, y1: 372 + 18 * at, y2: 372 + 18 * at, stroke: COLOURS.light[place % COLOURS.light.length], "stroke-width": 3, "stroke-dasharray": dash || null }));
+        svg.append(element("line", { x1: 56, x2: 76, y1: 372 + 18 * at, y2: 372 + 18 * at, stroke: colour(place, light), "stroke-width": 3, "stroke-dasharray": dashOf(place) }));
         svg.append(element("text", { x: 82, y: 376 + 18 * at, fill: "#1d2429" }, name));
       });
       const height = 370 + 18 * shown.length;
@@ -652,7 +626,7 @@
   document.querySelectorAll("figure[data-figure], .packed").forEach((part) => near.observe(part));
 
   const again = () => charts.forEach((chart) => {
-    chart.element.querySelectorAll(".lines line").forEach((line, place) => line.setAttribute("stroke", colours()[place % colours().length]));
+    chart.element.querySelectorAll(".lines line").forEach((line, place) => line.setAttribute("stroke", colour(place)));
     if (chart.about.lines) chart.draw();
   });
   dark.addEventListener("change", again);
