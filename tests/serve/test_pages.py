@@ -32,7 +32,17 @@ def test_the_list_names_every_run_with_its_value(client: Any) -> None:
     text = client.get("/").text
     assert sorted(models(text)) == ["careful", "careful", "hasty"]
     assert "3 of 3 runs" in text
-    assert "0.90" in text
+    assert "90.0 % [" in text
+
+
+def test_the_list_writes_values_gaps_and_groups_as_reports_do(client: Any) -> None:
+    text = client.get("/?task=fairface/gender&q=careful").text
+    assert "Accuracy ↑" in text
+    assert "points</span>" in text
+
+
+def test_a_group_says_in_words_how_its_interval_was_computed(client: Any, made: Path, key: Keys) -> None:
+    assert "Interval: Wilson." in client.get(f"/run/{key(made)}/group?g=gender%3DFemale").text
 
 
 def test_the_list_is_filtered_by_words_task_and_kind(client: Any) -> None:

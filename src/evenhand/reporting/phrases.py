@@ -116,7 +116,7 @@ def distance_words(difference: float, unit: str) -> str:
     return f"{points:.0f} point{'s' if round(points) != 1 else ''}" if points >= 1 else f"{points:.1f} points"
 
 
-def status_word(estimate: Estimate, whole: Estimate | None = None, unit: str = "") -> str:
+def status_word(estimate: Estimate, overall: Estimate | None = None, unit: str = "") -> str:
     """What to mind about a group: small or empty, then its notes, then what so few rows could show."""
     if estimate.group.is_missing:
         return "not annotated, not compared"
@@ -126,20 +126,20 @@ def status_word(estimate: Estimate, whole: Estimate | None = None, unit: str = "
         return "no samples"
     notes = ["small, not compared"] if estimate.status is Status.SMALL else []
     notes.extend(estimate.notes)
-    shows = None if any("could show a difference" in note for note in estimate.notes) else detectable(estimate, whole)
+    shows = None if any("could show a difference" in note for note in estimate.notes) else detectable(estimate, overall)
     if shows is not None:
         notes.append(f"could show a difference of {distance_words(shows, unit)} or more")
     return "; ".join(notes)
 
 
-def detectable(estimate: Estimate, whole: Estimate | None) -> float | None:
+def detectable(estimate: Estimate, overall: Estimate | None) -> float | None:
     """The difference from everyone that a group of fewer than fifty rows would show four times out of five.
 
     From the width of the two intervals; None for larger groups and without intervals.
     """
-    if whole is None or not 0 < estimate.rows < FEW_ROWS:
+    if overall is None or not 0 < estimate.rows < FEW_ROWS:
         return None
-    limits = [one for one in (estimate, whole) if one.low is not None and one.high is not None]
+    limits = [one for one in (estimate, overall) if one.low is not None and one.high is not None]
     if len(limits) < 2:
         return None
     from evenhand.stats.contrasts import detectable_by_error
@@ -235,16 +235,26 @@ def listed(names: list[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-METHODS = {
+_METHODS = {
     "wilson": "Wilson",
     "wilson_effective": "Wilson with the effective number of rows",
     "cluster_wilson": "Wilson with the effective number of rows",
+    "clopper_pearson": "Clopper-Pearson",
     "t": "Student's t",
     "cluster_t": "Student's t over units",
-    "cluster_t_jackknife": "Student's t over units, jackknife",
-    "cluster_bootstrap_percentile": "bootstrap over units, percentile",
-    "cluster_bootstrap_percentile_t": "bootstrap over units, widened for few units",
+    "cluster_bootstrap": "bootstrap over units",
+    "dyadic_bootstrap": "bootstrap over both units of a pair",
     "subsample": "subsampling to the smallest group",
+}
+_VARIANTS = {
+    "_jackknife": "jackknife",
+    "_logit": "on the logit scale",
+    "_log": "on the log scale",
+    "_linearised": "linearised",
+    "_percentile_t": "widened for few units",
+    "_percentile": "percentile",
+    "_bca": "bias-corrected and accelerated",
+    "_t": "widened for few units",
 }
 
 
@@ -253,8 +263,15 @@ def method_words(method: str) -> str:
 
     >>> method_words("cluster_bootstrap_percentile"), method_words("wilson_effective_t"), method_words("")
     ('bootstrap over units, percentile', 'Wilson with the effective number of rows, widened for few units', '–')
+    >>> method_words("cluster_t_jackknife_logit")
+    "Student's t over units, jackknife, on the logit scale"
     """
-    if method in METHODS or not method:
-        return METHODS.get(method, "–")
-    stem = method.removesuffix("_t")
-    return f"{METHODS[stem]}, widened for few units" if stem in METHODS and stem != method else method.replace("_", " ")
+    variants: list[str] = []
+    stem = method
+    while stem not in _METHODS:
+        ending = next((name for name in _VARIANTS if stem.endswith(name)), None)
+        if ending is None:
+            return method.replace("_", " ") or "–"
+        variants.insert(0, _VARIANTS[ending])
+        stem = stem.removesuffix(ending)
+    return ", ".join([_METHODS[stem], *variants])

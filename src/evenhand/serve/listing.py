@@ -22,9 +22,11 @@ from starlette.datastructures import QueryParams
 from evenhand.core.errors import InputError, RunError
 from evenhand.core.page import Interval
 from evenhand.core.printing import printable
-from evenhand.core.results import UNVERIFIED_WEIGHTS, Results
+from evenhand.core.results import Results
 from evenhand.files import inputs
+from evenhand.reporting.display import names_of_results, shown_group
 from evenhand.reporting.phrases import as_cell, direction_of, headline, levels
+from evenhand.reporting.summary import gap_of
 from evenhand.serve.folders import ServedFolders
 from evenhand.store.manifest import FILENAME, read_manifest
 from evenhand.store.plain import from_plain
@@ -58,7 +60,7 @@ class RunEntry:
     output: str = ""  # what the value is of
     better: str = ""  # "higher" or "lower"
     value: Interval = field(default_factory=lambda: Interval(None))
-    gap: float | None = None
+    gap: Interval = field(default_factory=lambda: Interval(None))
     gap_by: str = ""
     worst: str = ""
     rows: int = 0
@@ -84,7 +86,7 @@ _ORDERS: dict[str, Callable[[RunEntry], Any]] = {
     "task": lambda line: (line.task, line.model, line.name),
     "model": lambda line: (line.model.casefold(), line.task, line.name),
     "value": lambda line: -math.inf if line.value.value is None else line.value.value,
-    "gap": lambda line: -1.0 if line.gap is None else line.gap,
+    "gap": lambda line: -1.0 if line.gap.value is None else line.gap.value,
     "units": lambda line: line.units,
     "finished": lambda line: line.finished,
 }
@@ -123,16 +125,16 @@ class RunFilter:
     def pick(self, listing: RunList) -> tuple[RunEntry, ...]:
         """The lines that are shown, in order."""
         wanted = self.text.casefold().split()
-        found = [
+        lines = [
             line
             for line in listing.lines
             if (not self.task or line.task == self.task)
             and (not self.state or line.state.value == self.state)
             and all(word in _words(line) for word in wanted)
         ]
-        found.sort(key=lambda line: line.name)
-        found.sort(key=_ORDERS[self.order], reverse=self.falling)
-        return tuple(found)
+        lines.sort(key=lambda line: line.name)
+        lines.sort(key=_ORDERS[self.order], reverse=self.falling)
+        return tuple(lines)
 
     def hidden(self, shown: Sequence[RunEntry], listing: RunList) -> tuple[RunEntry, ...]:
         """Ticked runs that the filter hides; they stay ticked."""
@@ -267,32 +269,27 @@ def _values(results: Results) -> Mapping[str, Any]:
     first = headline(results)
     if first is None:
         return values
-    metric, output = first
-    mark = f" ({UNVERIFIED_WEIGHTS})" if metric in results.unverified else ""
-    values["output"] = printable(output, keep="") + mark
-    values["value"] = as_cell(results.get(metric, output))
-    values["better"] = direction_of(results, metric, output)
-    widest = None
-    for summary in results.summaries:
-        gap = summary.values.get("max_gap")
-        if (summary.metric, summary.output) != first or len(summary.by) != 1 or not isinstance(gap, float):
-            continue
-        if widest is None or gap > widest:
-            widest = gap
-            values |= {
-                "gap": gap,
-                "gap_by": printable(summary.by[0], keep=""),
-                "worst": printable(levels(summary.worst), keep=""),
-            }
+    names, overall = names_of_results(results), results.get(*first)
+    is_share = names.is_share(*first) and overall.number is not None and 0 <= overall.number <= 1
+    values["output"] = printable(names.value(*first), keep="")
+    values["value"] = as_cell(overall, "%" if is_share else "")
+    values["better"] = direction_of(results, *first)
+    single = [s for s in results.summaries if (s.metric, s.output) == first and len(s.by) == 1]
+    measured = [summary for summary in single if isinstance(summary.values.get("max_gap"), float)]
+    if measured:
+        widest = max(measured, key=gap_of)
+        worst = None if widest.worst is None else shown_group(widest.worst, names)
+        values["gap"] = Interval(gap_of(widest), unit="points" if is_share else "")
+        values |= {"gap_by": names.attribute(widest.by[0]), "worst": printable(levels(worst), keep="")}
     return values
 
 
 def _stamp(folder: Path) -> Stamp:
-    found: list[tuple[int, int, int] | None] = []
+    facts: list[tuple[int, int, int] | None] = []
     for name in (FILENAME, RESULTS):
         try:
             fact = (folder / name).stat()
-            found.append((fact.st_mtime_ns, fact.st_size, fact.st_ino))
+            facts.append((fact.st_mtime_ns, fact.st_size, fact.st_ino))
         except OSError:
-            found.append(None)
-    return tuple(found)
+            facts.append(None)
+    return tuple(facts)

@@ -16,7 +16,7 @@ from evenhand.core.view import Mark
 from evenhand.reporting.canvas import Canvas
 from evenhand.reporting.display import task_title
 from evenhand.reporting.html import environment as report_environment
-from evenhand.reporting.phrases import as_cell, group_words, levels, status_word, words
+from evenhand.reporting.phrases import as_cell, group_words, levels, method_words, status_word, words
 from evenhand.reporting.rounding import cell, number, p_value
 from evenhand.serve.pictures import Box, part_of
 from evenhand.serve.selection import GroupEstimates, group_name, terms
@@ -36,6 +36,7 @@ def environment() -> Environment:
         "group_words": group_words,
         "status_word": status_word,
         "words": words,
+        "method_words": method_words,
         "when": when,
         "item_name": item_name,
         "group_name": group_name,
@@ -132,9 +133,9 @@ def lasting(seconds: float | None) -> str:
     """
     if seconds is None:
         return "–"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+    rounded = round(seconds)
+    if rounded < 60:
+        return f"{rounded} s"
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60} s"
+    return f"{rounded // 3600:,} h {rounded % 3600 // 60} min"
