@@ -70,6 +70,7 @@ def test_twenty_readers_for_two_seconds_meet_no_error(made: Path) -> None:
         try:
             assert page.stdout is not None
             address = page.stdout.readline().split()[1]
+            assert httpx.get(address, timeout=60).status_code == 200  # the first answer waits for what pages import
             counts = anyio.run(readers, address, 20, 2.0)
         finally:
             page.terminate()
