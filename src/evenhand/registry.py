@@ -114,11 +114,7 @@ _KNOWN: dict[tuple[Any, ...], Mapping[str, EntryPoint]] = {}
 
 
 def _entries(kind: str) -> Mapping[str, EntryPoint]:
-    key = (
-        kind,
-        entry_points,
-        *sys.path,
-    )  # a report of a hundred runs would look through the installed packages as often
+    key = (kind, entry_points, *sys.path)  # else a report of many runs would look through all packages for each
     if key not in _KNOWN:
         _KNOWN[key] = {entry.name: entry for entry in entry_points(group=kind)}
     return _KNOWN[key]

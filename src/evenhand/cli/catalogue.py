@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,7 +46,8 @@ def tasks(as_json: Json = False) -> None:
     if as_json:
         print_json({"tasks": entries})
         return
-    rows = tuple((entry["task"], _also(entry["summary"], entry["aliases"])) for entry in entries)
+    also = [f" Also {', '.join(entry['aliases'])}." if entry["aliases"] else "" for entry in entries]
+    rows = tuple((entry["task"], entry["summary"] + more) for entry, more in zip(entries, also, strict=True))
     console = out()
     draw_table(console, Table("Tasks", ("task", "what it asks"), rows), most_rows=200)
     console.print("Next: [bold]evenhand describe TASK[/] says what data and predictions it needs.")
@@ -92,10 +92,6 @@ def describe(task: TaskName, as_json: Json = False) -> None:
     if isinstance(entry, Task) and entry.attributes:
         console.print(f"\nGrouped by {', '.join(entry.attributes)}, unless --by says otherwise.")
     console.print(f"\nNext: evenhand evaluate {entry.name} FILE --data DIR", style="dim")
-
-
-def _also(summary: str, aliases: Sequence[str]) -> str:
-    return summary + (f" Also {', '.join(aliases)}." if aliases else "")
 
 
 def description(entry: Question[Any, Any]) -> dict[str, Any]:

@@ -76,27 +76,23 @@ EXAMPLES = {
 }
 
 
-class PlainCommand(TyperCommand):
-    """A verb whose help shows flags by their name alone."""
+class _PlainHelp:
+    """Help that shows flags by their name alone: a flag takes no value, so its help names no type."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """All parameters; a flag takes no value, so its help names no type."""
-        return _without_types(super().get_params(ctx))
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of the command that it is mixed into
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
 
 
-class PlainGroup(TyperGroup):
-    """The verbs together, with the same help."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """All parameters of the program itself."""
-        return _without_types(super().get_params(ctx))
+class PlainCommand(_PlainHelp, TyperCommand):
+    """A verb."""
 
 
-def _without_types(params: list[Any]) -> list[Any]:
-    for param in params:
-        if getattr(param, "is_flag", False):
-            param.metavar = ""
-    return params
+class PlainGroup(_PlainHelp, TyperGroup):
+    """The verbs together."""
 
 
 def application(arguments: Sequence[str] = ("",)) -> typer.Typer:

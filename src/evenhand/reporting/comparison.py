@@ -15,7 +15,7 @@ from evenhand.core.printing import printable
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results, Status, Verdict
 from evenhand.reporting.curves import curves_together
-from evenhand.reporting.display import ShownResults, shown, shown_comparison, task_title
+from evenhand.reporting.display import Output, ShownResults, shown, shown_comparison, task_title
 from evenhand.reporting.html import Article, Link, Page
 from evenhand.reporting.phrases import (
     SURE,
@@ -32,8 +32,6 @@ from evenhand.reporting.rounding import number, p_value, percent
 from evenhand.reporting.sections import CAUTIONS
 from evenhand.stats.comparison import Comparison, ModelContrast
 from evenhand.store.differences import Change, DataChange, Difference, RowChanges
-
-Output = tuple[str, str]
 
 
 def comparison_sections(
@@ -162,13 +160,9 @@ def ranked(contrasts: Sequence[ModelContrast], comparison: Comparison) -> list[M
     return sorted(contrasts, key=key)
 
 
-def _of(comparison: Comparison, pair: Output) -> list[ModelContrast]:
-    return ranked([c for c in comparison.contrasts if (c.metric, c.output) == pair], comparison)
-
-
 def _table(comparison: Comparison, results: ShownResults, pair: Output) -> Table:
     """A row per group: baseline, new, and new minus baseline."""
-    contrasts = _of(comparison, pair)
+    contrasts = ranked([c for c in comparison.contrasts if (c.metric, c.output) == pair], comparison)
     unit, points = results.unit(*pair), results.points(*pair)
     rows: list[tuple[Cell, ...]] = []
     for c in contrasts:

@@ -21,7 +21,7 @@ from evenhand.reporting.rows import RowLabels, labels_of
 from evenhand.run.reopened import metrics_of, task_of
 from evenhand.serve.cache import LRUCache
 from evenhand.serve.folders import ServedFolders
-from evenhand.serve.listing import RunEntry, RunIndex, RunList
+from evenhand.serve.listing import RunEntry, RunIndex, RunList, stamp_of
 from evenhand.serve.pictures import NoPictureError, SampleMedia, load_media, pictures_of
 from evenhand.serve.progress import ProgressMonitor
 from evenhand.serve.selection import RowQuery, item_of, select
@@ -207,4 +207,4 @@ class Library:
             raise RunError(f"{line.name} has lost rows, so it can't be compared. {' '.join(problems)}")
 
     def _stamped(self, line: RunEntry) -> tuple[str, str]:
-        return line.key, repr(self.index.stamp(line))
+        return line.key, repr(stamp_of(line.folder))

@@ -178,10 +178,6 @@ class RunIndex:
                 self._due = monotonic() + max(FRESH_SECONDS, _SHARE_OF_TIME * (monotonic() - begun))
             return self._latest
 
-    def stamp(self, line: RunEntry) -> Stamp:
-        """What changes when the files of a run do."""
-        return _stamp(line.folder)
-
     def _walk(self) -> RunList:
         lines, unfinished, links = [], [], 0
         read: dict[Path, tuple[Stamp, RunEntry]] = {}
@@ -190,7 +186,7 @@ class RunIndex:
             if not is_finished:
                 unfinished.append(folder)
                 continue
-            stamp = _stamp(folder)
+            stamp = stamp_of(folder)
             known = self._read.get(folder)
             line = known[1] if known is not None and known[0] == stamp else self._line(folder)
             read[folder] = (stamp, line)
@@ -284,7 +280,8 @@ def _values(results: Results) -> Mapping[str, Any]:
     return values
 
 
-def _stamp(folder: Path) -> Stamp:
+def stamp_of(folder: Path) -> Stamp:
+    """What changes when the files of a run do."""
     facts: list[tuple[int, int, int] | None] = []
     for name in (FILENAME, RESULTS):
         try:
