@@ -173,6 +173,13 @@ def test_no_identifier_of_ours_is_shown(results):
         assert word not in text, word
 
 
+def test_a_confidence_close_to_one_is_not_written_as_certainty(results):
+    sure = replace(results, method=replace(results.method, confidence=0.999))
+    assert "(99.9 % CI" in texts(section(sure, "summary")).replace("\N{NO-BREAK SPACE}", " ")
+    rows = [row for block in section(sure, "method").blocks if isinstance(block, Table) for row in block.rows]
+    assert ("confidence level", "99.9\N{NO-BREAK SPACE}%") in rows
+
+
 def test_the_first_sentence_says_who_performs_worse_by_how_much_and_how_sure_that_is(results):
     reported = Reported(results, question="Match the faces.", finished="2026-03-01T12:00:00+00:00")
     text = texts(reported.sections[0]).replace("\N{NO-BREAK SPACE}", " ")

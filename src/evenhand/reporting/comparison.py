@@ -285,7 +285,7 @@ def _method(comparison: Comparison) -> Section:
         ("units that both have", comparison.units),
         ("only in the first", comparison.units_only_first),
         ("only in the second", comparison.units_only_second),
-        ("confidence level", f"{how.confidence:.0%}".replace("%", " %")),
+        ("confidence level", percent(how.confidence)),
         ("bootstrap resamples", how.draws),
         ("seed", f"{how.seed} ({how.generator})"),
         ("correction for many comparisons", how.correction.capitalize()),

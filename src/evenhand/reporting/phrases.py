@@ -88,7 +88,7 @@ def in_words(estimate: Estimate, unit: str = "", confidence: float = 0.95) -> st
         return interval(as_cell(estimate))
     if estimate.low is None or estimate.high is None:
         return percent(estimate.value) if unit else number(estimate.value)
-    sure = f"{confidence:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
+    sure = percent(confidence)
     if unit:
         return f"{percent(estimate.value)} ({sure} CI {share_range(estimate.low, estimate.high)})"
     limits = interval(as_cell(estimate)).partition(" [")

@@ -31,6 +31,7 @@ from evenhand.reporting.phrases import (
     value_name,
     words,
 )
+from evenhand.reporting.rounding import percent
 from evenhand.reporting.summary import overview, widest
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def method(results: ShownResults, inputs: Sequence[Input] = ()) -> Section:
         ("model", results.model),
         ("data", results.dataset),
         ("options", ", ".join(f"{key}={value}" for key, value in results.options.items()) or "defaults"),
-        ("confidence level", f"{how.confidence:.0%}".replace("%", " %")),
+        ("confidence level", percent(how.confidence)),
         ("bootstrap resamples", how.draws),
         ("permutations", how.permutations),
         ("seed", f"{how.seed} ({how.generator})" if how.seed else "–"),
@@ -168,7 +169,7 @@ CAUTIONS = (
 
 def reading_guide(results: ShownResults) -> Section:
     """What the words and signs of a report mean, in two minutes."""
-    confidence = f"{results.method.confidence:.0%}".replace("%", " %")
+    confidence = percent(results.method.confidence)
     items = (
         ("Confidence interval", f"Had the data been collected again and again, {confidence} of such intervals would "
          "contain the true value. A wide interval means few samples."),

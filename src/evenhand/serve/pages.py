@@ -17,7 +17,7 @@ from evenhand.reporting.canvas import Canvas
 from evenhand.reporting.display import task_title
 from evenhand.reporting.html import environment as report_environment
 from evenhand.reporting.phrases import as_cell, group_words, levels, method_words, status_word, words
-from evenhand.reporting.rounding import cell, number, p_value
+from evenhand.reporting.rounding import cell, number, p_value, percent
 from evenhand.serve.pictures import Box, part_of
 from evenhand.serve.selection import GroupEstimates, group_name, terms
 
@@ -30,6 +30,7 @@ def environment() -> Environment:
     templates.tests["a_small_group"] = lambda estimate: estimate.status is not Status.OK
     filters: dict[str, Any] = {
         "number": number,
+        "percent": percent,
         "p_value": p_value,
         "as_cell": as_cell,
         "levels": levels,
