@@ -49,8 +49,8 @@ def assign_by_overlap(pairs: Overlaps, faces: int, detections: int, *, threshold
     Pairs come out by descending overlap; within one image that is the order of acceptance.
 
     >>> pairs = Overlaps(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0.9, 0.6, 0.8, 0.1]))
-    >>> found = assign_by_overlap(pairs, 2, 2, threshold=0.5)
-    >>> found.faces.tolist(), found.detections.tolist(), found.missed.tolist(), found.spurious.tolist()
+    >>> pairs = assign_by_overlap(pairs, 2, 2, threshold=0.5)
+    >>> pairs.faces.tolist(), pairs.detections.tolist(), pairs.missed.tolist(), pairs.spurious.tolist()
     ([0], [0], [1], [1])
     """
     keep = np.flatnonzero(pairs.overlap >= pairs.overlap.dtype.type(threshold))

@@ -107,10 +107,10 @@ def overlaps_by_image(
     first, second = _real(first), _real(second)
     limit = np.result_type(first, second).type(at_least)
     pairs = []
-    for one, other in _same_image(np.asarray(first_offsets), np.asarray(second_offsets)):
-        shared = overlap(first[one], second[other])
+    for rows, others in _same_image(np.asarray(first_offsets), np.asarray(second_offsets)):
+        shared = overlap(first[rows], second[others])
         keep = shared >= limit
-        pairs.append(Overlaps(one[keep], other[keep], shared[keep]))
+        pairs.append(Overlaps(rows[keep], others[keep], shared[keep]))
     if not pairs:
         nothing = np.zeros(0, dtype=np.intp)
         return Overlaps(nothing, nothing, np.zeros(0, dtype=limit.dtype))
@@ -146,8 +146,8 @@ def _same_image(first_offsets: Array, second_offsets: Array) -> Iterator[tuple[A
 
 
 def _pairs_of(first_offsets: Array, second_offsets: Array) -> tuple[Array, Array]:
-    others = np.repeat(np.diff(second_offsets), np.diff(first_offsets))  # how many each first box meets
+    met = np.repeat(np.diff(second_offsets), np.diff(first_offsets))  # how many each first box meets
     begin = np.repeat(second_offsets[:-1], np.diff(first_offsets))
-    one = np.repeat(np.arange(first_offsets[0], first_offsets[-1]), others)
-    within = np.arange(len(one)) - np.repeat(np.cumsum(others) - others, others)
-    return one, np.repeat(begin, others) + within
+    first = np.repeat(np.arange(first_offsets[0], first_offsets[-1]), met)
+    within = np.arange(len(first)) - np.repeat(np.cumsum(met) - met, met)
+    return first, np.repeat(begin, met) + within

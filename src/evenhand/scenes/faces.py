@@ -70,23 +70,17 @@ def face_picture(
 
 
 def _palette(look: Look) -> NDArray[np.uint8]:
-    found = np.zeros((19, 3), dtype=np.uint8)
     red, green, blue = look.skin
     colours: dict[int, Colour] = {
         0: (205, 214, 222),
         SKIN: look.skin,
         NECK: (int(red * 0.9), int(green * 0.9), int(blue * 0.9)),
         NOSE: (int(red * 0.85), int(green * 0.8), int(blue * 0.78)),
-        LEFT_EYE: (245, 245, 245),
-        RIGHT_EYE: (245, 245, 245),
-        LEFT_BROW: look.hair,
-        RIGHT_BROW: look.hair,
+        **dict.fromkeys((LEFT_EYE, RIGHT_EYE), (245, 245, 245)),
+        **dict.fromkeys((LEFT_BROW, RIGHT_BROW, HAIR), look.hair),
         MOUTH: (90, 25, 30),
         UPPER_LIP: (165, 75, 80),
         LOWER_LIP: (180, 85, 90),
-        HAIR: look.hair,
         CLOTH: look.top,
     }
-    for label, colour in colours.items():
-        found[label] = colour
-    return found
+    return np.array([colours.get(label, (0, 0, 0)) for label in range(CLOTH + 1)], dtype=np.uint8)

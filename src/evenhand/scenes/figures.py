@@ -41,15 +41,15 @@ class PersonFigure:
 
     def keypoints(self) -> dict[str, Point]:
         """The 33 keypoints of the body, by name."""
-        found: dict[str, Point] = {}
+        points: dict[str, Point] = {}
         x, head, radius = self.centre, self._head(), self._radius()
         eye, mouth = 0.38 * radius * self.look.eye_distance, 0.35 * radius * self.look.mouth_width
-        found["Nose"] = (x, head + 0.15 * radius)
+        points["Nose"] = (x, head + 0.15 * radius)
         for side, sign in _SIDES.items():
             for name, factor in ((" inner", 0.6), ("", 1.0), (" outer", 1.4)):
-                found[f"{side} eye{name}"] = (x + sign * eye * factor, head - 0.15 * radius)
-            found[f"{side} ear"] = (x + sign * 0.8 * radius * self.look.face_width, head)
-            found[f"Mouth {side.lower()}"] = (x + sign * mouth, head + 0.55 * radius)
+                points[f"{side} eye{name}"] = (x + sign * eye * factor, head - 0.15 * radius)
+            points[f"{side} ear"] = (x + sign * 0.8 * radius * self.look.face_width, head)
+            points[f"Mouth {side.lower()}"] = (x + sign * mouth, head + 0.55 * radius)
             shoulder = (x + sign * 0.11 * self.height * self.look.build, self._up(0.81))
             hip = (x + sign * 0.065 * self.height * self.look.build, self._up(0.52))
             arm = self.left_arm if side == "Left" else self.right_arm
@@ -58,14 +58,14 @@ class PersonFigure:
             wrist = self._along(elbow, sign, arm * 0.8, 0.14)
             knee = self._along(hip, sign, leg, 0.25)
             ankle = (knee[0] + 0.25 * (knee[0] - hip[0]), self._up(0.04))
-            found |= {f"{side} shoulder": shoulder, f"{side} elbow": elbow, f"{side} wrist": wrist}
+            points |= {f"{side} shoulder": shoulder, f"{side} elbow": elbow, f"{side} wrist": wrist}
             for finger, spread in (("pinky", 0.015), ("index", 0.0), ("thumb", -0.015)):
                 tip = self._along(wrist, sign, arm * 0.8, 0.035)
-                found[f"{side} {finger} knuckle"] = (tip[0] + sign * spread * self.height, tip[1])
-            found |= {f"{side} hip": hip, f"{side} knee": knee, f"{side} ankle": ankle}
-            found[f"{side} heel"] = (ankle[0] - sign * 0.01 * self.height, self._up(0.01))
-            found[f"{side} foot index"] = (ankle[0] + sign * 0.05 * self.height, self._up(0.01))
-        return found
+                points[f"{side} {finger} knuckle"] = (tip[0] + sign * spread * self.height, tip[1])
+            points |= {f"{side} hip": hip, f"{side} knee": knee, f"{side} ankle": ankle}
+            points[f"{side} heel"] = (ankle[0] - sign * 0.01 * self.height, self._up(0.01))
+            points[f"{side} foot index"] = (ankle[0] + sign * 0.05 * self.height, self._up(0.01))
+        return points
 
     def parts(self) -> dict[str, Points]:
         """The outlines of the visible parts by name, from back to front."""
@@ -74,35 +74,34 @@ class PersonFigure:
     @cached_property
     def _outlines(self) -> dict[str, Points]:
         points, thick = self.keypoints(), 0.035 * self.height * self.look.build
-        found: dict[str, Points] = {}
+        x, head, radius = self.centre, self._head(), self._radius()
+        outlines: dict[str, Points] = {}
         hips = [points[f"{side} hip"] for side in _SIDES]
         for side in _SIDES:
             leg = [points[f"{side} {name}"] for name in ("hip", "knee", "ankle")]
-            found[f"{side} leg clothes"] = _capsule(leg, 1.2 * thick)
-            found[f"{side} shoe"] = _capsule([points[f"{side} heel"], points[f"{side} foot index"]], 0.6 * thick)
+            outlines[f"{side} leg clothes"] = _capsule(leg, 1.2 * thick)
+            outlines[f"{side} shoe"] = _capsule([points[f"{side} heel"], points[f"{side} foot index"]], 0.6 * thick)
         shoulders = [points[f"{side} shoulder"] for side in _SIDES]
         low = [(hips[1][0] + thick, hips[1][1]), (hips[0][0] - thick, hips[0][1])]
         for side in _SIDES:
             arm = [points[f"{side} {name}"] for name in ("shoulder", "elbow", "wrist", "index knuckle")]
-            found[f"{side} arm skin"] = _capsule(arm, 0.75 * thick)
-        neck = (self.centre, self._head() + self._radius())
-        found["Upper body skin"] = _capsule([neck, (self.centre, shoulders[0][1])], 0.9 * thick)
-        found["Upper body clothes"] = np.array([*shoulders, *low])
+            outlines[f"{side} arm skin"] = _capsule(arm, 0.75 * thick)
+        neck = (x, head + radius)
+        outlines["Upper body skin"] = _capsule([neck, (x, shoulders[0][1])], 0.9 * thick)
+        outlines["Upper body clothes"] = np.array([*shoulders, *low])
         if self.look.hair_length > 0.05:
-            found["Head hair"] = _ellipse(self.centre, self._head() - 0.2 * self._radius(), 1.0, 1.0, self._radius())
-        found["Face skin"] = _ellipse(self.centre, self._head(), 0.8 * self.look.face_width, 0.95, self._radius())
+            outlines["Head hair"] = _ellipse(x, head - 0.2 * radius, 1.0, 1.0, radius)
+        outlines["Face skin"] = _ellipse(x, head, 0.8 * self.look.face_width, 0.95, radius)
         for side, sign in _SIDES.items():
             eye = points[f"{side} eye"]
-            found[f"{side} eye"] = _ellipse(*eye, 0.14, 0.09, self._radius())
-            found[f"{side} eyebrow"] = _capsule(
-                [(eye[0] + sign * offset * self._radius(), eye[1] - 0.2 * self._radius()) for offset in (-0.15, 0.2)],
-                0.04 * self._radius(),
+            outlines[f"{side} eye"] = _ellipse(*eye, 0.14, 0.09, radius)
+            outlines[f"{side} eyebrow"] = _capsule(
+                [(eye[0] + sign * offset * radius, eye[1] - 0.2 * radius) for offset in (-0.15, 0.2)],
+                0.04 * radius,
             )
-        found["Nose"] = _ellipse(*points["Nose"], 0.1, 0.2 * self.look.nose_length, self._radius())
-        found["Lower lip"] = _ellipse(
-            self.centre, points["Mouth left"][1], 0.35 * self.look.mouth_width, 0.09, self._radius()
-        )
-        return found
+        outlines["Nose"] = _ellipse(*points["Nose"], 0.1, 0.2 * self.look.nose_length, radius)
+        outlines["Lower lip"] = _ellipse(x, points["Mouth left"][1], 0.35 * self.look.mouth_width, 0.09, radius)
+        return outlines
 
     def box(self) -> Box:
         """The smallest box around all parts."""
@@ -164,22 +163,18 @@ def picture(
 
 
 def _paint(name: str, look: Look) -> Colour:
+    red, green, blue = look.skin
     colours: Mapping[str, Colour] = {
         "Upper body clothes": look.top,
-        "Left leg clothes": look.trousers,
-        "Right leg clothes": look.trousers,
-        "Left shoe": look.shoes,
-        "Right shoe": look.shoes,
+        "leg clothes": look.trousers,
+        "shoe": look.shoes,
         "Head hair": look.hair,
-        "Left eye": (250, 250, 250),
-        "Right eye": (250, 250, 250),
-        "Left eyebrow": look.hair,
-        "Right eyebrow": look.hair,
+        "eye": (250, 250, 250),
+        "eyebrow": look.hair,
         "Lower lip": (170, 70, 75),
+        "Nose": (int(red * 0.85), int(green * 0.82), int(blue * 0.8)),
     }
-    red, green, blue = look.skin
-    shade = (int(red * 0.85), int(green * 0.82), int(blue * 0.8))
-    return shade if name == "Nose" else colours.get(name, look.skin)
+    return colours.get(name.removeprefix("Left ").removeprefix("Right "), look.skin)
 
 
 def _capsule(path: list[Point], radius: float) -> Points:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from evenhand.compat.uccs.figures import Band, System, draw, froc_figure, oroc_figure, page_figure
+from evenhand.compat.uccs.figures import Band, CurveReport, draw, froc_figure, oroc_figure, page_figure
 from evenhand.core.errors import OptionError
 from evenhand.metrics.free_response import FreeResponseCurve, free_response, read_at
 from evenhand.reporting import drawing
@@ -20,11 +21,11 @@ def curve(seed: int, count: int = 50) -> FreeResponseCurve:
     return free_response(rng.random(30), rng.random(count), faces=40, images=10)
 
 
-def system(seed: int, count: int = 50) -> System:
-    return System(curve(seed, count), read_at(curve(seed, count)))
+def system(seed: int, count: int = 50) -> CurveReport:
+    return CurveReport(curve(seed, count), read_at(curve(seed, count)))
 
 
-EMPTY = System(free_response(np.ones(3), np.zeros(0), faces=4, images=2))
+EMPTY = CurveReport(free_response(np.ones(3), np.zeros(0), faces=4, images=2))
 
 
 def test_limits_run_from_the_smallest_last_to_the_largest_first_value() -> None:
@@ -49,7 +50,7 @@ def test_a_curve_without_points_is_left_out_and_said() -> None:
 def test_a_line_of_many_points_is_thinned_only_where_nobody_sees_it() -> None:
     rng = np.random.default_rng(0)
     large = free_response(rng.random(5000), rng.random(100_000), faces=6000, images=1000)
-    figure = froc_figure({"a": System(large)}, faces=6000)
+    figure = froc_figure({"a": CurveReport(large)}, faces=6000)
     drawn = page_figure(figure).data.rows
     assert len(figure.lines[0].x) == 100_000
     assert len(drawn) < 5000
@@ -81,7 +82,7 @@ def test_other_forms_are_refused(tmp_path: Path) -> None:
 
 def test_a_figure_for_a_paper_has_a_frame_points_bands_dashes_and_a_legend_below() -> None:
     band = Band(np.array([0.1, 1.0]), np.array([0.2, 0.3]), np.array([0.4, 0.5]))
-    systems = {f"system {n}": system(n)._replace(band=band) for n in range(9)}
+    systems = {f"system {n}": replace(system(n), band=band) for n in range(9)}
     figure = page_figure(froc_figure(systems, faces=40))
     assert figure.chart.legend == "below"
     drawn = drawing.svg(figure, alone=True)

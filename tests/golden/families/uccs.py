@@ -30,7 +30,7 @@ from evenhand.benchmarks.uccs.scoring import score_stores
 from evenhand.benchmarks.uccs.stores import load_arrays
 from evenhand.compat.uccs.command import command, resolved_tree, understand
 from evenhand.compat.uccs.config import UsageError
-from evenhand.compat.uccs.figures import CurveFigure, System, froc_figure, oroc_figure, page_figure
+from evenhand.compat.uccs.figures import CurveFigure, CurveReport, froc_figure, oroc_figure, page_figure
 from evenhand.compat.uccs.outcomes import detection_outcome, identification_outcome
 from evenhand.geometry.boxes import corners, overlap_matrix
 from evenhand.instruments.faces import align, blue_green_red, similarity
@@ -367,10 +367,10 @@ def _plots(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
             sibling = here.parent / case
             if plot["curve"] == "FROC":
                 run = _run(sibling, _score_file(sibling), "detection")
-                curves[case] = System(detection_outcome(run).curves[0].curve)
+                curves[case] = CurveReport(detection_outcome(run).curves[0].curve)
             else:
                 run = _run(sibling, _score_file(sibling), "identification", ranks=(plot["rank"],))
-                curves[case] = System(identification_outcome(run).curves[plot["rank"]].curve)
+                curves[case] = CurveReport(identification_outcome(run).curves[plot["rank"]].curve)
         if plot["curve"] == "FROC":
             figure = froc_figure(curves, faces=plot["face_count"], **how)
         else:

@@ -184,8 +184,9 @@ def _text_of(block: ScoredBlock) -> _ScoreText:
     text = frame.write_csv(include_header=False, quote_style="never").encode()
     pieces = text.split(_MARK.encode())
     assert len(pieces) == len(texts) + 1, "every marked number is written once"
-    whole = [part for pair in zip(pieces, [*texts, b""], strict=True) for part in pair]
-    return _ScoreText(len(leading), b"".join(whole).replace(_PLACE.encode(), _MARK.encode()))
+    pairs = zip(pieces, [*texts, b""], strict=True)
+    text = b"".join(part for pair in pairs for part in pair)
+    return _ScoreText(len(leading), text.replace(_PLACE.encode(), _MARK.encode()))
 
 
 _MARK, _PLACE = "NaN", "\0"  # what Polars writes for numbers that Python writes; what stands for it in names meanwhile

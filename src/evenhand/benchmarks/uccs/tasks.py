@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,18 @@ def _demo(folder: Path) -> Sequence[Demo]:
     return write_demo(folder)
 
 
+def _about(predictions: str, faces: str, conventions: tuple[str, ...] = (), cautions: tuple[str, ...] = ()) -> About:
+    return About(
+        data=DATA,
+        predictions=predictions,
+        rows=f"an image, a face ({faces}), a false or ignored detection, an absent exclusion",
+        unit="image",
+        conventions=(*CONVENTIONS, *conventions),
+        licence="The pictures show people who were not asked; the challenge's terms forbid passing them on.",
+        cautions=cautions,
+    )
+
+
 detection = Task(
     name="uccs/detection",
     summary="Find the faces in surveillance pictures; false detections are counted per image.",
@@ -104,46 +117,33 @@ detection = Task(
     sections=(points_section,),
     check=check,
     explain=explain_detection,
-    about=About(
-        data=DATA,
-        predictions="A detection score file: one line per detection, box as left, top, width, height. "
+    about=_about(
+        "A detection score file: one line per detection, box as left, top, width, height. "
         "A recognition score file will do.",
-        rows="an image, a face (found, missed, excluded), a false or ignored detection, an absent exclusion",
-        unit="image",
-        conventions=CONVENTIONS,
-        licence="The pictures show people who were not asked; the challenge's terms forbid passing them on.",
+        "found, missed, excluded",
         cautions=("Detections on images without any annotated face are left out; they are counted in the coverage.",),
     ),
 )
 
-identification = Task(
+identification = replace(
+    detection,
     name="uccs/identification",
     summary="Name the people of a watchlist in surveillance pictures, and nobody else.",
-    load=load,
     codec=WatchlistIdentificationCodec(),
     options=WatchlistIdentificationOptions,
     record=_record_identification,
-    view=view_watchlist,
-    badness=badness,
     metrics=_identification_metrics,
-    attributes=ATTRIBUTES,
     headline=("oroc_rank1", "TPIR@0.1 shared"),
-    sections=(points_section,),
-    check=check,
     explain=explain_identification,
-    about=About(
-        data=DATA,
-        predictions="A recognition score file: one line per detection with one similarity per subject; "
+    about=_about(
+        "A recognition score file: one line per detection with one similarity per subject; "
         "its binary store (NAME.npy with NAME.ids.npz); or a TOML naming the stores of gallery and probes.",
-        rows="an image, a face (known, unknown, missed, excluded), a false or ignored detection, an absent exclusion",
-        unit="image",
-        conventions=(
-            *CONVENTIONS,
+        "known, unknown, missed, excluded",
+        (
             "A known face whose true name is not within the rank is missed; it is no false identification.",
             "`oroc_documented_rankN`: every similarity is a threshold, as the challenge's documentation says.",
             "A true name that ties with others stands behind them (`ties`).",
         ),
-        licence="The pictures show people who were not asked; the challenge's terms forbid passing them on.",
     ),
 )
 

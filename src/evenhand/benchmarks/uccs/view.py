@@ -54,8 +54,8 @@ def view_watchlist(
 def badness(rows: Records) -> Array:
     """False alarms and missed faces first, then faces that are named late, then by how low the score is."""
     kind, score, rank = rows["kind"], np.nan_to_num(rows["score"]), rows["rank"]
-    found = np.where(rank > 1, 2 + np.minimum(rank, 1e6) / 1e6, 1 / (1 + np.exp(score)))
-    worse = {Event.MISSED: 4.0, Event.FALSE_ALARM: 3 + 1 / (1 + np.exp(-score)), Event.FOUND: found}
+    of_found = np.where(rank > 1, 2 + np.minimum(rank, 1e6) / 1e6, 1 / (1 + np.exp(score)))
+    worse = {Event.MISSED: 4.0, Event.FALSE_ALARM: 3 + 1 / (1 + np.exp(-score)), Event.FOUND: of_found}
     order = np.full(len(rows), np.nan)
     for event, value in worse.items():
         order = np.where(kind == event, value, order)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
 
@@ -51,7 +51,8 @@ def baseline_detection(config: Configuration, own: argparse.Namespace, say: Say)
         say=say,
         progress=RateOfProgress(say, "pictures"),
     )
-    _say_unusable(detected.unreadable, len(names), say)
+    unreadable = detected.unreadable
+    _say_reasons(f"{len(unreadable)} of {len(names)} pictures could not be used", [*unreadable.values()], say)
     if not detected.answers:
         reason = next(iter((detected.failed or detected.unreadable).values()))
         if not detected.failed:
@@ -85,17 +86,11 @@ def baseline_recognition(config: Configuration, own: argparse.Namespace, say: Sa
             raise OptionError(f"recognition.embedding_size is {wanted}; {own.network} gives {given} values.")
         say(f"note: {own.network} gives {embedder.dimensions} values per face, not {wanted}.")
 
+    workers = int(config["recognition.workers"])
+
     def extraction(key: str, what: str) -> Extraction:
-        return Extraction(
-            embedder,
-            Path(config[key]),
-            key,
-            own.form,
-            int(config["recognition.workers"]),
-            own.upright,
-            own.replace,
-            RateOfProgress(say, what),
-        )
+        progress = RateOfProgress(say, what)
+        return Extraction(embedder, Path(config[key]), key, own.form, workers, own.upright, own.replace, progress)
 
     probes = extraction("recognition.result_dir", "pictures")
     done = embed_probes(detections, source, Path(config["image_directory"]), probes)
@@ -150,20 +145,15 @@ def device_of(config: Configuration, say: Say) -> str:
 
 
 def _say_embedded(folder: Path, done: ExtractionSummary, of: int, summary: str, say: Say) -> None:
-    _say_unusable(done.unreadable, of, say)
-    if done.skipped:
-        say(f"note: {len(done.skipped)} faces were skipped:")
-        _say_first(done.skipped, say)
+    _say_reasons(f"{len(done.unreadable)} of {of} pictures could not be used", [*done.unreadable.values()], say)
+    _say_reasons(f"{len(done.skipped)} faces were skipped", done.skipped, say)
     say(f"wrote {folder}: {summary}")
 
 
-def _say_unusable(unreadable: Mapping[str, str], of: int, say: Say) -> None:
-    if unreadable:
-        say(f"note: {len(unreadable)} of {of} pictures could not be used:")
-        _say_first(list(unreadable.values()), say)
-
-
-def _say_first(reasons: Sequence[str], say: Say, most: int = 20) -> None:
+def _say_reasons(what: str, reasons: Sequence[str], say: Say, most: int = 20) -> None:
+    if not reasons:
+        return
+    say(f"note: {what}:")
     for reason in reasons[:most]:
         say(f"  {reason}")
     if len(reasons) > most:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 from evenhand import api
 from evenhand.benchmarks.uccs.tasks import detection, identification
 from evenhand.compat.uccs.config import Configuration, labels_of
-from evenhand.compat.uccs.figures import CurveFigure, System, draw, figure_path, froc_figure, oroc_figure
+from evenhand.compat.uccs.figures import CurveFigure, CurveReport, draw, figure_path, froc_figure, oroc_figure
 from evenhand.compat.uccs.outcomes import (
     SystemOutcome,
     band,
@@ -102,7 +102,7 @@ def _evaluate_task(name: str, how: _TaskOutput, config: Configuration, own: argp
     faces = max(next(iter(outcomes.values())).counts[how.faces], 0)
     drawn = {"linear": config["eval.linear"], "numbers": config[f"eval.{name}.plot_numbers"]}
     for rank, metric in metrics.items():
-        systems = _systems(outcomes, rank, metric, own)
+        systems = _with_bands(outcomes, rank, metric, own)
         figure = (
             oroc_figure(systems, rank=rank, known=faces, **drawn)
             if rank
@@ -111,16 +111,13 @@ def _evaluate_task(name: str, how: _TaskOutput, config: Configuration, own: argp
         _draw(figure, _figure_path(path, rank, ranks), own, say)
 
 
-def _systems(
+def _with_bands(
     outcomes: Mapping[str, SystemOutcome], rank: int, metric: str, own: argparse.Namespace
-) -> dict[str, System]:
-    """What is drawn of each system: its curve, operating points, and intervals unless they are switched off."""
+) -> dict[str, CurveReport]:
+    """The curves of a rank, with intervals unless they are switched off."""
+    is_banded = own.draws and not own.no_figure
     return {
-        label: System(
-            outcome.curves[rank].curve,
-            outcome.curves[rank].readings,
-            band(outcome, rank, metric, own.draws) if own.draws and not own.no_figure else None,
-        )
+        label: replace(outcome.curves[rank], band=band(outcome, rank, metric, own.draws) if is_banded else None)
         for label, outcome in outcomes.items()
     }
 

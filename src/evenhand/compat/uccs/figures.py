@@ -9,7 +9,7 @@ intervals are bands, and the legend is below the axes, so that it covers no curv
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +19,7 @@ import numpy as np
 from evenhand.core.metric import Curve, Undefined
 from evenhand.core.page import Cell, Figure, Lines, Table
 from evenhand.core.records import Array
-from evenhand.metrics.free_response import FreeResponseCurve, FrocPoint
+from evenhand.metrics.free_response import FreeResponseCurve, FrocPoint, sum_of
 from evenhand.reporting import drawing
 from evenhand.reporting.thinning import visible
 
@@ -67,16 +67,22 @@ class CurveFigure:
     left_out: tuple[str, ...] = ()  # labels of curves without points
 
 
-class System(NamedTuple):
-    """What is drawn of one system."""
+@dataclass(frozen=True)
+class CurveReport:
+    """One curve with its operating points, and its limits where they are drawn."""
 
     curve: FreeResponseCurve
-    readings: Sequence[FrocPoint] = ()
+    readings: tuple[FrocPoint, ...] = ()
     band: Band | None = None  # of the rate
+
+    @property
+    def sum(self) -> float | Undefined:
+        """The competition's ranking: the rates at the targets, added."""
+        return sum_of(self.readings)
 
 
 def froc_figure(
-    systems: Mapping[str, System], *, faces: int, linear: bool = False, numbers: bool = False
+    systems: Mapping[str, CurveReport], *, faces: int, linear: bool = False, numbers: bool = False
 ) -> CurveFigure:
     """Detection rate against false detections per image, one line per system."""
     y_label = "Number of Detections" if numbers else "Detection Rate"
@@ -84,7 +90,7 @@ def froc_figure(
 
 
 def oroc_figure(
-    systems: Mapping[str, System], *, rank: int, known: int, linear: bool = False, numbers: bool = False
+    systems: Mapping[str, CurveReport], *, rank: int, known: int, linear: bool = False, numbers: bool = False
 ) -> CurveFigure:
     """Correct identifications against false ones per image, one line per system."""
     y_label = "TPI" if numbers else "TPIR Per Face"
@@ -128,7 +134,7 @@ def draw(figure: CurveFigure, path: Path) -> None:
 
 
 def _figure(
-    systems: Mapping[str, System],
+    systems: Mapping[str, CurveReport],
     title: str,
     x_label: str,
     y_label: str,

@@ -15,26 +15,13 @@ import numpy as np
 import polars as pl
 
 from evenhand import api
-from evenhand.compat.uccs.figures import Band
+from evenhand.compat.uccs.figures import Band, CurveReport
 from evenhand.core.metric import Undefined
 from evenhand.core.records import EVERYONE, Array
 from evenhand.core.results import Results
 from evenhand.metrics.curves import Event, FreeResponse, OpenSet
-from evenhand.metrics.free_response import FreeResponseCurve, FrocPoint, free_response, read_at, sum_of
+from evenhand.metrics.free_response import FreeResponseCurve, free_response, read_at
 from evenhand.store.runs import Run
-
-
-@dataclass(frozen=True)
-class CurveReport:
-    """One curve with its operating points."""
-
-    curve: FreeResponseCurve
-    readings: tuple[FrocPoint, ...]
-
-    @property
-    def sum(self) -> float | Undefined:
-        """The competition's ranking: the rates at the targets, added."""
-        return sum_of(self.readings)
 
 
 @dataclass(frozen=True)

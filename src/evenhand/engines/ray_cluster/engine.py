@@ -216,10 +216,8 @@ class _ActorPool:
         while len(self.workers) < min(self.size, self.open_tasks):
             worker = self.engine.idle.take()
             if worker is None:
-                made = self.ray.remote(worker_module.Worker).options(
-                    num_cpus=1, num_gpus=self.engine.gpus, max_restarts=0, max_concurrency=self.engine.at_once
-                )
-                actor = made.remote()
+                options = {"num_cpus": 1, "num_gpus": self.engine.gpus, "max_concurrency": self.engine.at_once}
+                actor = self.ray.remote(worker_module.Worker).options(**options, max_restarts=0).remote()
                 worker = _ActorWorker(actor, actor.where.remote(), None)
             worker.set_up = worker.actor.set_up.remote(self.payload, *self.shared)
             self.workers.append(worker)

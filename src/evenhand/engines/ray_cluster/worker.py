@@ -20,13 +20,13 @@ def installed() -> dict[str, str]:
     import sys
     from importlib import metadata
 
-    found = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
+    versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
     for package in _COMPARED:
         try:
-            found[package] = metadata.version(package)
+            versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
-            found[package] = "missing"
-    return found
+            versions[package] = "missing"
+    return versions
 
 
 class Worker:
