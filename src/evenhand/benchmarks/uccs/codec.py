@@ -83,7 +83,9 @@ class WatchlistIdentificationCodec(_DetectionsCodec):
         if subjects is None:
             raise PredictionError("Identification needs gallery.csv in the data folder, to name its columns.")
         ordered = sorted(answers, key=lambda pair: pair[0].encode())
-        write_text(path, (_block(name, checked_answer(answer), len(subjects)) for name, answer in ordered), subjects)
+        write_text(
+            path, (scored_block(name, checked_answer(answer), len(subjects)) for name, answer in ordered), subjects
+        )
 
     def from_plain(self, plain: Any) -> ImageDetections:
         answer = checked_answer(plain)
@@ -115,7 +117,8 @@ def checked_answer(plain: Any) -> ImageDetections:
     return ImageDetections(scores, boxes, points, table)
 
 
-def _block(name: str, answer: ImageDetections, subjects: int) -> ScoredBlock:
+def scored_block(name: str, answer: ImageDetections, subjects: int) -> ScoredBlock:
+    """The rows of an answer in a recognition score file; raises when it has another number of similarities."""
     similar = np.zeros((0, subjects), np.float32) if answer.similarities is None else answer.similarities
     if similar.shape != (len(answer.scores), subjects):
         needed = (len(answer.scores), subjects)

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from evenhand.benchmarks.uccs.codec import scored_block
 from evenhand.benchmarks.uccs.data import FACE_COLUMNS, GALLERY_COLUMNS, subject_name
 from evenhand.benchmarks.uccs.detections import ImageDetections, write_detections
-from evenhand.benchmarks.uccs.scores import ScoredBlock
 from evenhand.benchmarks.uccs.scoring import write_text
 from evenhand.core.optional import cv2
 from evenhand.core.records import Array
@@ -57,8 +57,7 @@ def write_demo(folder: Path) -> Sequence[Demo]:
     answers = _answers(pictures, stream("uccs", "demo", "answers"))
     detections, scores = folder / "detections.txt", folder / "scores.txt"
     write_detections(detections, answers)
-    subjects = range(1, SUBJECTS + 1)
-    write_text(scores, (_block(name, answer) for name, answer in answers), list(subjects))
+    write_text(scores, (scored_block(name, answer, SUBJECTS) for name, answer in answers), range(1, SUBJECTS + 1))
     story = (
         f"A system looks for {SUBJECTS} listed people in {IMAGES} made-up pictures. It finds {_FOUND:.0%} of the "
         f"faces, but {_FOUND_IN_SHADE:.0%} in the shade, and is less sure of their names there. "
@@ -146,9 +145,3 @@ def _answer(picture: _Picture, rng: np.random.Generator) -> ImageDetections:
             similar[row, subject - 1] = rng.normal(_LIKE_IN_SHADE if shade else _LIKE, _SPREAD)
     order = np.argsort(-scores, kind="stable")
     return ImageDetections(scores[order], boxes[order].round(2), None, similar[order].astype(np.float32))
-
-
-def _block(name: str, answer: ImageDetections) -> ScoredBlock:
-    assert answer.similarities is not None
-    files = [name.removesuffix(".jpg")] * len(answer.scores)
-    return ScoredBlock(files, answer.scores, answer.boxes_xywh, answer.similarities)

@@ -283,7 +283,10 @@ def embed_gallery(
 def _embed(
     stores: Mapping[str, Sequence[_PictureToCut]], source: InputFact, how: Extraction, *, every_subject: bool = False
 ) -> ExtractionSummary:
-    """Write every store that is not there; with `every_subject`, raises when nothing of a subject could be used."""
+    """Write every store that is not there, and note at the end that all are.
+
+    Raises when there is none then; with `every_subject`, when nothing of a subject could be used.
+    """
     read_as = "turned upright" if how.upright else "as stored"
     origin = StoreOrigin(how.embedder.fingerprint, read_as, source.path, source.sha256, how.form)
     there = begin_stores(how.folder, origin, how.option, replace=how.replace)
@@ -314,7 +317,12 @@ def _embed(
             raise DataError(f"No gallery picture of subject {name} could be used: {why}")
         faces += len(crops)
         how.progress(number, len(stores))
-    return _finish(how, origin, faces, unreadable, skipped)
+    there_now = len(list(how.folder.glob(f"*.{how.form}")))
+    if not there_now:
+        reason = next(iter((*unreadable.values(), *skipped)), "")
+        raise DataError(f"No face could be embedded, so there is no store: {reason}")
+    write_origin(how.folder, replace(origin, stores=there_now))
+    return ExtractionSummary(there_now, faces, unreadable, tuple(skipped))
 
 
 def _entries_of(answer: ImageDetections) -> dict[str, Array]:
@@ -323,18 +331,6 @@ def _entries_of(answer: ImageDetections) -> dict[str, Array]:
         "bboxes": np.asarray(answer.boxes_xywh, dtype=np.float64),
     }
     return entries if answer.landmarks is None else entries | {"landmarks": np.asarray(answer.landmarks, np.float64)}
-
-
-def _finish(
-    how: Extraction, origin: StoreOrigin, faces: int, unreadable: Mapping[str, str], skipped: Sequence[str]
-) -> ExtractionSummary:
-    """Note that all stores are there; raises when there is none."""
-    stores = len(list(how.folder.glob(f"*.{how.form}")))
-    if not stores:
-        reason = next(iter(unreadable.values()), "") or next(iter(skipped), "")
-        raise DataError(f"No face could be embedded, so there is no store: {reason}")
-    write_origin(how.folder, replace(origin, stores=stores))
-    return ExtractionSummary(stores, faces, unreadable, tuple(skipped))
 
 
 _Cuts = list["Pixels | str"]  # per face its pixels, or why it can't be cut out
