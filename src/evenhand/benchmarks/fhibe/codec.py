@@ -29,6 +29,7 @@ from evenhand.files import inputs
 from evenhand.geometry.masks import MaskError, Runs, compress, encode, encode_labels, expand_all, paint
 
 OUTPUTS = "model_outputs.json"
+_NULL = {"detections": None, "scores": None}
 _HIGHEST_LABEL = 255  # of a pixel; labels above the 19 of FHIBE are wrong wherever they stand, as published
 P = TypeVar("P")
 Embedding = NDArray[np.float64]
@@ -94,6 +95,7 @@ class OutputsCodec(Codec[P]):
     filename = OUTPUTS
     about = ""  # what the file holds, in words
     holds = ""  # what kind of answers, as `kind_of_answer` names them
+    nothing: P  # the answer of an image on which a model found nothing
 
     @abstractmethod
     def answer(self, image: str, value: Any, forms: set[str]) -> P:
@@ -102,10 +104,6 @@ class OutputsCodec(Codec[P]):
     @abstractmethod
     def stored(self, answer: P) -> Any:
         """The answer as the published file keeps it."""
-
-    @abstractmethod
-    def nothing(self) -> P:
-        """The answer of an image on which a model found nothing."""
 
     def read(self, path: Path, dataset: Dataset[Any], options: Any) -> Answers[P]:
         path = Path(path) / OUTPUTS if Path(path).is_dir() else Path(path)
@@ -144,8 +142,8 @@ class OutputsCodec(Codec[P]):
 
     def write(self, path: Path, answers: Iterable[tuple[str, P]], dataset: Dataset[Any], options: Any) -> None:
         """Every image of the data set; one that a model could not answer is written as nothing found."""
-        by_id, nothing = dict(answers), self.nothing()
-        write_entries(path, (self.entry(sample, by_id.get(sample.id, nothing)) for sample in dataset.samples))
+        by_id = dict(answers)
+        write_entries(path, (self.entry(sample, by_id.get(sample.id, self.nothing)) for sample in dataset.samples))
 
     def entry(self, sample: Sample, answer: P) -> tuple[str, Any]:
         """An answer under the path of its image below the data root it was read from."""
@@ -159,7 +157,7 @@ class OutputsCodec(Codec[P]):
 
     def from_plain(self, plain: Any) -> P:
         try:
-            return self.nothing() if plain is None or plain == {} else self.answer("an answer", plain, set())
+            return self.nothing if plain is None or plain == {} else self.answer("an answer", plain, set())
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise PredictionError(f"an answer that is not in the published form: {error}") from None
 
@@ -169,7 +167,7 @@ class OutputsCodec(Codec[P]):
         except ValueError as error:
             raise PredictionError(f"{path}, image {sample}: not JSON: {error}") from None
         if plain is None or plain == {}:
-            return self.nothing()
+            return self.nothing
         try:
             return self.answer(sample, plain, forms)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -212,33 +210,28 @@ class BoxCodec(OutputsCodec[BoxDetections]):
 
     about = "model_outputs.json: for every image its boxes as left, top, right, bottom in pixels, and their scores"
     holds = "boxes"
-
+    nothing = BoxDetections(np.zeros((0, 4)), None)
     example = '{"<image path>": {"detections": [[436.6, 344.3, 1041.4, 1964.6]], "scores": [0.999]}}'
 
     def answer(self, image: str, value: Any, forms: set[str]) -> BoxDetections:
         boxes = _entry(value, ("detections", "bboxes"), forms)
         if boxes is None:
-            return self.nothing()
+            return self.nothing
         corners = np.array([_four(box) for box in boxes], dtype=np.float64).reshape(-1, 4)
         return BoxDetections(corners, tuple(_numbers(value.get("scores"))))
 
     def stored(self, answer: BoxDetections) -> Any:
         if answer.scores is None:
-            return {"detections": None, "scores": None}
-        return {
-            "detections": np.asarray(answer.boxes_xyxy, dtype=np.float64).reshape(-1, 4).tolist(),
-            "scores": [float(score) for score in answer.scores],
-        }
-
-    def nothing(self) -> BoxDetections:
-        return BoxDetections(np.zeros((0, 4)), None)
+            return dict(_NULL)
+        boxes = np.asarray(answer.boxes_xyxy, dtype=np.float64).reshape(-1, 4)
+        return {"detections": boxes.tolist(), "scores": [float(score) for score in answer.scores]}
 
 
 class PersonBoxCodec(BoxCodec):
     """Person localization writes null where nobody was found."""
 
     def stored(self, answer: BoxDetections) -> Any:
-        return super().stored(answer) if len(answer.boxes_xyxy) else {"detections": None, "scores": None}
+        return super().stored(answer) if len(answer.boxes_xyxy) else dict(_NULL)
 
 
 class MaskCodec(OutputsCodec[PersonMasks]):
@@ -246,24 +239,20 @@ class MaskCodec(OutputsCodec[PersonMasks]):
 
     about = "model_outputs.json: for every image its masks as COCO's compressed run lengths, and their scores"
     holds = "masks"
+    nothing = PersonMasks(())
     example = '{"<image path>": {"detections": [{"size": [2048, 1536], "counts": "ZoZo09Wo…"}], "scores": [0.99]}}'
 
     def answer(self, image: str, value: Any, forms: set[str]) -> PersonMasks:
         masks = _entry(value, ("detections", "masks"), forms)
         if not masks:
-            return self.nothing()
+            return self.nothing
         return PersonMasks(tuple(runs_from(masks, forms)), tuple(_numbers(value.get("scores"))))
 
     def stored(self, answer: PersonMasks) -> Any:
         if not answer.masks:
-            return {"detections": None, "scores": None}
-        return {
-            "detections": [runs.plain for runs in answer.masks],
-            "scores": [float(score) for score in answer.scores],
-        }
-
-    def nothing(self) -> PersonMasks:
-        return PersonMasks(())
+            return dict(_NULL)
+        masks = [runs.plain for runs in answer.masks]
+        return {"detections": masks, "scores": [float(score) for score in answer.scores]}
 
 
 class PoseCodec(OutputsCodec[Poses]):
@@ -271,12 +260,13 @@ class PoseCodec(OutputsCodec[Poses]):
 
     about = "model_outputs.json: for every image the keypoints of each person in pixels, and their scores"
     holds = "keypoints"
+    nothing = Poses(np.zeros((0, 0, 2)))
     example = '{"<image path>": {"detections": [[[512.0, 300.5], …]], "scores": [[0.9, …]]}}'
 
     def answer(self, image: str, value: Any, forms: set[str]) -> Poses:
         people = _entry(value, ("detections", "keypoints"), forms)
         if not people:
-            return self.nothing()
+            return self.nothing
         lengths = {len(person) for person in people}
         if len(lengths) > 1:
             raise ValueError(f"people with {sorted(lengths)} keypoints; every person needs the same keypoints")
@@ -284,13 +274,8 @@ class PoseCodec(OutputsCodec[Poses]):
         return Poses(poses.reshape(len(people), -1, 2), value.get("scores", ()))
 
     def stored(self, answer: Poses) -> Any:
-        return {
-            "detections": np.asarray(answer.keypoints, dtype=np.float64).tolist(),
-            "scores": _listed(answer.scores),
-        }
-
-    def nothing(self) -> Poses:
-        return Poses(np.zeros((0, 0, 2)))
+        keypoints = np.asarray(answer.keypoints, dtype=np.float64)
+        return {"detections": keypoints.tolist(), "scores": _listed(answer.scores)}
 
 
 class PartCodec(OutputsCodec[PartProbabilities]):
@@ -298,6 +283,7 @@ class PartCodec(OutputsCodec[PartProbabilities]):
 
     about = "model_outputs.json: for every image and annotated person the probability of each part"
     holds = "probabilities of parts"
+    nothing = PartProbabilities(())
     example = '{"<image path>": {"detections": [{"Face": 0.73, "Hand": 0.12}]}}'
 
     def answer(self, image: str, value: Any, forms: set[str]) -> PartProbabilities:
@@ -313,15 +299,13 @@ class PartCodec(OutputsCodec[PartProbabilities]):
     def stored(self, answer: PartProbabilities) -> Any:
         return {"detections": [dict(person) for person in answer.people]}
 
-    def nothing(self) -> PartProbabilities:
-        return PartProbabilities(())
-
 
 class FaceMapCodec(OutputsCodec[FaceMap]):
     """Face parsing: `{"detections_rle": {"<label>": {"size": [height, width], "counts": text}}}`."""
 
     about = "model_outputs.json: for every face a mask per label, as COCO's compressed run lengths"
     holds = "label maps"
+    nothing = FaceMap({})
     example = '{"<image path>": {"detections_rle": {"0": {"size": [512, 512], "counts": "…"}}}}'
 
     def answer(self, image: str, value: Any, forms: set[str]) -> FaceMap:
@@ -337,9 +321,6 @@ class FaceMapCodec(OutputsCodec[FaceMap]):
     def stored(self, answer: FaceMap) -> Any:
         return {"detections_rle": {str(label): runs.plain for label, runs in answer.masks.items()}}
 
-    def nothing(self) -> FaceMap:
-        return FaceMap({})
-
 
 class EmbeddingCodec(OutputsCodec[Embedding]):
     """Face verification: `{"<aligned path>": {"detections": [numbers], "img_filepath": "<original>"}}`.
@@ -350,6 +331,7 @@ class EmbeddingCodec(OutputsCodec[Embedding]):
 
     about = "model_outputs.json: for every aligned picture its embedding; null where it could not be aligned"
     holds = "an embedding"
+    nothing = np.zeros(0)
     example = '{"<root>/data/processed/<image path>": {"detections": [0.0226, 0.0781, …], "img_filepath": "…"}}'
 
     def answer(self, image: str, value: Any, forms: set[str]) -> Embedding:
@@ -359,7 +341,7 @@ class EmbeddingCodec(OutputsCodec[Embedding]):
         else:
             values = _entry(value, ("detections", "embeddings"), forms)
         if values is None:
-            return self.nothing()
+            return self.nothing
         vector: NDArray[Any] = np.array(values, dtype=np.float64)
         if vector.ndim == 2 and len(vector) == 1:
             vector = vector[0]
@@ -370,9 +352,6 @@ class EmbeddingCodec(OutputsCodec[Embedding]):
 
     def stored(self, answer: Embedding) -> Any:
         return {"detections": np.asarray(answer).tolist() if np.asarray(answer).size else None}
-
-    def nothing(self) -> Embedding:
-        return np.zeros(0)
 
     def entry(self, sample: Sample, answer: Embedding) -> tuple[str, Any]:
         original = sample.media[0]
@@ -487,7 +466,7 @@ def write_outputs(task: str, answers: Mapping[str, Any], path: str | Path) -> Pa
         try:
             if isinstance(answer, np.ndarray) and not isinstance(codec, FaceMapCodec):
                 answer = answer.tolist()
-            plain = codec.to_plain(codec.nothing() if answer is None else answer)
+            plain = codec.to_plain(codec.nothing if answer is None else answer)
         except (PredictionError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise PredictionError(f"image {image}: {error}") from None
         entries.append((str(image), plain))

@@ -158,14 +158,12 @@ def load_parts(data: Path, options: FhibeOptions, cache: Path | None = None) -> 
     """Images with person boxes given away, and the parts that are visible of each person."""
     table = _table(data, BODY_TABLE, ("keypoints", "segments", "person_bbox"), options, cache)
     people = people_of(table, options)
-    annotated = list(zip(table.segments(), table.keypoints(), strict=True))
-    boxes = table.boxes("person_bbox")
-    truth = PartTruth(
-        people,
-        tuple(visible_parts([segment.name for segment in row], points) for row, points in annotated),
-        tuple(visible_parts([segment.name for segment in row], points, knees=True) for row, points in annotated),
-        boxes,
+    boxes, names = table.boxes("person_bbox"), [[segment.name for segment in row] for row in table.segments()]
+    annotated = list(zip(names, table.keypoints(), strict=True))
+    visible, corrected = (
+        tuple(visible_parts(segments, points, knees=knees) for segments, points in annotated) for knees in (False, True)
     )
+    truth = PartTruth(people, visible, corrected, boxes)
     return _dataset(table, people, truth, {"person_boxes_xyxy": corners(boxes)})
 
 

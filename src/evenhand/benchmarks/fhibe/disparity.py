@@ -75,10 +75,10 @@ def rank_tests(groups: Mapping[str, Array]) -> Tested:
     """
     tested = tested_pairs({name: np.asarray(scores, dtype=np.float64) for name, scores in groups.items()})
     pairs = [
-        Pair(one.worst, one.worst_scores, one.best, one.best_scores, one.disparity, one.p_value, one.z)
-        for one in tested
+        Pair(test.worst, test.worst_scores, test.best, test.best_scores, test.disparity, test.p_value, test.z)
+        for test in tested
     ]
-    return Tested(tuple(pairs), tuple(pair for pair, one in zip(pairs, tested, strict=True) if one.significant))
+    return Tested(tuple(pairs), tuple(pair for pair, test in zip(pairs, tested, strict=True) if test.significant))
 
 
 class Grouped(Protocol):
@@ -106,7 +106,7 @@ class ScoredRows:
         """Every group of an attribute combination with its scores, in published order."""
         scores = self.scores if self.parts is None else self.scores[:, self.parts.index(str(part))]
         rows = np.flatnonzero(~np.isnan(scores))
-        subset = next(one for one in subsets(self.people, by, rows) if len(one.by) == len(by))
+        subset = next(subset for subset in subsets(self.people, by, rows) if len(subset.by) == len(by))
         return {key: scores[subset.members(group)] for group, key in enumerate(subset.keys())}
 
 

@@ -9,7 +9,7 @@ one sort of its memberships.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import NamedTuple
@@ -51,23 +51,21 @@ class Subset:
         """The combination as the published files write it."""
         return attributes.group_key(self.by)
 
-    def values(self, group: int) -> list[str]:
-        """The labels of a group."""
-        return [labels.values[code] for labels, code in zip(self.labels, self.codes[group], strict=True)]
-
     def keys(self) -> list[str]:
         """Every group as the published files write it."""
-        texts = [[repr(value) for value in labels.values] for labels in self.labels]
-        columns = [[text[code] for code in self.codes[:, place].tolist()] for place, text in enumerate(texts)]
-        return ["[" + ", ".join(parts) + "]" for parts in zip(*columns, strict=True)]
+        return self._joined(repr, "[{}]")
 
     def quoted_keys(self) -> list[str]:
         """Every group's key as JSON text."""
-        texts = [[json.dumps(repr(value))[1:-1] for value in labels.values] for labels in self.labels]
-        columns = [np.array(text, dtype=object)[self.codes[:, place]].tolist() for place, text in enumerate(texts)]
+        return self._joined(lambda value: json.dumps(repr(value))[1:-1], '"[{}]"')
+
+    def _joined(self, written: Callable[[str], str], form: str) -> list[str]:
+        before, after = form.split("{}")
+        texts = [np.array([written(value) for value in labels.values], dtype=object) for labels in self.labels]
+        columns = [text[self.codes[:, place]].tolist() for place, text in enumerate(texts)]
         if len(columns) == 1:
-            return [f'"[{text}]"' for text in columns[0]]
-        return ['"[' + ", ".join(parts) + ']"' for parts in zip(*columns, strict=True)]
+            return [before + text + after for text in columns[0]]
+        return [before + ", ".join(parts) + after for parts in zip(*columns, strict=True)]
 
     def members(self, group: int) -> Array:
         """The rows of a group, ascending."""

@@ -98,9 +98,9 @@ def record_faces(
     truth, start = dataset.truth, 0
     for faces in score_faces(truth, answers, tools.engine, ears_to_skin=options.ears_to_skin, warn=tools.warn):
         columns = {
-            "f1": np.array([np.nan if one is None else one.mean for one in faces]),
-            "f1_ears_ignored": np.array([np.nan if one is None else one.ears_ignored for one in faces]),
-            "f1_of_label": np.array([label_scores(one) for one in faces]).reshape(-1, len(vocabulary.FACE_LABELS)),
+            "f1": np.array([np.nan if face is None else face.mean for face in faces]),
+            "f1_ears_ignored": np.array([np.nan if face is None else face.ears_ignored for face in faces]),
+            "f1_of_label": np.array([label_scores(face) for face in faces]).reshape(-1, len(vocabulary.FACE_LABELS)),
         }
         yield person_rows(truth.people, columns, np.arange(start, start + len(faces)))
         start += len(faces)
@@ -144,12 +144,12 @@ def record_pictures(
     people = dataset.truth.people
     rows = [row for row, image in enumerate(people.images) if answers.get(image) is not None]
     originals = [people.root / people.images[row] for row in rows]
-    made = [Path(answers.get(people.images[row]) or "") for row in rows]
+    answered = [Path(answers.get(people.images[row]) or "") for row in rows]
     columns = {}
     for metric in metrics:
         values = np.full(len(people), np.nan)
         if not options.metrics or metric in options.metrics:
-            values[rows] = pictures.compare(metric, made, originals, tools, required=metric in options.metrics)
+            values[rows] = pictures.compare(metric, answered, originals, tools, required=metric in options.metrics)
         columns[metric.lower()] = values
     yield person_rows(people, columns)
 

@@ -80,7 +80,6 @@ class AcceptRate:
     realised: float | None  # false accept rate at the threshold
     genuine: int
     impostor: int
-    subjects: int
 
     def rests_on_few(self, far: float) -> bool:
         """Whether a threshold at a false accept rate is based on fewer than thirty false accepts."""
@@ -201,13 +200,12 @@ def accept_rate_at(
     embeddings, codes = np.asarray(embeddings, dtype=np.float32), _codes(identities)
     pairs = genuine_pairs(codes)
     genuine, subject = pair_scores(embeddings, pairs), codes[pairs.first]
-    people = len(np.unique(codes))
     total = _impostor_count(codes) if impostor_pairs is None else impostor_pairs
     if not len(genuine) or threshold is None:
-        return AcceptRate(None, None, None, threshold, None, len(genuine), total, people)
+        return AcceptRate(None, None, None, threshold, None, len(genuine), total)
     accepted = genuine >= threshold
     low, high = _interval(accepted, subject)
-    return AcceptRate(float(accepted.mean()), low, high, float(threshold), None, len(genuine), total, people)
+    return AcceptRate(float(accepted.mean()), low, high, float(threshold), None, len(genuine), total)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ class EvaluationArguments:
     """What `evaluate_task` was asked to do, checked."""
 
     root: Path
-    dataset: str  # as a folder: with `_downsampled`
     task: str
     attributes: tuple[str, ...]  # canonical order
     thresholds: Mapping[str, tuple[float, ...]]  # metric → its grid; empty for metrics without one
@@ -84,7 +83,7 @@ def check_arguments(
         custom = check_keypoints(custom)
     mini = (mini_dataset_size or MINI_ROWS) if use_mini_dataset else None
     place = results_folder(results_rootdir, task_name, folder, model_name, mini=use_mini_dataset)
-    return EvaluationArguments(root, folder, task_name, chosen, thresholds, mini, custom, place, named=bool(metrics))
+    return EvaluationArguments(root, task_name, chosen, thresholds, mini, custom, place, named=bool(metrics))
 
 
 def check_task(task: Any, dataset: Any, base: Any) -> None:

@@ -150,7 +150,7 @@ def stored_face_scores(folder: Path, truth: FaceMapTruth) -> Array | None:
     Rows are found by path, by file name, or by the image's id in the name; never by their place.
     """
     path, people = folder / F1_FILE, truth.people
-    if not path.is_file() or all(one.is_file() for one in truth.maps):
+    if not path.is_file() or all(place.is_file() for place in truth.maps):
         return None
     content = read_stored(path)
     stored = {str(key): float(np.mean(list(entry.values()))) for key, entry in content.items() if entry}

@@ -194,12 +194,12 @@ def _alignment(
             num_workers=1,
             cuda=cuda,
         )
-    made = [path for path, there in zip(aligned_images, success, strict=True) if there]
+    succeeded = [path for path, there in zip(aligned_images, success, strict=True) if there]
     return {
         "aligned": aligned,
         "aligned_img_filepaths": list(aligned_images),
         "success": success,
-        "success_aligned_img_filepaths": made,
+        "success_aligned_img_filepaths": succeeded,
     }
 
 

@@ -18,7 +18,6 @@ from evenhand.reporting.rounding import cell as cell_text
 
 MOST_PAIRS = 25
 _LONGEST_FIGURE = 30  # groups
-_LONGEST_TABLE = 55  # rows; longer ones go on in another
 _WORST_FIRST = {Verdict.LARGE: 0, Verdict.DIFFERENT: 1, Verdict.UNDECIDED: 2, Verdict.EQUIVALENT: 3}
 PART_METRICS = ("AR_DET", "ACC_DET")
 _VERDICTS = (
@@ -100,8 +99,10 @@ def sections(content: ReportContent) -> list[Section]:
 
 def pairs_of(statistics: ReportStatistics, metric: str) -> list[Contrast]:
     """The compared pairs of a metric's first output: by verdict, then by the size of the difference."""
-    judged = [one for one in statistics.contrasts if one.metric == metric and one.verdict is not None]
-    return sorted(judged, key=lambda one: (_WORST_FIRST[one.verdict or Verdict.UNDECIDED], -abs(one.difference or 0.0)))
+    judged = [pair for pair in statistics.contrasts if pair.metric == metric and pair.verdict is not None]
+    return sorted(
+        judged, key=lambda pair: (_WORST_FIRST[pair.verdict or Verdict.UNDECIDED], -abs(pair.difference or 0.0))
+    )
 
 
 def pair_table(statistics: ReportStatistics, metric: str) -> Table | None:
@@ -110,13 +111,13 @@ def pair_table(statistics: ReportStatistics, metric: str) -> Table | None:
     if not pairs:
         return None
     rows: list[tuple[Cell, ...]] = []
-    for one in pairs[:MOST_PAIRS]:
-        delta, low, high = (one.effects.get(f"cliffs_delta{end}") for end in ("", "_low", "_high"))
-        p = "–" if one.adjusted is None else "< 0.001" if one.adjusted < 0.001 else f"{one.adjusted:.3f}"
-        verdict = "" if one.verdict is None else one.verdict.value
-        difference = Interval(one.difference, one.low, one.high)
-        by = ", ".join(names.display_name(name) for name in one.first.by)
-        rows.append((by, _pair(one), difference, Interval(delta, low, high), p, verdict))
+    for pair in pairs[:MOST_PAIRS]:
+        delta, low, high = (pair.effects.get(f"cliffs_delta{end}") for end in ("", "_low", "_high"))
+        p = "–" if pair.adjusted is None else "< 0.001" if pair.adjusted < 0.001 else f"{pair.adjusted:.3f}"
+        verdict = "" if pair.verdict is None else pair.verdict.value
+        difference = Interval(pair.difference, pair.low, pair.high)
+        by = ", ".join(names.display_name(name) for name in pair.first.by)
+        rows.append((by, _pair(pair), difference, Interval(delta, low, high), p, verdict))
     columns: tuple[str, ...] = (
         "Attribute",
         "Groups",
@@ -125,7 +126,7 @@ def pair_table(statistics: ReportStatistics, metric: str) -> Table | None:
         "Adjusted p",
         "Verdict",
     )
-    if not any("cliffs_delta" in one.effects for one in pairs):
+    if not any("cliffs_delta" in pair.effects for pair in pairs):
         columns, rows = (*columns[:3], *columns[4:]), [(*row[:3], *row[4:]) for row in rows]
     more = (
         "" if len(pairs) <= MOST_PAIRS else f" The first {MOST_PAIRS} of {len(pairs)}; `evenhand evaluate` lists all."
@@ -143,14 +144,14 @@ def _summary(content: ReportContent, most: int = 4) -> Iterator[Block]:
             continue
         yield Text(f"{metric}: {cell_text(_value(everyone))} over {everyone.rows} rows of {everyone.units} subjects.")
         judged = pairs_of(statistics, metric)
-        clear = [one for one in judged if one.verdict in (Verdict.LARGE, Verdict.DIFFERENT)]
-        for one in clear[:most]:
-            by = ", ".join(names.display_name(name) for name in one.first.by)
-            worse = "" if one.worse is None else f"; worse for {_group(one.worse)}"
-            verdict = "" if one.verdict is None else one.verdict.value
-            difference = cell_text(Interval(one.difference, one.low, one.high))
-            yield Text(f"{by}, {_pair(one)}: difference {difference}, {verdict}{worse}.")
-        undecided = sum(one.verdict is Verdict.UNDECIDED for one in judged)
+        clear = [pair for pair in judged if pair.verdict in (Verdict.LARGE, Verdict.DIFFERENT)]
+        for pair in clear[:most]:
+            by = ", ".join(names.display_name(name) for name in pair.first.by)
+            worse = "" if pair.worse is None else f"; worse for {_group(pair.worse)}"
+            verdict = "" if pair.verdict is None else pair.verdict.value
+            difference = cell_text(Interval(pair.difference, pair.low, pair.high))
+            yield Text(f"{by}, {_pair(pair)}: difference {difference}, {verdict}{worse}.")
+        undecided = sum(pair.verdict is Verdict.UNDECIDED for pair in judged)
         rest = f" {len(clear) - most} more are in the table of pairs." if len(clear) > most else ""
         if judged and not clear:
             rest = " No two groups differ clearly, which is no evidence that none do."
@@ -189,7 +190,7 @@ def _metric(number: int, page: MetricPages, content: ReportContent) -> Section:
     inner = [Section("Published disparity table", _disparities(page))]
     table = pair_table(content.statistics, judged_by(page.metric))
     if table is not None:
-        inner.append(Section("Pairs of groups", [Text(table.caption, "small"), *_split(replace(table, caption=""))]))
+        inner.append(Section("Pairs of groups", [Text(table.caption, "small"), replace(table, caption="")]))
     return Section(f"Metric {number}. {page.metric}: {title}", blocks, inner)
 
 
@@ -220,7 +221,7 @@ def _disparities(page: MetricPages) -> list[Block]:
     cells = ([plain_cell(cell) for cell in row] for row in page.table[2:])
     # Body parts have the plain names of attributes there.
     rows = [tuple(names.display_name(text) if text in vocabulary.ATTRIBUTES else text for text in row) for row in cells]
-    return [*_split(Table(page.table[0][0], tuple(page.table[1]), tuple(rows))), Text(_DISPARITY, "small")]
+    return [Table(page.table[0][0], tuple(page.table[1]), tuple(rows)), Text(_DISPARITY, "small")]
 
 
 def _attributes(content: ReportContent) -> list[Block]:
@@ -230,17 +231,6 @@ def _attributes(content: ReportContent) -> list[Block]:
         more = "; grouped by continent or region here" if grouped else ""
         rows.append((names.display_name(name), descriptions.attribute_meaning(name) + more))
     return [Table("", ("Attribute", "What it is"), tuple(rows))]
-
-
-def _split(table: Table) -> list[Block]:
-    """A long table in pieces that each fit the typesetter's limit."""
-    pieces: list[Block] = []
-    for start in range(0, len(table.rows), _LONGEST_TABLE):
-        title = table.title if not start else f"{table.title}, continued"
-        last = start + _LONGEST_TABLE >= len(table.rows)
-        rows = table.rows[start : start + _LONGEST_TABLE]
-        pieces.append(Table(title, table.columns, rows, table.caption if last else ""))
-    return pieces
 
 
 def _value(estimate: Estimate) -> Interval:

@@ -193,7 +193,10 @@ def disagreement(stored: StoredScores, statistics: ReportStatistics, asked: Sequ
     for attribute in asked:
         for part in stored.parts or (None,):
             output = None if part is None else f"mean:{part}"
-            now = {one.group.terms[0][1]: one.number for one in statistics.of(stored.metric, attribute, output)}
+            now = {
+                estimate.group.terms[0][1]: estimate.number
+                for estimate in statistics.of(stored.metric, attribute, output)
+            }
             for key, entry in stored.entries((attribute,)).items():
                 group = names.parse_key(key)[0]
                 before = (entry if part is None else entry[part])[stored.metric]
