@@ -423,6 +423,20 @@ PUBLISHED_METHODS = {
         "imitate": ("src_infos", "ref_infos"),
         "terminate": (),
     },
+    "NovelViewSynthesizeModel": {
+        "__init__": ("output_dir",),
+        "build_model": (),
+        "personalization": ("src_infos",),
+        "imitate": ("src_infos", "ref_infos"),
+        "terminate": (),
+    },
+    "AppearanceTransferModel": {
+        "__init__": ("output_dir",),
+        "build_model": (),
+        "personalization": ("src_infos", "app_infos"),
+        "swap": ("src_infos", "app_infos", "motion_infos"),
+        "terminate": (),
+    },
 }
 
 
