@@ -11,7 +11,7 @@ from saying import Command
 
 from evenhand.instruments import weights
 from evenhand.instruments.carriers import installed_file
-from evenhand.instruments.published import WEIGHTS
+from evenhand.instruments.weight_files import WEIGHTS
 
 
 def test_a_file_says_where_its_authors_publish_it_and_which_package_has_it_too(evenhand: Command) -> None:

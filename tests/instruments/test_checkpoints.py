@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from evenhand.core.errors import UnknownNameError
-from evenhand.instruments.architectures import ARCHITECTURES, build_network
+from evenhand.instruments.architectures import ARCHITECTURES, bare_network, build_network
 from evenhand.instruments.checkpoints import filled_tensors, load_into, read_darknet, read_tensors, shapes_of
 from evenhand.instruments.errors import WeightsError
 from evenhand.instruments.networks.mtcnn import ProposalNet, RefinementNet
 from evenhand.instruments.networks.yolov3 import YoloV3Spp
-from evenhand.instruments.published import WEIGHTS
+from evenhand.instruments.weight_files import WEIGHTS
 
 PUBLISHED = {  # names, shapes and counts of the authors' files
     "lpips-alex": ("backbone.features.10.weight", (256, 256, 3, 3), 15),
@@ -46,7 +46,7 @@ PUBLISHED = {  # names, shapes and counts of the authors' files
 def test_networks_have_the_published_names_and_shapes(name: str) -> None:
     key, shape, count = PUBLISHED[name]
     with torch.device("meta"):
-        shapes = shapes_of(ARCHITECTURES[name].build())
+        shapes = shapes_of(bare_network(name))
     assert shapes[key] == shape
     assert len(shapes) == count
 
@@ -143,7 +143,7 @@ def test_a_checkpoint_without_tensors_and_a_missing_one_are_refused(tmp_path: Pa
 
 def test_a_network_is_built_from_paths_that_the_user_names(tmp_path: Path) -> None:
     parts = ("pnet", "rnet", "onet")
-    mtcnn = ARCHITECTURES["mtcnn"].build()
+    mtcnn = bare_network("mtcnn")
     paths = {
         f"mtcnn-{part}": saved(tmp_path / f"{part}.pth", filled_tensors(shapes_of(mtcnn.get_submodule(part)), 1.0))
         for part in parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import torch
 from numpy.lib.stride_tricks import sliding_window_view
 
-from evenhand.instruments.architectures import ARCHITECTURES
+from evenhand.instruments.architectures import bare_network
 from evenhand.instruments.checkpoints import load_into, shapes_of
 from evenhand.instruments.networks.dists import Dists
 from evenhand.instruments.networks.inception_v3 import Form, InceptionV3
@@ -283,7 +284,7 @@ def test_inception_v3_equals_plain_layers_in_both_forms(form: Form) -> None:
 
 
 def test_inception_resnet_v1_equals_plain_layers() -> None:
-    network = seeded(ARCHITECTURES["vggface2"].build, 2.0)
+    network = seeded(partial(bare_network, "vggface2"), 2.0)
     layers = Layers(network.state_dict())
     c = layers.conv_norm
 
@@ -367,7 +368,7 @@ def test_the_three_networks_of_mtcnn_equal_plain_layers() -> None:
 
 
 def test_yolov3_spp_equals_plain_layers() -> None:
-    network = seeded(ARCHITECTURES["yolov3-spp"].build, 0.5)
+    network = seeded(partial(bare_network, "yolov3-spp"), 0.5)
     layers = Layers(network.state_dict())
     outputs: list[Array] = []
     rows: list[Array] = []
@@ -404,7 +405,7 @@ def test_yolov3_spp_equals_plain_layers() -> None:
 
 
 def test_osnet_equals_plain_layers() -> None:
-    network = seeded(ARCHITECTURES["osnet-ibn"].build, 1.5)
+    network = seeded(partial(bare_network, "osnet-ibn"), 1.5)
     layers = Layers(network.state_dict())
 
     def instance_norm(name: str, x: Array) -> Array:
@@ -450,7 +451,7 @@ def test_osnet_equals_plain_layers() -> None:
 
 
 def test_pcb_equals_plain_layers() -> None:
-    network = seeded(ARCHITECTURES["pcb"].build, 1.0)
+    network = seeded(partial(bare_network, "pcb"), 1.0)
     layers = Layers(network.state_dict())
     x = picture(96, 32)
     y = largest(relu(layers.norm("model.bn1", layers.conv("model.conv1", x, 2, 3), 1e-5)), 3, 2, 1)

@@ -21,8 +21,7 @@ from evenhand.instruments.carriers import installed_file
 from evenhand.instruments.detectors import face_detector
 from evenhand.instruments.errors import WeightsError
 from evenhand.instruments.packages import PYPI, PackageArchives, Registries, registries_of
-from evenhand.instruments.published import WEIGHTS
-from evenhand.instruments.weight_files import Carrier
+from evenhand.instruments.weight_files import WEIGHTS, Carrier
 from evenhand.instruments.weights import SETS, Presence, WeightStatus, get_weights, locate, weight_status
 
 

@@ -19,8 +19,7 @@ from evenhand.core.errors import StorageError, UnknownNameError
 from evenhand.files.pickles import save_plain
 from evenhand.instruments.architectures import ARCHITECTURES
 from evenhand.instruments.errors import WeightsError
-from evenhand.instruments.published import WEIGHTS
-from evenhand.instruments.weight_files import WeightKind
+from evenhand.instruments.weight_files import WEIGHTS, WeightKind
 from evenhand.instruments.weights import Presence, WeightStatus, get_weights, list_weights, locate, weight_status
 
 CONTENT = save_plain({"conv1.weight": np.zeros((2, 3), np.float32)})
@@ -201,7 +200,7 @@ def test_what_can_t_be_weights_is_never_pinned(tmp_path: Path, content: bytes) -
 
 
 def test_the_table_of_weights_refuses_keys_and_types_that_its_schema_does_not_know() -> None:
-    from evenhand.instruments.published import read_table
+    from evenhand.instruments.weight_files import read_table
 
     entry = 'name = "a"\nfile = "a"\nmeasures = "a"\nneeded_by = ["a"]\npublished = "a"\nlicence = "a"\nsize = 1\n'
     assert list(read_table(f"[[weights]]\n{entry}")) == ["a"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -41,10 +40,9 @@ class NetworkPart:
 
 @dataclass(frozen=True)
 class Architecture:
-    """How a network is built and which weights its parts take."""
+    """What a network is called, and which weights its parts take."""
 
     title: str
-    build: Callable[[], nn.Module]
     parts: tuple[NetworkPart, ...]
 
 
@@ -65,7 +63,7 @@ def build_network(
     require_torch(architecture.title)
     where = choose_device(device)
     found = [locate(part.weights, given=paths.get(part.weights), folder=folder) for part in architecture.parts]
-    network = _empty(architecture)
+    network = _empty(name)
     for part, located in zip(architecture.parts, found, strict=True):
         target = network.get_submodule(part.module)
         tensors = _tensors(located, target)
@@ -79,7 +77,7 @@ def fill_network(name: str, *, parts: tuple[str, ...] | None = None, device: str
     """The network of that name with reproducible weights in all parts, or in those named; others get published ones."""
     architecture = _known(name)
     require_torch(architecture.title)
-    network = _empty(architecture)
+    network = _empty(name)
     prints = []
     for part in architecture.parts:
         target = network.get_submodule(part.module)
@@ -102,12 +100,12 @@ def _known(name: str) -> Architecture:
     return ARCHITECTURES[name]
 
 
-def _empty(architecture: Architecture) -> nn.Module:
+def _empty(name: str) -> nn.Module:
     """The network with uninitialised weights; all of them are about to be loaded."""
     import torch
 
     with torch.device("meta"):
-        network = architecture.build()
+        network = bare_network(name)
     return network.to_empty(device="cpu")
 
 
@@ -133,100 +131,45 @@ def _tensors(located: Located, target: nn.Module) -> dict[str, Tensor]:
             raise WeightsError(f"{located.path}: a {kind.value} can't be loaded into a network of ours.")
 
 
-def _lpips_alex() -> nn.Module:
-    from evenhand.instruments.networks.lpips import Lpips, alexnet
+def bare_network(name: str) -> nn.Module:
+    """The network of that name before it has its weights; modules of networks need torch and are imported here."""
+    from evenhand.instruments.networks import (
+        dists,
+        i3d,
+        inception_resnet_v1,
+        inception_v3,
+        iresnet,
+        lpips,
+        mtcnn,
+        osnet,
+        pcb,
+        vit,
+        yolov3,
+    )
 
-    return Lpips(alexnet())
-
-
-def _lpips_vgg() -> nn.Module:
-    from evenhand.instruments.networks.lpips import Lpips, vgg16
-
-    return Lpips(vgg16())
-
-
-def _dists() -> nn.Module:
-    from evenhand.instruments.networks.dists import Dists
-
-    return Dists()
-
-
-def _inception_imagenet() -> nn.Module:
-    from evenhand.instruments.networks.inception_v3 import InceptionV3
-
-    return InceptionV3()
-
-
-def _inception_fid() -> nn.Module:
-    from evenhand.instruments.networks.inception_v3 import Form, InceptionV3
-
-    return InceptionV3(Form.FID_2015, classes=1008)
-
-
-def _inception_resnet() -> nn.Module:
-    from evenhand.instruments.networks.inception_resnet_v1 import InceptionResnetV1
-
-    return InceptionResnetV1()
-
-
-def _mtcnn() -> nn.Module:
-    from evenhand.instruments.networks.mtcnn import Mtcnn
-
-    return Mtcnn()
-
-
-def _yolo() -> nn.Module:
-    from evenhand.instruments.networks.yolov3 import YoloV3Spp
-
-    return YoloV3Spp()
-
-
-def _osnet() -> nn.Module:
-    from evenhand.instruments.networks.osnet import OsNet
-
-    return OsNet()
-
-
-def _pcb() -> nn.Module:
-    from evenhand.instruments.networks.pcb import Pcb
-
-    return Pcb()
-
-
-def _clip_b32() -> nn.Module:
-    from evenhand.instruments.networks.vit import ClipVision
-
-    return ClipVision(224, 32, 768, 12, 12, 512)
-
-
-def _clip_l14() -> nn.Module:
-    from evenhand.instruments.networks.vit import ClipVision
-
-    return ClipVision(336, 14, 1024, 24, 16, 768)
-
-
-def _dino() -> nn.Module:
-    from evenhand.instruments.networks.vit import DinoVision
-
-    return DinoVision()
-
-
-def _i3d() -> nn.Module:
-    from evenhand.instruments.networks.i3d import InceptionI3d
-
-    return InceptionI3d()
-
-
-def _magface(stages: tuple[int, ...] = (3, 13, 30, 3)) -> nn.Module:
-    from evenhand.instruments.networks.iresnet import IResNet
-
-    return IResNet(stages)
-
-
-def _curricularface() -> nn.Module:
-    from evenhand.instruments.networks.iresnet import Ir
-
-    return Ir()
+    builders: dict[str, Callable[[], nn.Module]] = {
+        "lpips-alex": lambda: lpips.Lpips(lpips.alexnet()),
+        "lpips-vgg": lambda: lpips.Lpips(lpips.vgg16()),
+        "dists": dists.Dists,
+        "inception-imagenet": inception_v3.InceptionV3,
+        "inception-fid": lambda: inception_v3.InceptionV3(inception_v3.Form.FID_2015, classes=1008),
+        "vggface2": inception_resnet_v1.InceptionResnetV1,
+        "mtcnn": mtcnn.Mtcnn,
+        "yolov3-spp": yolov3.YoloV3Spp,
+        "osnet-ibn": osnet.OsNet,
+        "pcb": pcb.Pcb,
+        "clip-b32": lambda: vit.ClipVision(224, 32, 768, 12, 12, 512),
+        "clip-l14": lambda: vit.ClipVision(336, 14, 1024, 24, 16, 768),
+        "dino": vit.DinoVision,
+        "i3d": i3d.InceptionI3d,
+        "arcface": iresnet.IResNet,
+        "magface": iresnet.IResNet,
+        "magface-18": lambda: iresnet.IResNet((2, 2, 2, 2)),
+        "magface-34": lambda: iresnet.IResNet((3, 4, 6, 3)),
+        "magface-50": lambda: iresnet.IResNet((3, 4, 14, 3)),
+        "curricularface": iresnet.Ir,
+    }
+    return builders[name]()
 
 
 _CLIP_TEXT = ("transformer.", "token_embedding.", "positional_embedding", "ln_final.", "text_projection", "logit_scale")
@@ -235,7 +178,6 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
     {
         "lpips-alex": Architecture(
             "LPIPS on AlexNet",
-            _lpips_alex,
             (
                 NetworkPart("alexnet", "backbone", ("classifier.",), gain=2.0),
                 NetworkPart("lpips-alex-heads", "heads", gain=2.0),
@@ -243,7 +185,6 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
         ),
         "lpips-vgg": Architecture(
             "LPIPS on VGG-16",
-            _lpips_vgg,
             (
                 NetworkPart("vgg16", "backbone", ("classifier.",), gain=2.0),
                 NetworkPart("lpips-vgg-heads", "heads", gain=2.0),
@@ -251,42 +192,31 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
         ),
         "dists": Architecture(
             "DISTS",
-            _dists,
             (NetworkPart("vgg16", "backbone", ("classifier.",), gain=2.0), NetworkPart("dists", "shares")),
         ),
         "inception-imagenet": Architecture(
             "Inception v3",
-            _inception_imagenet,
             (NetworkPart("inception-imagenet", left_out=("AuxLogits.",), gain=2.0),),
         ),
-        "inception-fid": Architecture(
-            "the 2015 FID network", _inception_fid, (NetworkPart("inception-fid", gain=2.0),)
-        ),
-        "vggface2": Architecture(
-            "Inception-ResNet v1", _inception_resnet, (NetworkPart("vggface2", left_out=("logits.",), gain=2.0),)
-        ),
+        "inception-fid": Architecture("the 2015 FID network", (NetworkPart("inception-fid", gain=2.0),)),
+        "vggface2": Architecture("Inception-ResNet v1", (NetworkPart("vggface2", left_out=("logits.",), gain=2.0),)),
         "mtcnn": Architecture(
             "MTCNN",
-            _mtcnn,
             (NetworkPart("mtcnn-pnet", "pnet"), NetworkPart("mtcnn-rnet", "rnet"), NetworkPart("mtcnn-onet", "onet")),
         ),
-        "yolov3-spp": Architecture("YOLOv3-SPP", _yolo, (NetworkPart("yolov3-spp", gain=0.5),)),
-        "osnet-ibn": Architecture(
-            "OSNet-IBN x1.0", _osnet, (NetworkPart("osnet-ibn", left_out=("classifier.",), gain=1.5),)
-        ),
-        "pcb": Architecture("PCB", _pcb, (NetworkPart("pcb", left_out=("classifier", "model.fc.", "fc."), gain=1.0),)),
-        "clip-b32": Architecture("CLIP ViT-B/32", _clip_b32, (NetworkPart("clip-vit-b32", left_out=_CLIP_TEXT),)),
-        "clip-l14": Architecture(
-            "CLIP ViT-L/14 at 336", _clip_l14, (NetworkPart("clip-vit-l14-336", left_out=_CLIP_TEXT),)
-        ),
-        "dino": Architecture("DINO ViT-S/16", _dino, (NetworkPart("dino-vits16"),)),
-        "i3d": Architecture("I3D", _i3d, (NetworkPart("i3d-kinetics-400"),)),
-        "arcface": Architecture("ArcFace's iResNet-100", _magface, (NetworkPart("arcface"),)),
-        "magface": Architecture("MagFace's iResNet-100", _magface, (NetworkPart("magface"),)),
-        "magface-18": Architecture("MagFace's iResNet-18", partial(_magface, (2, 2, 2, 2)), (NetworkPart("magface"),)),
-        "magface-34": Architecture("MagFace's iResNet-34", partial(_magface, (3, 4, 6, 3)), (NetworkPart("magface"),)),
-        "magface-50": Architecture("MagFace's iResNet-50", partial(_magface, (3, 4, 14, 3)), (NetworkPart("magface"),)),
-        "curricularface": Architecture("CurricularFace's IR-101", _curricularface, (NetworkPart("curricularface"),)),
+        "yolov3-spp": Architecture("YOLOv3-SPP", (NetworkPart("yolov3-spp", gain=0.5),)),
+        "osnet-ibn": Architecture("OSNet-IBN x1.0", (NetworkPart("osnet-ibn", left_out=("classifier.",), gain=1.5),)),
+        "pcb": Architecture("PCB", (NetworkPart("pcb", left_out=("classifier", "model.fc.", "fc."), gain=1.0),)),
+        "clip-b32": Architecture("CLIP ViT-B/32", (NetworkPart("clip-vit-b32", left_out=_CLIP_TEXT),)),
+        "clip-l14": Architecture("CLIP ViT-L/14 at 336", (NetworkPart("clip-vit-l14-336", left_out=_CLIP_TEXT),)),
+        "dino": Architecture("DINO ViT-S/16", (NetworkPart("dino-vits16"),)),
+        "i3d": Architecture("I3D", (NetworkPart("i3d-kinetics-400"),)),
+        "arcface": Architecture("ArcFace's iResNet-100", (NetworkPart("arcface"),)),
+        "magface": Architecture("MagFace's iResNet-100", (NetworkPart("magface"),)),
+        "magface-18": Architecture("MagFace's iResNet-18", (NetworkPart("magface"),)),
+        "magface-34": Architecture("MagFace's iResNet-34", (NetworkPart("magface"),)),
+        "magface-50": Architecture("MagFace's iResNet-50", (NetworkPart("magface"),)),
+        "curricularface": Architecture("CurricularFace's IR-101", (NetworkPart("curricularface"),)),
     }
 )
 """The networks by name."""

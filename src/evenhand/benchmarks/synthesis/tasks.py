@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,11 @@ from evenhand.benchmarks.synthesis.options import (
     SynthesisOptions,
     UnpairedOptions,
 )
-from evenhand.benchmarks.synthesis.pairs import FramePair
+from evenhand.benchmarks.synthesis.pairs import FramePair, note_unequal, pair_up
 from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.benchmarks.synthesis.record import PART, Asked, available_networks, paired_rows, unpaired_rows
 from evenhand.benchmarks.synthesis.sections import every_convention, how_it_was_measured, paper_table
 from evenhand.benchmarks.synthesis.view import view_frame, view_item
-from evenhand.core.errors import PredictionError
 from evenhand.core.measure import AnyMetric
 from evenhand.core.metric import Metric
 from evenhand.core.records import Attribute, Records
@@ -69,20 +69,14 @@ def record_paired(
 ) -> Iterator[Records]:
     """One row per real frame, with the synthesised frame of its name (or place)."""
     truth, made = dataset.truth, predictions.frames
-    if options.match == "order" and len(made.paths) != len(truth.paths):
-        _unequal(f"{len(made.paths)} synthesised frames for {len(truth.paths)} real ones", options, tools)
-    pairs = []
-    for name, path in zip(truth.ids, truth.paths, strict=True):
-        answer = predictions.get(name)
-        if answer is None and options.match == "order":
-            continue
-        reason = "" if answer is not None else "there is no synthesised frame of this name."
-        pairs.append(FramePair(name, name, truth.unit_of(name), answer, path, reason))
-    sides = _sides(made, truth)
-    names = paired_names(options.metrics)
-    asked = _asked(names, options, tools, _folder_attributes(truth, dataset.levels))
+    by_order = options.match == "order"
+    if by_order and len(made.paths) != len(truth.paths):
+        counts = f"{len(made.paths)} synthesised frames for {len(truth.paths)} real ones"
+        note_unequal(counts, options.rules, tools.warn, _CUT)
+    pairs = [pair for pair in _by_name(truth, predictions, "frame") if pair.prediction or not by_order]
+    asked = _asked(paired_names(options.metrics), options, tools, _folder_attributes(truth, dataset.levels))
     asked = replace(asked, part=_part_of(truth, made))
-    yield from paired_rows(pairs, _looks(sides, options, tools, predictions.facts), asked)
+    yield from paired_rows(pairs, _looks(_sides(made, truth), options, tools, predictions.facts), asked)
 
 
 def record_pictures(
@@ -90,22 +84,27 @@ def record_pictures(
 ) -> Iterator[Records]:
     """One row per pair of pictures, with the features of both; a picture without a partner is a row with one side."""
     truth, made = dataset.truth, predictions.frames
+    pairs = _by_name(truth, predictions, "picture")
+    names = tuple(dict.fromkeys(map(canonical, options.metrics)))
+    if options.frames == "number" and not all(entry_of(name).paired for name in names):
+        paired_ones = {pair.prediction for pair in pairs}
+        for path in made.paths:  # those of no pair belong to the set
+            if path not in paired_ones:
+                name = frame_id(path, made.root)
+                pairs.append(FramePair(f"{name}:unpaired", name, made.unit_of(name), path, None))
+    asked = _asked(names, options, tools, _folder_attributes(truth, dataset.levels))
+    asked = replace(asked, sets=True, part=_part_of(truth, made))
+    yield from paired_rows(pairs, _looks(_sides(made, truth), options, tools, predictions.facts), asked)
+
+
+def _by_name(truth: FrameSet, predictions: FrameAnswers, what: str) -> list[FramePair]:
+    """Every real frame with the synthesised one that answers it, if there is one."""
     pairs = []
     for name, path in zip(truth.ids, truth.paths, strict=True):
         answer = predictions.get(name)
-        reason = "" if answer is not None else "there is no synthesised picture of this name."
+        reason = "" if answer is not None else f"there is no synthesised {what} of this name."
         pairs.append(FramePair(name, name, truth.unit_of(name), answer, path, reason))
-    names = tuple(dict.fromkeys(map(canonical, options.metrics)))
-    if not all(entry_of(name).paired for name in names):  # they belong to the set, if to no pair
-        paired_ones = {pair.prediction for pair in pairs}
-        others = [path for path in made.paths if path not in paired_ones] if options.frames == "number" else []
-        for path in others:
-            name = frame_id(path, made.root)
-            pairs.append(FramePair(f"{name}:unpaired", name, made.unit_of(name), path, None))
-    sides = _sides(made, truth)
-    asked = _asked(names, options, tools, _folder_attributes(truth, dataset.levels))
-    asked = replace(asked, sets=True, part=_part_of(truth, made))
-    yield from paired_rows(pairs, _looks(sides, options, tools, predictions.facts), asked)
+    return pairs
 
 
 def without_motion(dataset: Dataset[FrameSet], predictions: FrameAnswers, options: PictureOptions) -> PictureOptions:
@@ -187,24 +186,16 @@ def _item_rows(
     pairs: list[FramePair] = []
     for item in truth.items.values():
         answer = predictions.get(item.name)
-        if answer is None:
-            reason = "the model gave no pictures for this item."
-            pairs.extend(
-                FramePair(f"{item.name}:{n:04d}", item.name, item.video, None, real, reason)
-                for n, real in enumerate(item.references)
-            )
-            continue
-        if len(answer) != item.asked:
-            _unequal(f"{item.name}: {len(answer)} pictures for {item.asked} frames", options, tools)
-        elif len(answer) != len(item.references):  # a flag window that was cut at the end of its video
+        if answer is not None and len(answer) != item.asked:
+            counts = f"{item.name}: {len(answer)} pictures for {item.asked} frames"
+            note_unequal(counts, options.rules, tools.warn, _CUT)
+        elif answer is not None and len(answer) != len(item.references):  # a flag window, cut at the end of its video
             tools.warn(
                 f"{item.name}: {len(answer)} pictures are measured against {len(item.references)} real frames; "
                 f"the first {min(len(answer), len(item.references))} of both count."
             )
-        for n, (made, real) in enumerate(zip(answer, item.references, strict=False)):
-            reason = "" if made is not None else "this picture is missing."
-            path = None if made is None else Path(made)
-            pairs.append(FramePair(f"{item.name}:{n:04d}", item.name, item.video, path, real, reason))
+        reason = "the model gave no pictures for this item." if answer is None else ""
+        pairs += pair_up(item.name, item.video, answer, item.references, reason)
     sides = FrameSource("synthesised", predictions.features), FrameSource("real", truth.features)
 
     def attributes(part: Sequence[FramePair]) -> Mapping[str, Attribute]:
@@ -219,16 +210,10 @@ def _sets_of(truth: FrameSet, made: FrameSet, pairing: str) -> list[FramePair]:
     """Two sets as pairs, some of one side only."""
     synthesised, real = dict(zip(made.ids, made.paths, strict=True)), dict(zip(truth.ids, truth.paths, strict=True))
     if pairing == "order":
-        length = max(len(synthesised), len(real))
-        names, others = list(synthesised), list(real)
-        found = []
-        for n in range(length):
-            name = names[n] if n < len(names) else others[n]
-            left = made.paths[n] if n < len(names) else None
-            right = truth.paths[n] if n < len(others) else None
-            unit = made.unit_of(name) if left is not None else truth.unit_of(name)
-            found.append(FramePair(name, name, unit, left, right))
-        return found
+        return [
+            FramePair(name or other, name or other, (made if name else truth).unit_of(name or other), left, right)
+            for (name, left), (other, right) in zip_longest(synthesised.items(), real.items(), fillvalue=("", None))
+        ]
     if pairing == "name":
         every = dict.fromkeys((*real, *synthesised))
         return [FramePair(name, name, truth.unit_of(name), synthesised.get(name), real.get(name)) for name in every]
@@ -324,12 +309,7 @@ def _columns(
     return found
 
 
-def _unequal(found: str, options: SynthesisOptions, tools: Tools) -> None:
-    if options.rules is Rules.STRICT:
-        raise PredictionError(f"{found}. Write one picture per reference frame, in their order.")
-    tools.warn(f"{found}; only the first of both lists are compared, up to the shorter one's end.")
-
-
+_CUT = "of both lists are compared, up to the shorter one's end"
 _FOLDER = "A folder of real frames (a sub-folder per video), attributes.csv beside them; or an .npz of features."
 _PROTOCOL = (
     "The data set's folder, laid out as published (option `dataset`), with the protocol file in it or named by the "
