@@ -18,7 +18,7 @@ from evenhand.instruments.bodies import PersonMask, PoseReader
 from evenhand.instruments.checkpoints import filled_tensors, load_into, shapes_of
 from evenhand.instruments.comparers import dists_comparer, lpips_comparer
 from evenhand.instruments.detectors import face_detector, mtcnn_detector
-from evenhand.instruments.embedders import FaceSimilarity, face_embedder
+from evenhand.instruments.embedders import face_embedder, face_similarity
 from evenhand.instruments.faces import Face
 from evenhand.instruments.networks.iresnet import Ir, IResNet
 from evenhand.instruments.networks.mtcnn import CascadeSettings, Mtcnn, largest_first, suppress
@@ -286,7 +286,7 @@ def test_a_pair_without_a_face_is_named_and_the_others_are_compared(tmp_path: Pa
     face = saved(tmp_path / "face.png", astronaut())
     darker = saved(tmp_path / "darker.png", altered()["darker"])
     empty = saved(tmp_path / "empty.png", np.full((120, 120, 3), 90, np.uint8))
-    similarity = FaceSimilarity(face_detector("yunet"), face_embedder("sface"))
+    similarity = face_similarity(face_detector("yunet"), face_embedder("sface"))
     readings = similarity.comparisons([face, face, darker], [darker, empty, face])
     assert readings.positions.tolist() == [0, 2]
     assert readings.values.min() > 0.8

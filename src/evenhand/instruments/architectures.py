@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from evenhand.core.errors import UnknownNameError
 from evenhand.instruments import carriers, checkpoints
@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 WeightPaths = Mapping[str, Path]  # weights' name → the file that the user names for them
 NO_PATHS: WeightPaths = MappingProxyType({})
+
+
+class NetworkOptions(TypedDict, total=False):
+    """Where a network's weights are looked for, and where it runs: what `build_network` takes."""
+
+    paths: WeightPaths  # files of the user's, by the name of the weights
+    folder: Path | None  # of weights files
+    device: str  # "cpu" by default
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import OptionError
 from evenhand.instruments import pixels
-from evenhand.instruments.architectures import NO_PATHS, ReadyNetwork, WeightPaths, build_network
+from evenhand.instruments.architectures import NetworkOptions, ReadyNetwork, build_network
 from evenhand.instruments.cache import ReadingCache
 from evenhand.instruments.pictures import FHIBE, HIS_EVALUATORS, Loading, PixelResampling, Pixels, resize
 from evenhand.instruments.pixels import MultiScaleSetting, PsnrSetting, SsimSetting, check_pair
@@ -82,17 +82,15 @@ def lpips_comparer(
     backbone: str = "alex",
     *,
     loading: Loading | None = None,
-    paths: WeightPaths = NO_PATHS,
-    folder: Path | None = None,
-    device: str = "cpu",
     cache: Path | None = None,
     batch: int = 16,
     ready: ReadyNetwork | None = None,
+    **where: Unpack[NetworkOptions],
 ) -> PictureComparer:
     """LPIPS 0.1 on `alex` (synthesis) or `vgg` (FHIBE, and PIQ's default); loads as that publication does."""
     if backbone not in ("alex", "vgg"):
         raise OptionError(f"There is no LPIPS on {backbone!r}. Use alex or vgg.")
-    network = ready or build_network(f"lpips-{backbone}", paths=paths, folder=folder, device=device)
+    network = ready or build_network(f"lpips-{backbone}", **where)
     load = loading or (FHIBE if backbone == "vgg" else HIS_EVALUATORS)
     name = f"lpips-{backbone}|{network.fingerprint}|{load.fingerprint}"
     return PictureComparer(Instrument(name, load, 1, together=_pairwise(network, signed), batch=batch), cache)
@@ -101,15 +99,13 @@ def lpips_comparer(
 def dists_comparer(
     *,
     loading: Loading = HIS_EVALUATORS,
-    paths: WeightPaths = NO_PATHS,
-    folder: Path | None = None,
-    device: str = "cpu",
     cache: Path | None = None,
     batch: int = 8,
     ready: ReadyNetwork | None = None,
+    **where: Unpack[NetworkOptions],
 ) -> PictureComparer:
     """DISTS on VGG-16; pictures whose shorter side is over 256 pixels are shrunk to that first, as its authors do."""
-    network = ready or build_network("dists", paths=paths, folder=folder, device=device)
+    network = ready or build_network("dists", **where)
     name = f"dists|{network.fingerprint}|{loading.fingerprint}|at-most-256"
     together = _pairwise(network, lambda batch: batch, _shorter_to_256)
     return PictureComparer(Instrument(name, loading, 1, together=together, batch=batch), cache)

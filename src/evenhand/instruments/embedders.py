@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError, MissingExtraError, UnknownNameError
 from evenhand.core.optional import cv2
-from evenhand.instruments.architectures import NO_PATHS, ReadyNetwork, WeightPaths, build_network
+from evenhand.instruments.architectures import NO_PATHS, NetworkOptions, ReadyNetwork, WeightPaths, build_network
 from evenhand.instruments.comparers import PictureComparer, unit_batch
 from evenhand.instruments.detectors import FaceDetector, mtcnn_detector, quiet_opencv
 from evenhand.instruments.errors import PictureError
 from evenhand.instruments.faces import Face, align, blue_green_red, crop, standardised
-from evenhand.instruments.pictures import AS_IT_IS, Pixels
-from evenhand.instruments.readings import Instrument, Pictures, Readings, Vectors
+from evenhand.instruments.pictures import AS_IT_IS, Picture, Pixels
+from evenhand.instruments.readings import Instrument, Pictures, Vectors
 from evenhand.instruments.weights import locate
 
 if TYPE_CHECKING:
@@ -73,49 +73,31 @@ def face_embedder(
     raise UnknownNameError("face embedder", name, ("arcface", "magface", "curricularface", "sface", "vggface2", "dlib"))
 
 
-@dataclass(frozen=True)
-class FaceSimilarity:
+def face_similarity(detector: FaceDetector, embedder: FaceEmbedder, cache: Path | None = None) -> PictureComparer:
     """How alike the first faces of two pictures are: the product of their unit embeddings (FHIBE's CURRICULAR_FACE).
 
     A picture in which no face is found makes its pair a named problem; the other pairs are measured.
     """
 
-    detector: FaceDetector
-    embedder: FaceEmbedder
-    cache: Path | None = None
+    def first_face(picture: Picture) -> Pixels:
+        faces = detector.faces(picture.pixels)
+        if not faces:
+            raise PictureError(picture.name, "no face was found in it, so it can't be aligned.")
+        return embedder.cut(picture.pixels, faces[0])
 
-    @property
-    def fingerprint(self) -> str:
-        return f"face-similarity|{self.detector.fingerprint}|{self.embedder.fingerprint}|{AS_IT_IS.fingerprint}"
-
-    def compare(self, images: Sequence[Path], others: Sequence[Path]) -> NDArray[np.float64]:
-        """One number in [-1, 1] per pair; an error that counts and names the pairs when some can't be compared."""
-        return self.comparisons(images, others).complete(self.fingerprint)[:, 0].astype(np.float64)
-
-    def comparisons(self, images: Sequence[Path], others: Sequence[Path]) -> Readings:
-        """What could be measured, and the reasons for the rest."""
-        instrument = Instrument(self.fingerprint, AS_IT_IS, 1, together=self._together, batch=4)
-        return PictureComparer(instrument, self.cache).comparisons(images, others)
-
-    def _together(self, jobs: Sequence[Pictures]) -> Vectors:
-        crops = [self._first(picture.pixels, picture.name) for job in jobs for picture in job]
-        vectors = self.embedder.embed_crops(crops)
+    def together(jobs: Sequence[Pictures]) -> Vectors:
+        vectors = embedder.embed_crops([first_face(picture) for job in jobs for picture in job])
         unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return np.asarray((unit[0::2] * unit[1::2]).sum(axis=1, keepdims=True))
 
-    def _first(self, pixels: Pixels, name: str) -> Pixels:
-        faces = self.detector.faces(pixels)
-        if not faces:
-            raise PictureError(name, "no face was found in it, so it can't be aligned.")
-        return self.embedder.cut(pixels, faces[0])
+    fingerprint = f"face-similarity|{detector.fingerprint}|{embedder.fingerprint}|{AS_IT_IS.fingerprint}"
+    return PictureComparer(Instrument(fingerprint, AS_IT_IS, 1, together=together, batch=4), cache)
 
 
-def curricular_face(
-    *, paths: WeightPaths = NO_PATHS, folder: Path | None = None, device: str = "cpu", cache: Path | None = None
-) -> FaceSimilarity:
+def curricular_face(*, cache: Path | None = None, **where: Unpack[NetworkOptions]) -> PictureComparer:
     """FHIBE's CURRICULAR_FACE: MTCNN at 0.6/0.7/0.8 from 20 pixels on, five-point alignment, IR-101."""
-    detector = mtcnn_detector(thresholds=(0.6, 0.7, 0.8), paths=paths, folder=folder, device=device)
-    return FaceSimilarity(detector, face_embedder("curricularface", paths=paths, folder=folder, device=device), cache)
+    detector = mtcnn_detector(thresholds=(0.6, 0.7, 0.8), **where)
+    return face_similarity(detector, face_embedder("curricularface", **where), cache)
 
 
 def _aligned(pixels: Pixels, face: Face) -> Pixels:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import OptionError
-from evenhand.instruments.architectures import NO_PATHS, ReadyNetwork, WeightPaths, build_network
+from evenhand.instruments.architectures import NO_PATHS, NetworkOptions, ReadyNetwork, WeightPaths, build_network
 from evenhand.instruments.cache import ReadingCache
 from evenhand.instruments.comparers import signed, unit_batch
 from evenhand.instruments.faces import crop, standardised
@@ -101,11 +101,9 @@ def inception_reader(
     form: str = "imagenet",
     *,
     image_size: int = 512,
-    paths: WeightPaths = NO_PATHS,
-    folder: Path | None = None,
-    device: str = "cpu",
     cache: Path | None = None,
     ready: ReadyNetwork | None = None,
+    **where: Unpack[NetworkOptions],
 ) -> PictureReader:
     """2,048 features of Inception v3.
 
@@ -123,7 +121,7 @@ def inception_reader(
     if form != "imagenet" and form not in forms:
         raise OptionError(f"There is no inception network {form!r}. Use imagenet, {', '.join(forms)}.")
     which = "imagenet" if form == "imagenet" else "fid"
-    network = ready or build_network(f"inception-{which}", paths=paths, folder=folder, device=device)
+    network = ready or build_network(f"inception-{which}", **where)
     if form == "imagenet":
         return _network_reader("inception-imagenet", network, _his(image_size), 2048, _to_299, cache)
     own = Loading("fid-2015", HIS_EVALUATORS.decoder)
@@ -144,11 +142,9 @@ VISION: Mapping[str, tuple[str, int, int, tuple[float, ...], tuple[float, ...]]]
 def vision_reader(
     name: str,
     *,
-    paths: WeightPaths = NO_PATHS,
-    folder: Path | None = None,
-    device: str = "cpu",
     cache: Path | None = None,
     ready: ReadyNetwork | None = None,
+    **where: Unpack[NetworkOptions],
 ) -> PictureReader:
     """CLIP (`clip`: ViT-B/32, `clip-l`: ViT-L/14 at 336) or DINO (`dino`: ViT-S/16) embeddings of whole pictures.
 
@@ -156,7 +152,7 @@ def vision_reader(
     out; `clip-l`, for CMMD, squeezed to a square.
     """
     network_name, side, width, mean, deviation = VISION[name]
-    network = ready or build_network(network_name, paths=paths, folder=folder, device=device)
+    network = ready or build_network(network_name, **where)
     shorter = {"clip": side, "dino": 256}.get(name)
 
     def together(jobs: Sequence[Pictures]) -> Vectors:
@@ -215,14 +211,12 @@ class ClipReader:
 
 def clip_reader(
     *,
-    paths: WeightPaths = NO_PATHS,
-    folder: Path | None = None,
-    device: str = "cpu",
     cache: Path | None = None,
     ready: ReadyNetwork | None = None,
+    **where: Unpack[NetworkOptions],
 ) -> ClipReader:
     """I3D's 400 numbers of runs of frames, for FVD; frames are squeezed to 224 × 224 by bilinear interpolation."""
-    network = ready or build_network("i3d", paths=paths, folder=folder, device=device)
+    network = ready or build_network("i3d", **where)
 
     def together(jobs: Sequence[Pictures]) -> Vectors:
         import torch
@@ -244,16 +238,14 @@ def person_detector(
     *,
     image_size: int = 512,
     scaling: Scaling = Scaling.AS_PUBLISHED,
-    paths: WeightPaths = NO_PATHS,
-    folder: Path | None = None,
-    device: str = "cpu",
     cache: Path | None = None,
     ready: ReadyNetwork | None = None,
+    **where: Unpack[NetworkOptions],
 ) -> PictureReader:
     """The largest person of each picture by YOLOv3-SPP: a flag and four whole coordinates (0 when nobody is there)."""
     if image_size % 32:
         raise OptionError(f"The person detector needs sides that are multiples of 32; image_size is {image_size}.")
-    network = ready or build_network("yolov3-spp", paths=paths, folder=folder, device=device)
+    network = ready or build_network("yolov3-spp", **where)
 
     def together(jobs: Sequence[Pictures]) -> Vectors:
         import torch
@@ -275,11 +267,9 @@ def person_reader(
     strict: bool = False,
     whole_if_empty: bool = False,
     image_size: int = 512,
-    paths: WeightPaths = NO_PATHS,
-    folder: Path | None = None,
-    device: str = "cpu",
     cache: Path | None = None,
     ready: ReadyNetwork | None = None,
+    **where: Unpack[NetworkOptions],
 ) -> FlaggedReader:
     """Re-identification features: `osnet` (512) or `pcb` (12,288) of the person that `detector` finds.
 
@@ -289,9 +279,7 @@ def person_reader(
     """
     if which not in ("osnet", "pcb"):
         raise OptionError(f"There is no re-identification network {which!r}. Use osnet or pcb.")
-    network = ready or build_network(
-        "osnet-ibn" if which == "osnet" else "pcb", paths=paths, folder=folder, device=device
-    )
+    network = ready or build_network("osnet-ibn" if which == "osnet" else "pcb", **where)
     size, width = ((256, 128), 512) if which == "osnet" else ((384, 192), 12288)
 
     def together(jobs: Sequence[Pictures]) -> Vectors:
@@ -317,16 +305,14 @@ def person_reader(
 def face_reader(
     *,
     image_size: int = 512,
-    paths: WeightPaths = NO_PATHS,
-    folder: Path | None = None,
-    device: str = "cpu",
     cache: Path | None = None,
     detector: ReadyNetwork | None = None,
     ready: ReadyNetwork | None = None,
+    **where: Unpack[NetworkOptions],
 ) -> FlaggedReader:
     """512 numbers of the largest face by MTCNN and Inception-ResNet v1 (VGGFace2); of the whole picture without one."""
-    finder = detector or build_network("mtcnn", paths=paths, folder=folder, device=device)
-    network = ready or build_network("vggface2", paths=paths, folder=folder, device=device)
+    finder = detector or build_network("mtcnn", **where)
+    network = ready or build_network("vggface2", **where)
     from evenhand.instruments.networks.mtcnn import Mtcnn, largest_first
 
     cascade = finder.network

@@ -126,14 +126,14 @@ def stand_ins(folder: Path) -> dict[str, Any]:
     """Readers of the networks whose weights no package carries: reproducible ones, by way of a checkpoint."""
     import torch
 
-    from evenhand.instruments.architectures import ARCHITECTURES, build_network
+    from evenhand.instruments.architectures import ARCHITECTURES, bare_network, build_network
     from evenhand.instruments.checkpoints import filled_tensors, shapes_of
     from evenhand.instruments.readers import inception_reader, person_reader
 
     ready = {}
     for name in ("osnet-ibn", "pcb", "inception-imagenet"):
         with torch.device("meta"):
-            shapes = shapes_of(ARCHITECTURES[name].build())
+            shapes = shapes_of(bare_network(name))
         torch.save(filled_tensors(shapes, ARCHITECTURES[name].parts[0].gain), folder / f"{name}.pth")
         ready[name] = build_network(name, paths={name: folder / f"{name}.pth"})
     how: dict[str, Any] = {"image_size": SIZE, "cache": folder / "cache"}

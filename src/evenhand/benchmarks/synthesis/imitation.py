@@ -18,6 +18,7 @@ import pickle
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from multiprocessing.connection import Connection, wait
@@ -67,10 +68,9 @@ def run_model(
     it, `spawn` where the model can be handed over that way, else `fork`. `time_limit` (seconds) bounds one item.
     """
     journal = _Journal(Path(model.output_dir) / JOURNAL, resume=resume)
-    worker: _Worker | _Here = _Here(model) if start == "here" else _Worker(model, start or _best_start(model))
     taken: dict[str, str] = {}
     own = cross = 0
-    try:
+    with _hosted(model, start) as worker:
         for item in protocol:
             before = Before(own, cross)
             own, cross = own + len(item.own.images), cross + (len(item.cross.images) if item.cross else 0)
@@ -82,16 +82,13 @@ def run_model(
                 if known is None:
                     journal.write(item, answer)
             yield Outcome(item, answer, known is not None)
-    finally:
-        worker.close()
 
 
 def answer_samples(
     model: SynthesisModel, samples: Iterable[Sample], *, start: StartMethod | None = None
 ) -> Iterator[tuple[str, tuple[str, ...] | Unanswered]]:
     """The pictures of every sample of a task, or the reason why there are none; one process, as in `run_model`."""
-    worker: _Worker | _Here = _Here(model) if start == "here" else _Worker(model, start or _best_start(model))
-    try:
+    with _hosted(model, start) as worker:
         for sample in samples:
             given = Sample(sample.id, sample.media, dict(sample.given))
             reply = worker.ask(sample.id, "answer_sample", (given,), None)
@@ -99,6 +96,14 @@ def answer_samples(
                 yield sample.id, Unanswered(reply.cause.removeprefix(f"{sample.id}: "))
             else:
                 yield sample.id, tuple(reply)
+
+
+@contextmanager
+def _hosted(model: SynthesisModel, start: StartMethod | None) -> Iterator[_Worker | _Here]:
+    """The model, ready to be asked; closed in the end."""
+    worker: _Worker | _Here = _Here(model) if start == "here" else _Worker(model, start or _best_start(model))
+    try:
+        yield worker
     finally:
         worker.close()
 

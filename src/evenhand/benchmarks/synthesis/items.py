@@ -14,14 +14,12 @@ from evenhand.core.records import Array
 
 
 @dataclass(frozen=True)
-class SourceFrames:
-    """The person to be shown: frames of the source video, with their parameters."""
+class VideoFrames:
+    """Frames of a video, with their parameters."""
 
     name: str
     formatted_name: str
-    folder: Path
     images: tuple[Path, ...]
-    asked: int  # how many sources were asked for
     smpls: Array | None = None  # (images, 85)
     keypoints: Array | None = None  # (images, 19, 2)
     with_views: bool = False
@@ -29,43 +27,38 @@ class SourceFrames:
     def as_dictionary(self) -> dict[str, Any]:
         """The dictionary that the published package hands to a model."""
         given: dict[str, Any] = {
-            "s_n": self.asked,
             "name": self.name,
             "formated_name": self.formatted_name,
-            "vid_path": str(self.folder),
             "images": [str(path) for path in self.images],
             "smpls": self.smpls,
             "kps": self.keypoints,
         }
-        return given | _views(self.smpls, self.with_views)
+        if self.with_views:  # the camera and the first joint
+            given["views"] = None if self.smpls is None else self.smpls[:, :6]
+        return given
 
 
-@dataclass(frozen=True)
-class ReferenceFrames:
-    """The frames whose motion or view is to be shown, with their parameters."""
+@dataclass(frozen=True, kw_only=True)
+class SourceFrames(VideoFrames):
+    """The person to be shown: frames of the source video."""
 
-    name: str
-    formatted_name: str
-    images: tuple[Path, ...]
-    self_imitation: bool
-    smpls: Array | None = None
-    keypoints: Array | None = None
-    masks: tuple[Path, ...] | None = None
-    with_views: bool = False
+    folder: Path
+    asked: int  # how many sources were asked for
 
     def as_dictionary(self) -> dict[str, Any]:
-        """The dictionary that the published package hands to a model."""
-        given: dict[str, Any] = {
-            "name": self.name,
-            "formated_name": self.formatted_name,
-            "images": [str(path) for path in self.images],
-            "smpls": self.smpls,
-            "kps": self.keypoints,
-            "self_imitation": self.self_imitation,
-        }
-        if self.masks is not None:
-            given["masks"] = [str(path) for path in self.masks]
-        return given | _views(self.smpls, self.with_views)
+        return {"s_n": self.asked, "vid_path": str(self.folder), **super().as_dictionary()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceFrames(VideoFrames):
+    """The frames whose motion or view is to be shown."""
+
+    self_imitation: bool
+    masks: tuple[Path, ...] | None = None
+
+    def as_dictionary(self) -> dict[str, Any]:
+        masks = {} if self.masks is None else {"masks": [str(path) for path in self.masks]}
+        return {**super().as_dictionary(), "self_imitation": self.self_imitation, **masks}
 
 
 @dataclass(frozen=True)
@@ -80,8 +73,3 @@ class Item:
     flag: tuple[Path, ...] = ()  # real frames of the source video that cross-imitations are measured against
     appearance: SourceFrames | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
-
-
-def _views(smpls: Array | None, with_views: bool) -> dict[str, Any]:
-    """The camera and the first joint: the first six columns."""
-    return {"views": None if smpls is None else smpls[:, :6]} if with_views else {}

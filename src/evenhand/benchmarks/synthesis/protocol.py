@@ -233,11 +233,11 @@ class Protocol(Sequence[Item]):
         return SourceFrames(
             video,
             self._formatted(video),
-            listing.folder,
             tuple(listing.path(position) for position in positions),
-            self.sources,
             _rows(known.smpls, positions, video),
             _rows(known.keypoints, positions, video),
+            folder=listing.folder,
+            asked=self.sources,
         )
 
     def _reference(self, video: str, window: tuple[int, int], *, self_imitation: bool, what: str) -> ReferenceFrames:
@@ -248,41 +248,40 @@ class Protocol(Sequence[Item]):
             video,
             self._formatted(video),
             tuple(listing.folder / name for name in names),
-            self_imitation,
             None if known.smpls is None else known.smpls[span],
             None if known.keypoints is None else known.keypoints[span],
+            self_imitation=self_imitation,
         )
 
     def _novel_view(self, chosen: _Chosen, entry: ProtocolEntry) -> Item:
         listing, known = self.listing(chosen.video), self._known(chosen.video)
         images = tuple(listing.folder / name for name in entry.mask)
-        by_name = {name: position for position, name in enumerate(listing.names)}
         if self.rules is Rules.STRICT or not all(_has_index(name) for name in entry.mask):
             positions = [_position_of(name, listing, chosen.video) for name in entry.mask]
         else:
             positions = [_index_of(name, chosen.video, self.path) for name in entry.mask]
         for name in entry.mask:
-            if name not in by_name:
+            if name not in listing.names:
                 raise DataError(f"{listing.folder / name} does not exist, but {self.path} lists it as a view.")
         own = ReferenceFrames(
             chosen.video,
             self._formatted(chosen.video),
             images,
-            True,
             _rows(known.smpls, positions, chosen.video),
             _rows(known.keypoints, positions, chosen.video),
-            tuple(listing.folder.parent / "pred_masks" / f"mask_{name}" for name in entry.mask),
             with_views=True,
+            self_imitation=True,
+            masks=tuple(listing.folder.parent / "pred_masks" / f"mask_{name}" for name in entry.mask),
         )
         source = SourceFrames(
             chosen.video,
             own.formatted_name,
-            listing.folder,
             images[:1],
-            1,
             None if own.smpls is None else own.smpls[:1],
             None if own.keypoints is None else own.keypoints[:1],
             with_views=True,
+            folder=listing.folder,
+            asked=1,
         )
         return Item(chosen.name, chosen.video, source, own, attributes=entry.attributes)
 
