@@ -427,6 +427,31 @@ def _csv(path: Path, rows: list[tuple[Any, ...]]) -> None:
         csv.writer(file, lineterminator="\n").writerows(rows)
 
 
+def pair_list_ours(data: dict[str, Any]) -> Any:
+    from evenhand.benchmarks.ijb.files import read_pairs
+
+    return read_pairs(_pair_list(data))
+
+
+def pair_list_pandas(data: dict[str, Any]) -> Any:
+    import pandas as pd
+
+    return pd.read_csv(_pair_list(data), header=None).to_numpy()
+
+
+def pair_list_bytes(data: dict[str, Any]) -> int:
+    """Nothing but the bytes, as they come from the disk or its cache."""
+    count, buffer = 0, bytearray(1 << 20)
+    with _pair_list(data).open("rb", buffering=0) as file:
+        while read := file.readinto(buffer):
+            count += read
+    return count
+
+
+def _pair_list(data: dict[str, Any]) -> Path:
+    return data["folder"] / "protocol" / "ijbc_11_G1_G2_matches.csv"
+
+
 def _test1(data: dict[str, Any], **settings: Any) -> Any:
     from evenhand.benchmarks.ijb import benchmark
     from evenhand.run import evaluate
@@ -586,6 +611,18 @@ HOT = [
         bound_name="bare GEMM",
         goal="1.5 times the GEMM, under 6 GB",
         repeat=1,
+        slow=True,
+    ),
+    Hot(
+        "ijb/pair_list",
+        "a match list of 15.7 M pairs (162 MB), parsed and hashed",
+        ijb_c,
+        pair_list_ours,
+        pair_list_pandas,
+        "pandas read_csv",
+        bound=pair_list_bytes,
+        bound_name="reading the bytes",
+        goal="less CPU than pandas or Polars",
         slow=True,
     ),
     Hot(

@@ -164,10 +164,15 @@ def _sizes(dataset: Dataset[Any], data: Path, options: Any) -> CheckReport:
 
 def _print_report(name: str, report: CheckReport) -> None:
     console = out()
-    verdict = "[green]fit for evaluation[/]" if report.ok else "[red]not fit for evaluation[/]"
-    console.print(f"[bold]{escape(name)}[/]: {verdict}", soft_wrap=True)
     colours = {"error": "red", "warning": "yellow", "note": "dim"}
-    for finding in report.findings:
+    warnings = sum(finding.level == "warning" for finding in report.findings)
+    verdict = "[green]fit for evaluation[/]" if report.ok else "[red]not fit for evaluation[/]"
+    if report.ok and warnings:
+        verdict = f"[yellow]fit for evaluation, with {warnings} warning{'s' * (warnings > 1)}[/]"
+    console.print(f"[bold]{escape(name)}[/]: {verdict}", soft_wrap=True)
+    levels = list(colours)
+    # What is wrong with the named file comes before what is unusual about the data.
+    for finding in sorted(report.findings, key=lambda finding: (levels.index(finding.level), finding.where != name)):
         console.print(f"[{colours[finding.level]}]{finding.level}[/] {escape(finding.message)}", soft_wrap=True)
     if report.coverage is not None:
         coverage = report.coverage

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -118,7 +118,7 @@ def evaluate(
             )
         done.append(run)
         if not as_json:
-            show(run, first_time)
+            show(run)
     met = [judge_run(run, require, quiet=as_json) for run in done] if require is not None else []
     if as_json:
         print_json({"runs": [as_document(run) for run in done], **({"met": met} if met else {})})
@@ -131,8 +131,8 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def show(run: Run, warn: Callable[[str], None] = warn) -> None:
-    """Print what a person wants to see first: the finding, the main numbers, the groups, the gaps."""
+def show(run: Run) -> None:
+    """Print the finding, the main numbers, the groups and the gaps; then the warnings, lest they scrolled away."""
     console = out()
     results = shown(run.results)
     draw(console, [terminal_summary(results)])

@@ -115,7 +115,8 @@ def _used(templates: Array, count: int) -> tuple[Array, Array]:
     """The templates that occur, ascending, and where each of all templates stands among them."""
     present = np.zeros(count, dtype=np.bool_)
     for block in blocks(len(templates), AT_ONCE):
-        present[templates[block]] = True
+        if not np.take(present, templates[block], mode="clip").all():  # soon all are known, and a look is cheaper
+            present[templates[block]] = True
     return np.flatnonzero(present), np.cumsum(present, dtype=np.int32) - 1
 
 

@@ -133,8 +133,9 @@ def _of_order(vectors: Array, person: Array) -> list[str]:
     if alike is None or alike >= _UNORDERED:
         return []
     return [
-        "The rows seem to be in another order than the faces: two rows of one person are more alike than two rows of "
-        f"different people in only {alike:.0%} of cases (50 % is chance). Check the order of rows, or add faces.csv."
+        "The rows seem to be in another order than the faces, and then no result means anything: two rows of one "
+        f"person are more alike than two rows of different people in only {100 * alike:.0f} % of cases (50 % is "
+        "chance). Check the order of rows, or add faces.csv."
     ]
 
 

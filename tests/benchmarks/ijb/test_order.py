@@ -149,7 +149,10 @@ def test_shuffled_constant_and_halved_embeddings_are_reported_by_check_and_evalu
     np.save(shuffled, np.random.default_rng(0).permutation(vectors))
     arguments = [str(shuffled), "--data", str(release), "--set", "flip=none"]
     assert main(["check", "ijb/test1", *arguments]) == 0
-    assert "another order than the faces" in " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "fit for evaluation, with 7 warnings warning The rows seem to be in another order than the faces" in printed
+    assert main(["evaluate", "ijb/test1", *arguments, "--draws", "0", "--runs", str(tmp_path / "runs")]) == 0
+    assert capsys.readouterr().err.count("another order than the faces") == 2  # before the work, and with its numbers
     run = evaluate(benchmark.find("ijb/test4"), shuffled, release, options={"flip": "none"}, draws=0)
     assert any("another order" in warning for warning in run.results.warnings)
     ordered = evaluate(benchmark.find("ijb/test4"), release, release, draws=0)
