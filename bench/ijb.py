@@ -324,7 +324,7 @@ def association_ours(data: dict[str, Any]) -> Any:
     from evenhand.benchmarks.ijb.clusters import ClusteredDetections, FacesOfInterest, associate
 
     names = np.array([f"img/{number}.jpg" for number in range(data["images"])], dtype=object)
-    truth = FacesOfInterest(data["subject"], names[data["image"]], data["box"], None, None, {})
+    truth = FacesOfInterest(data["subject"], names[data["image"]], data["box"])
     found = ClusteredDetections(names[data["found_image"]], np.zeros(len(data["score"]), np.int64), data["found_box"])
     return associate(truth, found, 0.5)
 

@@ -42,6 +42,7 @@ def _readers(path: Path) -> dict[str, Callable[[], Any]]:
     from evenhand.benchmarks.uccs.scores import read_scores
     from evenhand.compat.uccs.config import load_files
     from evenhand.files.delimited import CellKind, read_table
+    from evenhand.files.whole_numbers import read_whole_numbers
 
     faces = uccs.unannotated(["a.jpg"])
     return {
@@ -55,7 +56,7 @@ def _readers(path: Path) -> dict[str, Callable[[], Any]]:
         "ijb table": lambda: ijb.read_table(path).require("TEMPLATE_ID"),
         "ijb pairs": lambda: ijb.read_pairs(path),
         "ijb matrix": lambda: ijb.read_matrix(path),
-        "ijb whole numbers": lambda: ijb.read_whole_numbers(path, 3, " ", DataError, "three numbers"),
+        "ijb whole numbers": lambda: read_whole_numbers(path, 3, " ", DataError, "three numbers"),
         "fhibe table": lambda: _table(path.parent, path),
         "fairface labels": lambda: read_labels(path),
         "synthesis attributes": lambda: read_attributes(path, PredictionError),

@@ -1,7 +1,7 @@
 """Columns of whole numbers in text files without a header, parsed as fast as the disk gives them.
 
 The digits of a block of bytes are joined all at once: to numbers of two digits at every byte, then of four, and of
-eight where a cell ends. Whatever is not a plain file of short numbers is left to readers that name the line.
+eight where a cell ends. Whatever is not a plain file of short numbers is read line by line, which names a wrong one.
 """
 
 from __future__ import annotations
@@ -12,13 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError
+from evenhand.core.records import Array
 from evenhand.core.task import InputFact
-from evenhand.files.inputs import Problem, hashed
+from evenhand.files.inputs import Problem, Source, hashed, read
 
 _BLOCK = 1 << 17  # bytes that stay in a core's cache
 _LONGEST = 8  # digits of a number
 _MARK = b"\xef\xbb\xbf"  # some programs begin UTF-8 text with it
 _SEPARATORS = {",": b",", " ": b" \t"}
+
+
+def read_whole_numbers(
+    path: Path, width: int, separator: str, problem: Problem, what: str
+) -> tuple[list[Array], InputFact]:
+    """The columns of a file, and what was read; in 32 bits where they fit. `what` says what a line should hold.
+
+    Cells may have blanks or quotes around them; a line that has anything else is an error that names it.
+    """
+    columns, fact = parse_whole_numbers(path, width, separator, problem)
+    return _by_line(read(path, problem), width, separator, problem, what) if columns is None else columns, fact
 
 
 def parse_whole_numbers(
@@ -99,3 +111,19 @@ def _parsed(lines: bytes, width: int, separator: str) -> NDArray[np.int32] | Non
         higher *= length > 4
         numbers += higher
     return numbers.reshape(-1, width).T
+
+
+def _by_line(source: Source, width: int, separator: str, problem: Problem, what: str) -> list[Array]:
+    rows = []
+    for number, line in enumerate(source.text(problem).split("\n"), start=1):
+        if not line.strip():
+            continue
+        cells = line.split() if separator == " " else line.split(separator)
+        try:
+            if len(cells) != width:
+                raise ValueError(line)
+            rows.append([int(cell.strip().removeprefix('"').removesuffix('"')) for cell in cells])
+        except ValueError:
+            header = " The file must not have a header: delete the line." if number == 1 else ""
+            raise problem(f"{source.path}, line {number}: {line[:80]!r} found, but {what} expected.{header}") from None
+    return list(np.array(rows, dtype=np.int64).reshape(-1, width).T)

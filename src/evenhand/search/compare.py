@@ -22,7 +22,7 @@ from evenhand.search.enrol import Templates
 from evenhand.search.lookup import AT_ONCE, looked_up
 
 _TILE = 2048  # templates on each side of a tile
-_WORTH_A_PRODUCT = 1 / 64  # listed share of a tile above which the whole product is cheaper
+WORTH_A_PRODUCT = 1 / 64  # listed share of a tile above which the whole product is cheaper
 _PAIRS_AT_ONCE = 1024
 _STRIP_BYTES = 31 << 20  # of products held at a time; from 32 MB on memory is mapped anew each time
 
@@ -51,7 +51,7 @@ def pair_scores(
     used_second, column_of = _used(second, len(templates.vectors))
     rows, columns = templates.vectors[used_first], templates.vectors[used_second]
     scores = np.empty(len(first), dtype=rows.dtype)
-    if _WORTH_A_PRODUCT * len(rows) * len(columns) <= len(first):
+    if WORTH_A_PRODUCT * len(rows) * len(columns) <= len(first):
         height = max(_STRIP_BYTES // max(len(columns) * rows.itemsize, 1), 1)
         strips = -(-len(rows) // height)
         codes = (row_of // height).astype(np.uint8 if strips < 2**8 else np.uint16 if strips < 2**16 else np.int32)
@@ -141,7 +141,7 @@ def _score_tile(tile: _Tile, place: Workplace) -> NDArray[np.floating]:
     rows, columns, left, right = place.shared
     first, second = left[tile.pairs] - tile.first, right[tile.pairs] - tile.second
     a, b = rows[tile.first : tile.first + _TILE], columns[tile.second : tile.second + _TILE]
-    if len(tile.pairs) >= _WORTH_A_PRODUCT * len(a) * len(b):
+    if len(tile.pairs) >= WORTH_A_PRODUCT * len(a) * len(b):
         product = a @ b.T
         return np.asarray(product[first, second])
     scores = np.empty(len(first), dtype=rows.dtype)

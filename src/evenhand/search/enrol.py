@@ -237,26 +237,23 @@ def _face_weights(
     """(faces,): detector score over length, as the switches ask."""
     weights = np.ones(len(embeddings))
     if pooling.norm == "unit":
-        lengths = _face_lengths(embeddings, flipped, pooling.flip)
+        parts = blocks(len(embeddings), _FACES_AT_ONCE)
+        lengths = np.concatenate(
+            [np.zeros(0), *(_lengths(_faces(embeddings, flipped, pooling.flip, part)) for part in parts)]
+        )
         weights = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     if pooling.detector == "on" and detector_scores is not None:
         weights = weights * np.asarray(detector_scores, dtype=np.float64)
     return weights
 
 
-def _face_lengths(embeddings: Array, flipped: Array | None, flip: Flip) -> NDArray[np.float64]:
-    lengths = np.empty(len(embeddings))
-    for start in range(0, len(embeddings), _FACES_AT_ONCE):
-        part = slice(start, start + _FACES_AT_ONCE)
-        rows = np.asarray(embeddings[part], dtype=np.float32)
-        if flip == "sum" and flipped is not None:
-            rows = rows + np.asarray(flipped[part], dtype=np.float32)
-        squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-        if flip == "concat" and flipped is not None:
-            other = np.asarray(flipped[part], dtype=np.float32)
-            squares += np.einsum("ij,ij->i", other, other, dtype=np.float64)
-        lengths[part] = np.sqrt(squares)
-    return lengths
+def _faces(embeddings: Array, flipped: Array | None, flip: Flip, block: slice) -> NDArray[np.float32]:
+    """A block of faces, with the mirrored pass added or set beside."""
+    rows = _single(embeddings[block])
+    if flipped is None or flip == "none":
+        return rows
+    other = _single(flipped[block])
+    return rows + other if flip == "sum" else np.concatenate([rows, other], axis=1)
 
 
 def _pooled(
@@ -272,8 +269,7 @@ def _pooled(
 
     Faces are read block by block, so that embeddings in a file are never held whole.
     """
-    mirrored = None if pooling.flip == "none" else flipped
-    width = embeddings.shape[1] * (2 if mirrored is not None and pooling.flip == "concat" else 1)
+    width = embeddings.shape[1] * (2 if flipped is not None and pooling.flip == "concat" else 1)
     total = np.zeros((size, width), dtype=np.float32)
     order = np.argsort(face, kind="stable")
     starts = np.searchsorted(face[order], np.arange(0, len(embeddings) + _FACES_AT_ONCE, _FACES_AT_ONCE))
@@ -281,10 +277,7 @@ def _pooled(
         entries = order[starts[number] : starts[number + 1]]
         if not len(entries):
             continue
-        rows = _single(embeddings[block])
-        if mirrored is not None:
-            other = _single(mirrored[block])
-            rows = rows + other if pooling.flip == "sum" else np.concatenate([rows, other], axis=1)
+        rows = _faces(embeddings, flipped, pooling.flip, block)
         inside, weight = face[entries] - block.start, weights[entries]
         if pooling.norm == "unit":
             lengths = _lengths(rows)

@@ -8,11 +8,8 @@ unless one is named. Neighbours are found block by block, ten of each face.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +24,7 @@ from evenhand.benchmarks.ijb.submission import Parts, SubmittedEmbeddings, read_
 from evenhand.benchmarks.ijb.templates import BOX, FacePlaces, ProtocolFaces, TemplateSet, faces_of
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.sparse import connected_components
-from evenhand.files.writing import open_file
+from evenhand.files.outputs import write_csv
 from evenhand.metrics.clustering import FAILED_TO_ENROL
 from evenhand.search.enrol import Membership, Pooling, enrol
 
@@ -126,7 +123,7 @@ def cluster_submission(
     made = _without_subjects(content, data, faces).enrol(templates, options)
     found = cluster_faces(made.vectors, made.enrolled, int(entry["hint"]), threshold)
     rows = zip(faces.template.tolist(), faces.filename.to_list(), found.cluster.tolist(), strict=True)
-    _write(output, COLUMNS, ((template, name, cluster, 1.0) for template, name, cluster in rows))
+    write_csv(output, COLUMNS, ((template, name, cluster, 1.0) for template, name, cluster in rows))
     return found
 
 
@@ -160,15 +157,8 @@ def cluster_detections(submission: Path, data: Path, output: Path, *, threshold:
     confidence = table.numbers("CONFIDENCE") if "CONFIDENCE" in table else np.ones(table.rows)
     columns = (table.text("FILENAME"), found.cluster, confidence, *boxes.T)
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    _write(output, (*COLUMNS, *BOX), ((number, *row) for number, row in enumerate(rows, start=1)))
+    write_csv(output, (*COLUMNS, *BOX), ((number, *row) for number, row in enumerate(rows, start=1)))
     return found
-
-
-def _write(output: Path, header: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
-    with open_file(output) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
 
 
 def _without_subjects(content: SubmittedEmbeddings, data: Path, faces: ProtocolFaces) -> SubmittedEmbeddings:

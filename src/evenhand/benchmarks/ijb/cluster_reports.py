@@ -62,7 +62,7 @@ def report_clusters(cluster_file: Path, ground_truth: Path, *, no_fte: bool = Fa
     Events are the lines of the cluster file: one ground truth may serve all sub-protocols.
     """
     table, template, subject, filename = read_cluster_truth(ground_truth)
-    truth = ClusterTruth(template, subject, filename, Path(ground_truth), (), {})
+    truth = ClusterTruth(template, subject, filename, Path(ground_truth), ())
     dataset = Dataset(version="", samples=(), truth=truth, inputs=(table.fact,))
     answers = ClusterCodec().read(cluster_file, dataset, ClusteringOptions())
     (rows,) = record_clusters(dataset, answers, ClusteringOptions(), Tools())
@@ -83,7 +83,7 @@ def report_association(
     """
     table = read_table(ground_truth)
     table.require("SUBJECT_ID", "FILENAME", *BOX)
-    truth = FacesOfInterest(table.whole("SUBJECT_ID"), table.text("FILENAME"), complete_boxes(table), None, None, {})
+    truth = FacesOfInterest(table.whole("SUBJECT_ID"), table.text("FILENAME"), complete_boxes(table))
     dataset = Dataset(version="", samples=(), truth=truth, inputs=(table.fact,))
     detections, fact = read_clustered_detections(detection_cluster_file)
     answers = Submitted(detections, inputs=(fact,))

@@ -7,7 +7,6 @@ attached to (IJB-B README, 4.2.7 and 4.2.8).
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +18,15 @@ from numpy.typing import NDArray
 from evenhand.benchmarks.ijb import layout as names
 from evenhand.benchmarks.ijb.data import SubjectMetadata
 from evenhand.benchmarks.ijb.detection import complete_boxes
-from evenhand.benchmarks.ijb.files import ProtocolTable, read_table, refuse_duplicates
+from evenhand.benchmarks.ijb.files import ProtocolTable, read_table
 from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.options import ClusteringOptions, DetectionClusteringOptions
-from evenhand.benchmarks.ijb.templates import BOX, TemplateSamples
+from evenhand.benchmarks.ijb.templates import BOX, TemplateSamples, template_places
 from evenhand.core.errors import DataError, PredictionError
-from evenhand.core.records import Attribute, Records
+from evenhand.core.records import Records
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact, Sample, Submitted, Tools
-from evenhand.files.writing import open_file
+from evenhand.files.outputs import write_csv
 from evenhand.geometry.assignment import assign_by_overlap
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
 from evenhand.metrics.clustering import FAILED_TO_ENROL, bcubed
@@ -51,7 +50,7 @@ class ClusterTruth:
     filename: NDArray[np.object_]
     path: Path
     sub_protocols: tuple[SubProtocol, ...]  # that may be answered, by rising number of subjects; none: not known
-    attributes: dict[int, dict[str, int]]  # level codes by subject
+    people: SubjectMetadata | None = None
 
 
 @dataclass(frozen=True)
@@ -71,9 +70,8 @@ class FacesOfInterest:
     subject: NDArray[np.int64]
     filename: NDArray[np.object_]
     boxes_xywh: NDArray[np.float64]
-    media: frozenset[str] | None  # the protocol's files; None when it is not given
-    hint: int | None
-    attributes: dict[int, dict[str, int]]  # level codes by subject
+    media: frozenset[str] | None = None  # the protocol's files; None when it is not given
+    people: SubjectMetadata | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def read_cluster_truth(path: Path) -> tuple[ProtocolTable, NDArray[np.int64], ND
     table = read_table(path)
     table.require("TEMPLATE_ID", "SUBJECT_ID", "FILENAME")
     template = table.whole("TEMPLATE_ID")
-    refuse_duplicates(path, template, "template", DataError)
+    table.refuse_repeated(template, "template")
     return table, template, table.whole("SUBJECT_ID"), table.text("FILENAME")
 
 
@@ -128,7 +126,7 @@ def load_clustering(folder: Path, options: ClusteringOptions) -> Dataset[Cluster
         if options.subjects not in (None, number):
             continue
         listed = protocol.whole("TEMPLATE_ID")
-        refuse_duplicates(protocol.path, listed, "template", DataError)
+        protocol.refuse_repeated(listed, "template")
         unknown = np.flatnonzero(~np.isin(listed, template))
         if len(unknown):
             raise DataError(
@@ -136,13 +134,13 @@ def load_clustering(folder: Path, options: ClusteringOptions) -> Dataset[Cluster
             )
         chosen.append(SubProtocol(number, int(lists[number]["hint"]), listed, protocol.path))
         inputs = (*inputs, protocol.fact)
-    levels, attributes, more = _subject_levels(layout, subject)
+    people = SubjectMetadata.of(layout, np.unique(subject))
     return Dataset(
         version=path.name.partition("_")[0].upper(),
         samples=TemplateSamples(chosen[-1].template if chosen else template),
-        truth=ClusterTruth(template, subject, filename, path, tuple(chosen), attributes),
-        levels=levels,
-        inputs=(*inputs, *more),
+        truth=ClusterTruth(template, subject, filename, path, tuple(chosen), people),
+        levels=people.attribute_levels,
+        inputs=(*inputs, *people.inputs),
         facts={"sub_protocols": sorted(lists)},
     )
 
@@ -198,21 +196,17 @@ class ClusterCodec(Codec[Any]):
         table = read_table(path, PredictionError)
         table.require("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX")
         template = table.whole("TEMPLATE_ID")
-        refuse_duplicates(path, template, "template", PredictionError)
-        order = np.argsort(truth.template)
-        place = np.minimum(np.searchsorted(truth.template[order], template), max(len(order) - 1, 0))
-        known = truth.template[order][place] == template
-        if not known.all():
-            row = int(np.flatnonzero(~known)[0])
-            raise PredictionError(f"{path}, line {row + 2}: template {template[row]} is not in {truth.path}.")
-        filename, expected = table.text("FILENAME"), truth.filename[order[place]]
-        other = np.flatnonzero(filename != expected)
-        if len(other):
-            row = int(other[0])
-            raise PredictionError(
-                f"{path}, line {row + 2}, column FILENAME: {filename[row]!r} found, but template {template[row]} is "
-                f"in {expected[row]!r} in {truth.path}."
-            )
+        table.refuse_repeated(template, "template")
+        place = template_places(truth.template, template)
+        table.refuse(place < 0, lambda row: f"template {template[row]} is not in {truth.path}.")
+        filename, expected = table.text("FILENAME"), truth.filename[place]
+        table.refuse(
+            filename != expected,
+            lambda row: (
+                f"{filename[row]!r} found, but template {template[row]} is in {expected[row]!r} in {truth.path}."
+            ),
+            "FILENAME",
+        )
         cluster = checked_clusters(table)
         chosen = _answered(truth, template, path)
         confidence = table.numbers("CONFIDENCE") if "CONFIDENCE" in table else np.full(len(template), np.nan)
@@ -236,11 +230,11 @@ class ClusterCodec(Codec[Any]):
         """Answers are (cluster, confidence) by template."""
         truth: ClusterTruth = dataset.truth
         files = dict(zip(truth.template.tolist(), truth.filename.tolist(), strict=True))
-        with open_file(Path(path)) as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", "CONFIDENCE"))
-            for template, (cluster, confidence) in answers:
-                writer.writerow((template, files[int(template)], int(cluster), float(confidence)))
+        rows = (
+            (template, files[int(template)], int(cluster), float(confidence))
+            for template, (cluster, confidence) in answers
+        )
+        write_csv(Path(path), ("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", "CONFIDENCE"), rows)
 
     def _file(self, path: Path, truth: ClusterTruth) -> Path:
         if not path.is_dir():
@@ -282,10 +276,9 @@ def record_clusters(
         template = np.concatenate([template, lacking])
         cluster = np.concatenate([cluster, np.full(len(lacking), FAILED_TO_ENROL)])
         confidence = np.concatenate([confidence, np.full(len(lacking), np.nan)])
-    order = np.argsort(truth.template)
-    subject = truth.subject[order[np.searchsorted(truth.template[order], template)]]
+    subject = truth.subject[template_places(truth.template, template)]
     enrolled = cluster != FAILED_TO_ENROL
-    rows = _cluster_rows(dataset, truth.attributes, template, subject, cluster, enrolled, enrolled)
+    rows = _cluster_rows(truth.people, template, subject, cluster, enrolled, enrolled)
     yield Records({**rows.columns, "confidence": confidence}, rows.attributes)
 
 
@@ -309,15 +302,15 @@ def load_detection_clustering(folder: Path, options: DetectionClusteringOptions)
         protocol = read_table(lists[0].path)
         media, hint = frozenset(protocol.text("FILENAME").tolist()), int(lists[0]["hint"])
         inputs = (*inputs, protocol.fact)
-    levels, attributes, more = _subject_levels(layout, subject)
-    truth = FacesOfInterest(subject, table.text("FILENAME"), complete_boxes(table), media, hint, attributes)
+    people = SubjectMetadata.of(layout, np.unique(subject))
+    truth = FacesOfInterest(subject, table.text("FILENAME"), complete_boxes(table), media, people)
     files = sorted(media) if media is not None else sorted(set(truth.filename.tolist()))
     return Dataset(
         version=path.name.partition("_")[0].upper(),
         samples=[Sample(name) for name in files],
         truth=truth,
-        levels=levels,
-        inputs=(*inputs, *more),
+        levels=people.attribute_levels,
+        inputs=(*inputs, *people.inputs),
         facts={"faces": len(subject), "subjects": len(np.unique(subject)), "hint": hint},
     )
 
@@ -355,21 +348,20 @@ class DetectionClusterCodec(Codec[Any]):
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
         """Answers are sequences of (left, top, width, height, confidence, cluster) by file."""
-        with open_file(Path(path)) as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", "CONFIDENCE", *BOX))
-            number = 0
-            for name, found in answers:
-                for *box, confidence, cluster in found:
-                    number += 1
-                    writer.writerow((number, name, int(cluster), float(confidence), *(float(value) for value in box)))
+        detections = (
+            (name, int(cluster), float(confidence), *(float(value) for value in box))
+            for name, found in answers
+            for *box, confidence, cluster in found
+        )
+        rows = ((number, *detection) for number, detection in enumerate(detections, start=1))
+        write_csv(Path(path), ("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", "CONFIDENCE", *BOX), rows)
 
 
 def read_clustered_detections(path: Path) -> tuple[ClusteredDetections, InputFact]:
     """The output file of test 8."""
     table = read_table(path, PredictionError)
     table.require("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", *BOX)
-    refuse_duplicates(path, table.whole("TEMPLATE_ID"), "template", PredictionError)
+    table.refuse_repeated(table.whole("TEMPLATE_ID"), "template")
     return ClusteredDetections(table.text("FILENAME"), checked_clusters(table), complete_boxes(table)), table.fact
 
 
@@ -420,8 +412,7 @@ def record_detection_clusters(
         f"{len(background)} detections are background, {clustered} of them in a cluster."
     )
     yield _cluster_rows(
-        dataset,
-        truth.attributes,
+        truth.people,
         np.arange(len(truth.subject)),
         truth.subject,
         cluster,
@@ -433,8 +424,7 @@ def record_detection_clusters(
 
 
 def _cluster_rows(
-    dataset: Dataset[Any],
-    attributes: dict[int, dict[str, int]],
+    people: SubjectMetadata | None,
     item: NDArray[np.int64],
     subject: NDArray[np.int64],
     cluster: NDArray[np.int64],
@@ -458,39 +448,15 @@ def _cluster_rows(
         recall = np.zeros(len(item))
         recall[among] = bcubed(subject[among], cluster[among], background).recall
         columns[name] = recall
-    return Records(
-        columns,
-        {
-            name: Attribute.coded(
-                np.array([attributes.get(int(one), {}).get(name, len(levels)) for one in subject]), levels
-            )
-            for name, levels in dataset.levels.items()
-        },
-    )
+    return Records(columns, {} if people is None else people.attributes(None, subject))
 
 
 def checked_clusters(table: ProtocolTable) -> NDArray[np.int64]:
     """(rows,): cluster numbers, −1 or more."""
     cluster = table.whole("CLUSTER_INDEX")
-    wrong = np.flatnonzero(cluster < FAILED_TO_ENROL)
-    if len(wrong):
-        raise table.problem(
-            f"{table.path}, line {int(wrong[0]) + 2}, column CLUSTER_INDEX: {cluster[wrong[0]]} found, "
-            "but −1 (failure to enrol) or more was expected."
-        )
+    table.refuse(
+        cluster < FAILED_TO_ENROL,
+        lambda row: f"{cluster[row]} found, but −1 (failure to enrol) or more was expected.",
+        "CLUSTER_INDEX",
+    )
     return cluster
-
-
-def _subject_levels(
-    layout: ProtocolFiles, subject: NDArray[np.int64]
-) -> tuple[dict[str, tuple[str, ...]], dict[int, dict[str, int]], tuple[InputFact, ...]]:
-    """The attributes of subjects from the metadata: levels by attribute, and codes by subject."""
-    people = np.unique(subject)
-    metadata = SubjectMetadata.of(layout, people)
-    found = metadata.attributes(None, people)
-    codes: dict[int, dict[str, int]] = {int(one): {} for one in people}
-    for name, attribute in found.items():
-        for one, code in zip(people.tolist(), attribute.codes.tolist(), strict=True):
-            codes[one][name] = code
-    levels = {name: attribute.levels for name, attribute in found.items()}
-    return levels, codes, metadata.inputs

@@ -22,11 +22,13 @@ from evenhand.benchmarks.ijb.submission import (
     placed,
     read_embedded,
 )
-from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
+from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces, template_places
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact, Submitted
+from evenhand.files.arrays import array_headers
 from evenhand.metrics.search_rates import ANY_RANK
+from evenhand.search.compare import WORTH_A_PRODUCT
 from evenhand.search.enrol import Membership, Templates
 
 
@@ -267,12 +269,11 @@ def _refuse_short(path: Path, gallery: Gallery, probe: NDArray[np.int64], option
 
 
 def _places(ids: NDArray[np.int64], known: NDArray[np.int64], path: Path, what: str) -> NDArray[np.int64]:
-    order = np.argsort(known)
-    place = np.minimum(np.searchsorted(known[order], ids), len(known) - 1)
-    wrong = np.flatnonzero(known[order][place] != ids)
+    place = template_places(known, ids).astype(np.int64)
+    wrong = np.flatnonzero(place < 0)
     if len(wrong):
         raise PredictionError(f"{path}, line {int(wrong[0]) + 2}: there is no {what} {ids[wrong[0]]}.")
-    return np.asarray(order[place])
+    return place
 
 
 def _file_of(parts: Parts, role: str, gallery: str) -> Path:
@@ -305,3 +306,30 @@ def limits_of(options: SearchOptions) -> tuple[int, ...]:
     """The ranks at which a mate may stand at most: 1, the list's length, and any."""
     limits = dict.fromkeys((1, options.list_length))
     return (*limits, ANY_RANK) if options.any_rank else tuple(limits)
+
+
+def pair_cost(dataset: Dataset[PairTruth], predictions: Path, options: Any) -> int:
+    """How many multiply-adds the listed pairs take, estimated beforehand; 0 when scores are given."""
+    truth, width = dataset.truth, _dimensions(predictions)
+    area = len(np.unique(truth.first)) * len(np.unique(truth.second))
+    pairs = len(truth.first)
+    return width * (area if pairs >= WORTH_A_PRODUCT * area else pairs)
+
+
+def search_cost(dataset: Dataset[SearchTruth], predictions: Path, options: Any) -> int:
+    """Multiply-adds of every probe with every template of every gallery; 0 when scores are given."""
+    width = _dimensions(predictions)
+    return sum(width * len(gallery.ids) * len(gallery.probes.ids) for gallery in dataset.truth.galleries)
+
+
+def _dimensions(predictions: Path) -> int:
+    """The length of the embeddings in a submission, from the header of its array; 0 when it has none."""
+    files = [predictions] if predictions.suffix == ".npy" else sorted(predictions.glob("*.npy"))
+    for file in files:
+        try:
+            shape = array_headers(file, PredictionError)[""].shape
+        except PredictionError:  # whoever reads it says what is wrong
+            continue
+        if len(shape) == 2:
+            return shape[1]
+    return 0

@@ -27,14 +27,7 @@ def to_lists(data: Path, output: Path, *, faces: Path | None = None) -> tuple[Pa
     if faces is not None:
         table = read_table(faces)
         numbers = table.whole("FACE_INDEX") if "FACE_INDEX" in table else np.arange(table.rows)
-        index = FaceIndex(
-            np.arange(table.rows),
-            table.names("FILENAME"),
-            table.whole("SUBJECT_ID") if "SUBJECT_ID" in table else None,
-            table.whole("SIGHTING_ID") if "SIGHTING_ID" in table else None,
-            faces,
-        )
-        rows = index.find(truth.templates.faces)
+        rows = FaceIndex.of_table(table, np.arange(table.rows)).find(truth.templates.faces)
         if (rows < 0).any():
             name = truth.templates.faces.filename[int(np.flatnonzero(rows < 0)[0])]
             raise DataError(f"{faces} has no line for {name} ({int((rows < 0).sum())} faces without a score).")

@@ -90,13 +90,12 @@ def read_codes(table: ProtocolTable, covariate: Enumeration) -> NDArray[np.int64
         inside = values == number
         codes[inside] = place
         recognised |= inside
-    wrong = np.flatnonzero(there & ~recognised)
-    if len(wrong):
-        words = ", ".join(f"{number} {word}" for number, word in covariate.words.items())
-        raise table.problem(
-            f"{table.path}, line {int(wrong[0]) + 2}, column {covariate.column}: {values[wrong[0]]:g} is not in the "
-            f"enumeration ({words}; NaN for none)."
-        )
+    words = ", ".join(f"{number} {word}" for number, word in covariate.words.items())
+    table.refuse(
+        there & ~recognised,
+        lambda row: f"{values[row]:g} is not in the enumeration ({words}; NaN for none).",
+        covariate.column,
+    )
     return codes
 
 

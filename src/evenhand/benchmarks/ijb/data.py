@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ from evenhand.benchmarks.ijb.covariates import (
     read_codes,
     without_unknown_age,
 )
-from evenhand.benchmarks.ijb.files import read_pairs, read_table, refuse_duplicates
+from evenhand.benchmarks.ijb.files import read_pairs, read_table
 from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.lists import FaceList, read_face_list, read_pair_list, templates_of
 from evenhand.benchmarks.ijb.options import CovariateOptions, SearchOptions, VerificationOptions
@@ -128,18 +129,27 @@ def load_covariates(folder: Path, options: CovariateOptions) -> Dataset[PairTrut
     same = templates.same_subject(first, second)
     truth = PairTruth(templates, first, second, same, path, np.zeros(len(first), np.int64), attributes)
     missing = {name: int(attribute.belongs("(missing)").sum()) for name, attribute in attributes.items()}
+    about = {
+        "comparisons": len(first),
+        "templates": len(templates),
+        "subjects": len(np.unique(templates.subject)),
+        "comparisons_without_annotation": missing,
+    }
+    return _compared(_version(path), truth, (fact, *facts), about)
+
+
+def _compared(
+    version: str, truth: PairTruth, inputs: tuple[InputFact, ...], facts: Mapping[str, Any], *warnings: str
+) -> Dataset[PairTruth]:
+    """A dataset of comparisons; its samples are the templates."""
     return Dataset(
-        version=_version(path),
-        samples=TemplateSamples(templates.ids),
+        version=version,
+        samples=() if truth.templates is None else TemplateSamples(truth.templates.ids),
         truth=truth,
-        levels={name: attribute.levels for name, attribute in attributes.items()},
-        inputs=(fact, *facts),
-        facts={
-            "comparisons": len(first),
-            "templates": len(templates),
-            "subjects": len(np.unique(templates.subject)),
-            "comparisons_without_annotation": missing,
-        },
+        levels={name: attribute.levels for name, attribute in truth.attributes.items()},
+        inputs=inputs,
+        facts=facts,
+        warnings=warnings,
     )
 
 
@@ -212,6 +222,11 @@ class SubjectMetadata:
             if codes is not None:
                 levels[covariate.column] = _first_by_subject(subject, codes)
         return cls(levels, (table.fact,))
+
+    @property
+    def attribute_levels(self) -> dict[str, tuple[str, ...]]:
+        """The levels of `attributes`."""
+        return {covariate.name: covariate.levels for covariate in OF_SUBJECTS}
 
     def codes(self, faces: ProtocolFaces | None, covariate: Enumeration) -> Mapping[int, int]:
         """The level of each subject: from the templates' own rows, or from the metadata file."""
@@ -289,21 +304,15 @@ def _pairs_dataset(
     attributes = metadata.pair_attributes(annotated, templates, first, second)
     split = np.zeros(len(first), np.int8)
     truth = PairTruth(templates, first, second, same, path, split, attributes, listed, layout.folder)
-    return Dataset(
-        version=_version(path),
-        samples=TemplateSamples(templates.ids),
-        truth=truth,
-        levels={name: attribute.levels for name, attribute in attributes.items()},
-        inputs=(*inputs, *metadata.inputs),
-        facts={
-            "templates": len(templates),
-            "faces": len(templates.faces),
-            "subjects": len(np.unique(templates.subject)),
-            "comparisons": len(first),
-            "genuine": int(same.sum()),
-            "impostor": len(same) - int(same.sum()),
-        },
-    )
+    facts = {
+        "templates": len(templates),
+        "faces": len(templates.faces),
+        "subjects": len(np.unique(templates.subject)),
+        "comparisons": len(first),
+        "genuine": int(same.sum()),
+        "impostor": len(same) - int(same.sum()),
+    }
+    return _compared(_version(path), truth, (*inputs, *metadata.inputs), facts)
 
 
 def lists_in(folder: Path) -> FaceList | None:
@@ -332,24 +341,13 @@ def _load_labelled(path: Path) -> Dataset[PairTruth]:
     """Comparisons that are known only by a label and a score; every one stands for itself."""
     table = read_table(path)
     label = table.whole("LABEL")
-    wrong = np.flatnonzero((label != 0) & (label != 1))
-    if len(wrong):
-        raise DataError(
-            f"{path}, line {int(wrong[0]) + 2}, column LABEL: {label[wrong[0]]} found, but 0 or 1 expected."
-        )
+    table.refuse((label != 0) & (label != 1), lambda row: f"{label[row]} found, but 0 or 1 expected.", "LABEL")
     each = np.arange(len(label), dtype=np.int32)
     unknown, nobody = np.array([NOT_ANNOTATED]), np.zeros(len(label), dtype=np.int8)
     attributes = {covariate.name: pair_attribute(unknown, nobody, nobody, covariate) for covariate in OF_SUBJECTS}
     truth = PairTruth(None, each, each, label == 1, path, np.zeros(len(label), np.int8), attributes)
-    return Dataset(
-        version="labelled scores",
-        samples=(),
-        truth=truth,
-        levels={name: attribute.levels for name, attribute in attributes.items()},
-        inputs=(table.fact,),
-        facts={"comparisons": len(label)},
-        warnings=("The scores name no subjects: comparisons are treated as independent, which they may not be.",),
-    )
+    warning = "The scores name no subjects: comparisons are treated as independent, which they may not be."
+    return _compared("labelled scores", truth, (table.fact,), {"comparisons": len(label)}, warning)
 
 
 def _load_splits(layout: ProtocolFiles, options: VerificationOptions) -> Dataset[PairTruth]:
@@ -373,26 +371,20 @@ def _load_splits(layout: ProtocolFiles, options: VerificationOptions) -> Dataset
         faces.append(templates)
         facts += [fact, pair_fact]
         offset += len(templates)
+    starts = np.cumsum([0, *(len(templates) for templates in faces)])
     joined = TemplateSet(
         join_faces([templates.faces for templates in faces]),
         np.concatenate([templates.ids for templates in faces]),
         np.concatenate([templates.subject for templates in faces]),
-        np.concatenate(
-            [templates.of_face + sum(len(before) for before in faces[:place]) for place, templates in enumerate(faces)]
-        ),
+        np.concatenate([templates.of_face + start for templates, start in zip(faces, starts, strict=False)]),
     )
     left, right = np.concatenate(first), np.concatenate(second)
     attributes = {"split": Attribute.coded(np.concatenate(split), [str(number) for number in options.splits])}
     attributes |= SubjectMetadata.of(layout, joined.subject).pair_attributes(joined, joined, left, right)
     same = joined.same_subject(left, right)
-    return Dataset(
-        version="IJBA",
-        samples=TemplateSamples(joined.ids),
-        truth=PairTruth(joined, left, right, same, there[options.splits[0]], np.concatenate(split), attributes),
-        levels={name: attribute.levels for name, attribute in attributes.items()},
-        inputs=tuple(facts),
-        facts={"templates": len(joined), "comparisons": len(left), "splits": list(options.splits)},
-    )
+    truth = PairTruth(joined, left, right, same, there[options.splits[0]], np.concatenate(split), attributes)
+    about = {"templates": len(joined), "comparisons": len(left), "splits": list(options.splits)}
+    return _compared("IJBA", truth, tuple(facts), about)
 
 
 def _covariate_attributes(
@@ -465,14 +457,14 @@ def _plain_galleries(layout: ProtocolFiles) -> tuple[tuple[Gallery, ...], tuple[
     path = layout.one(names.PLAIN_PROBES, "list of probes")
     table = read_table(path)
     rows, subject = table.whole("ROW"), table.whole("SUBJECT_ID")
-    refuse_duplicates(path, rows, "row", DataError)
+    table.refuse_repeated(rows, "row")
     order = np.argsort(rows)
     probes = Probes(rows[order], subject[order], None)
     galleries, facts = [], [table.fact]
     for entry in layout.all(names.PLAIN_GALLERY):
         columns = read_table(entry.path)
         number, who = columns.whole("COLUMN"), columns.whole("SUBJECT_ID")
-        refuse_duplicates(entry.path, number, "column", DataError)
+        columns.refuse_repeated(number, "column")
         if not len(number):
             raise DataError(f"{entry.path} lists no templates: an empty gallery can't be searched.")
         order = np.argsort(number)

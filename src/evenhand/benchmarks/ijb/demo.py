@@ -6,8 +6,7 @@ are noisier, so that searches miss them more often. Another, small group has the
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,8 @@ from numpy.typing import NDArray
 from evenhand.core.optional import cv2
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
-from evenhand.files.writing import make_folder, open_file
+from evenhand.files.outputs import write_csv, write_npy
+from evenhand.files.writing import make_folder, write_file
 from evenhand.scenes.looks import look_of
 from evenhand.scenes.saving import save_face
 
@@ -67,13 +67,12 @@ def write_demo(folder: Path) -> Sequence[Demo]:
                 faces.append([number, name, subject, sighting, round(0.9 + 0.1 * rng.random(), 4)])
                 vectors.append(centre[person] + rng.normal(size=DIMENSIONS) * noise[person])
     for name, rows in galleries.items():
-        _write(protocol / f"demo_1N_gallery_{name}.csv", [_HEADER, *rows])
-    _write(protocol / "demo_1N_probe_mixed.csv", [_HEADER, *probes])
-    _write(protocol / "demo_11_S1_S2_matches.csv", _matches())
-    _write(protocol / "demo_metadata.csv", [(*_HEADER[1:], "FACIAL_HAIR", "SKINTONE", "GENDER"), *metadata])
-    _write(submission / "faces.csv", [("FACE_INDEX", "FILENAME", "SUBJECT_ID", "SIGHTING_ID", "FACE_SCORE"), *faces])
-    with open_file(submission / "embeddings.npy", "wb") as file:
-        np.save(file, np.array(vectors, dtype=np.float32))
+        write_csv(protocol / f"demo_1N_gallery_{name}.csv", _HEADER, rows)
+    write_csv(protocol / "demo_1N_probe_mixed.csv", _HEADER, probes)
+    write_file(protocol / "demo_11_S1_S2_matches.csv", "".join(f"{one},{other}\n" for one, other in _matches()))
+    write_csv(protocol / "demo_metadata.csv", (*_HEADER[1:], "FACIAL_HAIR", "SKINTONE", "GENDER"), metadata)
+    write_csv(submission / "faces.csv", ("FACE_INDEX", "FILENAME", "SUBJECT_ID", "SIGHTING_ID", "FACE_SCORE"), faces)
+    write_npy(submission / "embeddings.npy", np.array(vectors, dtype=np.float32))
     return (
         Demo(
             task="ijb/test4",
@@ -107,8 +106,3 @@ def _tones(luck: NDArray[np.float64]) -> NDArray[np.int64]:
         if 0.018 < luck[tone == UNLUCKY].mean() < 0.025 and abs(luck[tone == PLANTED].mean()) < 0.003:
             return np.asarray(tone)
     raise AssertionError("a thousand draws without the wanted luck")
-
-
-def _write(path: Path, rows: Iterable[Iterable[object]]) -> None:
-    with open_file(path) as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)

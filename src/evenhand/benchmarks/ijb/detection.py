@@ -6,7 +6,6 @@ false alarms per image. Rows are images, found faces, missed faces and false ala
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +19,11 @@ from evenhand.benchmarks.ijb.files import ProtocolTable, read_table
 from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.options import FaceDetectionOptions
 from evenhand.benchmarks.ijb.templates import BOX
-from evenhand.core.errors import DataError, PredictionError
+from evenhand.core.errors import PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, Sample, Submitted, Tools
-from evenhand.files.inputs import Problem
-from evenhand.files.writing import open_file
+from evenhand.files.outputs import write_csv
 from evenhand.geometry.assignment import assign_by_score
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
 from evenhand.metrics.curves import Event
@@ -75,9 +73,7 @@ def read_annotated(path: Path) -> tuple[AnnotatedFaces, Any]:
     images, image = _images(table)
     boxes = _boxes(table)
     flag = table.whole("IGNORE_FLAG", missing=0) if "IGNORE_FLAG" in table else np.zeros(table.rows, np.int64)
-    wrong = np.flatnonzero((flag != 0) & (flag != 1))
-    if len(wrong):
-        raise DataError(f"{path}, line {int(wrong[0]) + 2}, column IGNORE_FLAG: {flag[wrong[0]]}, but 0 or 1 expected.")
+    table.refuse((flag != 0) & (flag != 1), lambda row: f"{flag[row]}, but 0 or 1 expected.", "IGNORE_FLAG")
     shown = ~np.isnan(boxes).any(axis=1)
     flagged_images = np.zeros(len(images), dtype=np.bool_)
     flagged_images[image[flag == 1]] = True
@@ -92,10 +88,8 @@ def load_detection(folder: Path, options: FaceDetectionOptions) -> Dataset[Annot
     plain = folder / "face_detection.csv"
     path = plain if plain.is_file() else layout.one(names.DETECTION, "ground truth of face detection")
     truth, fact = read_annotated(path)
-    media = [folder / name for name in truth.images]
-    there = [(source,) if source.is_file() else () for source in media[:1]]
-    has_media = bool(there and there[0])
-    samples = [Sample(name, (source,) if has_media else ()) for name, source in zip(truth.images, media, strict=True)]
+    has_media = any((folder / name).is_file() for name in truth.images[:1])
+    samples = [Sample(name, (folder / name,) if has_media else ()) for name in truth.images]
     return Dataset(
         version=path.name.partition("_")[0].upper(),
         samples=samples,
@@ -125,9 +119,7 @@ class FaceDetectionCodec(Codec[Any]):
         places = {name: place for place, name in enumerate(dataset.truth.images)}
         image = _known_images(table, places)
         boxes, score = complete_boxes(table), table.numbers("CONFIDENCE")
-        wrong = np.flatnonzero(np.isnan(score))
-        if len(wrong):
-            raise PredictionError(f"{path}, line {int(wrong[0]) + 2}, column CONFIDENCE: a number is missing.")
+        table.refuse(np.isnan(score), lambda row: "a number is missing.", "CONFIDENCE")
         order = np.argsort(image, kind="stable")
         answered = len(np.unique(image))
         return Submitted(
@@ -139,11 +131,8 @@ class FaceDetectionCodec(Codec[Any]):
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
         """Answers are sequences of (left, top, width, height, confidence)."""
-        with open_file(Path(path)) as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("FILENAME", *BOX, "CONFIDENCE"))
-            for name, found in answers:
-                writer.writerows((name, *(float(value) for value in detection)) for detection in found)
+        rows = ((name, *(float(value) for value in detection)) for name, found in answers for detection in found)
+        write_csv(Path(path), ("FILENAME", *BOX, "CONFIDENCE"), rows)
 
 
 def match_detections(truth: AnnotatedFaces, found: FaceDetections, options: FaceDetectionOptions) -> Matched:
@@ -225,16 +214,13 @@ def rows_of(truth: AnnotatedFaces, found: FaceDetections, matched: Matched) -> R
 def complete_boxes(table: ProtocolTable) -> NDArray[np.float64]:
     """(rows, 4): boxes without a missing number and with a size."""
     boxes = _boxes(table)
-    wrong = np.flatnonzero(np.isnan(boxes).any(axis=1) | (boxes[:, 2:] <= 0).any(axis=1))
-    if len(wrong):
-        raise table.problem(
-            f"{table.path}, line {int(wrong[0]) + 2}: a box without position or size ({boxes[wrong[0]].tolist()})."
-        )
+    wrong = np.isnan(boxes).any(axis=1) | (boxes[:, 2:] <= 0).any(axis=1)
+    table.refuse(np.asarray(wrong), lambda row: f"a box without position or size ({boxes[row].tolist()}).")
     return boxes
 
 
 def _boxes(table: ProtocolTable) -> NDArray[np.float64]:
-    return np.column_stack([table.numbers(name) for name in BOX])
+    return table.matrix(BOX)
 
 
 def _images(table: ProtocolTable) -> tuple[Sequence[str], NDArray[np.int64]]:
@@ -245,16 +231,11 @@ def _images(table: ProtocolTable) -> tuple[Sequence[str], NDArray[np.int64]]:
 
 
 def _known_images(table: ProtocolTable, places: Mapping[str, int]) -> NDArray[np.int64]:
-    image = np.array([places.get(name, -1) for name in table.text("FILENAME").tolist()], dtype=np.int64)
-    unknown = np.flatnonzero(image < 0)
-    if len(unknown):
-        name = table.text("FILENAME")[unknown[0]]
-        raise _unknown(table.problem, f"{table.path}, line {int(unknown[0]) + 2}", name, len(unknown))
+    names = table.text("FILENAME").tolist()
+    image = np.array([places.get(name, -1) for name in names], dtype=np.int64)
+    count = int((image < 0).sum())
+    table.refuse(image < 0, lambda row: f"{names[row]!r} is no image of the protocol ({count} such lines).")
     return image
-
-
-def _unknown(problem: Problem, where: str, name: str, count: int) -> Exception:
-    return problem(f"{where}: {name!r} is no image of the protocol ({count} such lines).")
 
 
 def _overlaps(truth: AnnotatedFaces, faces: Array, found: FaceDetections, detections: Array, at_least: float) -> Any:

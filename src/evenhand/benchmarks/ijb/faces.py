@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,8 @@ from evenhand.benchmarks.ijb.submission import Parts, read_embedded
 from evenhand.benchmarks.ijb.templates import FacePlaces, ProtocolFaces, join_faces, read_faces
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.task import Codec, Dataset, Sample, Submitted
-from evenhand.files.writing import make_folder, open_file
+from evenhand.files.outputs import write_csv, write_npy
+from evenhand.files.writing import make_folder
 
 MIRRORED = "/mirrored"  # at the end of a sample's id
 
@@ -157,8 +157,7 @@ class FaceFolderCodec(Codec[EmbeddedFace]):
             raise PredictionError("The model embedded no face: there is nothing to write.")
         make_folder(path)
         vectors = np.stack([given[str(row)].vector for row in plain])
-        with open_file(path / "embeddings.npy", "wb") as file:
-            np.save(file, vectors)
+        write_npy(path / "embeddings.npy", vectors)
         if options.mirror:
             lacking = [row for row in plain if f"{row}{MIRRORED}" not in given]
             if lacking:
@@ -166,8 +165,7 @@ class FaceFolderCodec(Codec[EmbeddedFace]):
                     f"{len(lacking)} faces were embedded without their mirrored picture. Ask again with --resume, or "
                     "leave the mirrored pass out with mirror=false."
                 )
-            with open_file(path / "embeddings_flip.npy", "wb") as file:
-                np.save(file, np.stack([given[f"{row}{MIRRORED}"].vector for row in plain]))
+            write_npy(path / "embeddings_flip.npy", np.stack([given[f"{row}{MIRRORED}"].vector for row in plain]))
         asked = dataset.truth
         faces = asked.faces
         columns: dict[str, Sequence[Any]] = {
@@ -181,10 +179,7 @@ class FaceFolderCodec(Codec[EmbeddedFace]):
             scores = asked.scores[plain].tolist()
         if None not in scores:
             columns["FACE_SCORE"] = scores
-        with open_file(path / "faces.csv") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
+        write_csv(path / "faces.csv", list(columns), zip(*columns.values(), strict=True))
 
     def to_plain(self, answer: Any) -> Any:
         made = self._answer(answer)
@@ -223,15 +218,10 @@ class VideoCodec(Codec[NDArray[np.float32]]):
         if not listed:
             raise PredictionError("The model embedded no video: there is nothing to write.")
         make_folder(path)
-        with open_file(path / "video_embeddings.npy", "wb") as file:
-            np.save(file, np.concatenate([vectors for _, vectors in listed]))
-        with open_file(path / "video_frames.csv") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("TEMPLATE_ID", "FACE_INDEX"))
-            place = 0
-            for name, vectors in listed:
-                writer.writerows((name, place + frame) for frame in range(len(vectors)))
-                place += len(vectors)
+        write_npy(path / "video_embeddings.npy", np.concatenate([vectors for _, vectors in listed]))
+        templates = (name for name, vectors in listed for _ in vectors)
+        rows = ((name, place) for place, name in enumerate(templates))
+        write_csv(path / "video_frames.csv", ("TEMPLATE_ID", "FACE_INDEX"), rows)
 
     def to_plain(self, answer: Any) -> Any:
         return self._vectors(answer)

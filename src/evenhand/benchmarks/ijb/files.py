@@ -19,8 +19,8 @@ from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files import delimited
-from evenhand.files.inputs import Problem, Source, read
-from evenhand.files.whole_numbers import parse_whole_numbers
+from evenhand.files.inputs import Problem, read
+from evenhand.files.whole_numbers import read_whole_numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -143,13 +143,27 @@ class ProtocolTable:
             found[:, names.index(name)] = plain if is_plain else self.numbers(name)
         return found
 
-    def _refuse_first(self, wrong: Any, name: str, expected: str) -> None:
-        rows = np.flatnonzero(wrong.to_numpy())
+    def refuse(self, wrong: Array, what: Callable[[int], str], column: str = "") -> None:
+        """Raise for the first row of a mask (rows,); `what` says of a row what is wrong with it."""
+        rows = np.flatnonzero(wrong)
         if len(rows):
-            found = self.columns[name][int(rows[0])]
-            more = f" ({len(rows)} such cells.)" if len(rows) > 1 else ""
-            where = f"{self.path}, line {self.lines[rows[0]]}, column {name}"
-            raise self.problem(f"{where}: {found[:60]!r} found, but {expected} was expected.{more}")
+            where = f"{self.path}, line {self.lines[rows[0]]}" + (f", column {column}" if column else "")
+            raise self.problem(f"{where}: {what(int(rows[0]))}")
+
+    def refuse_repeated(self, ids: Array, what: str) -> None:
+        """Raise when an id (rows,) stands in two rows."""
+        again = np.ones(len(ids), dtype=np.bool_)
+        again[np.unique(ids, return_index=True)[1]] = False
+        self.refuse(again, lambda row: f"{what} {ids[row]} is there twice. Each must occur once.")
+
+    def _refuse_first(self, wrong: pl.Series, name: str, expected: str) -> None:
+        count = int(wrong.sum())
+        more = f" ({count} such cells.)" if count > 1 else ""
+        self.refuse(
+            wrong.to_numpy(),
+            lambda row: f"{self.columns[name][row][:60]!r} found, but {expected} was expected.{more}",
+            name,
+        )
 
 
 def read_table(
@@ -180,14 +194,6 @@ def read_pairs(path: Path, problem: Problem = DataError) -> tuple[Array, Array, 
     return first, second, fact
 
 
-def read_whole_numbers(
-    path: Path, width: int, separator: str, problem: Problem, what: str
-) -> tuple[list[Array], InputFact]:
-    """The columns of a file of whole numbers without a header."""
-    columns, fact = parse_whole_numbers(path, width, separator, problem)
-    return _numbers_by_line(read(path, problem), width, separator, problem, what) if columns is None else columns, fact
-
-
 def read_matrix(path: Path, problem: Problem = DataError) -> tuple[NDArray[np.float64], InputFact]:
     """A comma-separated matrix of scores without a header; an empty cell is −∞, a failure to enrol."""
     source = read(path, problem)
@@ -215,36 +221,6 @@ def scores_of(table: ProtocolTable, name: str = "SCORE") -> NDArray[np.float64]:
     table._refuse_first((values.is_null() | values.is_nan().fill_null(True)) & ~empty, name, "a score")
     table._refuse_first((values == float("inf")).fill_null(False), name, "a finite score")
     return np.asarray(values.fill_null(float("-inf")).to_numpy(), dtype=np.float64)
-
-
-def refuse_duplicates(path: Path, ids: Array, what: str, problem: Problem, first_line: int = 2) -> None:
-    """Raise when an id stands in two rows."""
-    order = np.argsort(ids, kind="stable")
-    again = np.flatnonzero(ids[order][1:] == ids[order][:-1])
-    if len(again):
-        row = int(order[again + 1].min())
-        raise problem(f"{path}, line {row + first_line}: {what} {ids[row]} is there twice. Each must occur once.")
-
-
-def _numbers_by_line(source: Source, width: int, separator: str, problem: Problem, what: str) -> list[Array]:
-    """The slow way, which knows the line of what is wrong."""
-    rows = []
-    for number, line in enumerate(source.text(problem).split("\n"), start=1):
-        if not line.strip():
-            continue
-        cells = line.split() if separator == " " else line.split(separator)
-        try:
-            if len(cells) != width:
-                raise ValueError(line)
-            rows.append([int(cell.strip().removeprefix('"').removesuffix('"')) for cell in cells])
-        except ValueError:
-            header = " The file must not have a header: delete the line." if number == 1 else ""
-            raise problem(f"{source.path}, line {number}: {line[:80]!r} found, but {what} expected.{header}") from None
-    return (
-        [np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)]
-        if rows
-        else [np.zeros(0, dtype=np.int64) for _ in range(width)]
-    )
 
 
 def _score(cell: str, path: Path, line: int, column: int, problem: Problem) -> float:

@@ -11,8 +11,7 @@ connected components of the genuine pairs.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,14 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb.files import read_whole_numbers
-from evenhand.benchmarks.ijb.templates import LANDMARKS, FacePlaces, ProtocolFaces, TemplateSet, template_places
+from evenhand.benchmarks.ijb.templates import BOX, LANDMARKS, FacePlaces, ProtocolFaces, TemplateSet, template_places
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.sparse import connected_components
 from evenhand.core.task import InputFact
 from evenhand.files.inputs import read
-from evenhand.files.writing import make_folder, open_file, write_file
+from evenhand.files.outputs import write_csv
+from evenhand.files.whole_numbers import read_whole_numbers
+from evenhand.files.writing import make_folder, write_file
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,12 @@ class PairList:
 
 def read_face_list(faces: Path, landmarks: Path | None) -> FaceList:
     """Templates, media and, where the second file is there, landmarks and detector scores, matched by image name."""
-    (names, template, medium), fact = _columns(faces, 1, 3, "image, template id, media id")
-    name = np.array(names, dtype=object)
-    template, medium = (_whole(column, faces, number) for number, column in enumerate((template, medium), start=2))
+    (name, template, medium), fact = _columns(faces, (str, int, int), "image, template id, media id")
     if landmarks is None:
         return FaceList(name, template, medium, None, None, (fact,))
-    (others, *columns), other_fact = _columns(landmarks, 1, 12, "image, five landmarks, detector score")
-    numbers = np.column_stack([_real(column, landmarks, place) for place, column in enumerate(columns, start=2)])
-    other = np.array(others, dtype=object)
+    kinds = (str, *[float] * 11)
+    (other, *columns), other_fact = _columns(landmarks, kinds, "image, five landmarks, detector score")
+    numbers = np.column_stack(columns)
     if len(other) != len(name) or (other != name).any():
         numbers = numbers[_rows_by_name(name, other, numbers, faces, landmarks)]
     return FaceList(name, template, medium, numbers[:, :10], numbers[:, 10], (fact, other_fact))
@@ -191,13 +189,10 @@ def write_lists(
     lines = zip(pairs[0].tolist(), pairs[1].tolist(), label.tolist(), strict=True)
     write_file(third, "".join(f"{one} {other} {same}\n" for one, other, same in lines))
     fourth = folder / "row_to_face_index.csv"
-    with open_file(fourth) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        known = ("FILENAME", "SUBJECT_ID", "SIGHTING_ID")
-        writer.writerow(("ROW_NAME", *known) if face_index is None else ("ROW_NAME", "FACE_INDEX", *known))
-        for row, (name, filename) in enumerate(zip(names, faces.filename, strict=True)):
-            face = (filename, faces.subject[row], faces.sighting[row])
-            writer.writerow((name, *face) if face_index is None else (name, face_index[row], *face))
+    columns: dict[str, Iterable[Any]] = {"ROW_NAME": names}
+    columns |= {} if face_index is None else {"FACE_INDEX": face_index}
+    columns |= {"FILENAME": faces.filename, "SUBJECT_ID": faces.subject, "SIGHTING_ID": faces.sighting}
+    write_csv(fourth, list(columns), zip(*columns.values(), strict=True))
     return first, second, third, fourth
 
 
@@ -209,13 +204,13 @@ def write_official(folder: Path, prefix: str, templates: TemplateSet, pairs: tup
     make_folder(folder)
     faces = templates.faces
     first = folder / f"{prefix}_11_templates.csv"
-    with open_file(first) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        box = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
-        writer.writerow(("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", "SIGHTING_ID", *box, *LANDMARKS))
-        for row, name in enumerate(faces.filename):
-            points = ["" if np.isnan(value) else f"{value:g}" for value in faces.places.landmarks[row]]
-            writer.writerow((faces.template[row], faces.subject[row], name, faces.sighting[row], *("",) * 4, *points))
+    points = [["" if np.isnan(value) else f"{value:g}" for value in row] for row in faces.places.landmarks]
+    rows = zip(faces.template, faces.subject, faces.filename, faces.sighting, points, strict=True)
+    write_csv(
+        first,
+        ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", "SIGHTING_ID", *BOX, *LANDMARKS),
+        ((*known, *("",) * len(BOX), *landmarks) for *known, landmarks in rows),
+    )
     second = folder / f"{prefix}_11_matches.csv"
     lines = zip(pairs[0].tolist(), pairs[1].tolist(), strict=True)
     write_file(second, "".join(f"{one},{other}\n" for one, other in lines))
@@ -229,52 +224,31 @@ def _five_points(three: Array) -> NDArray[np.float64]:
     return np.asarray(np.nan_to_num(np.column_stack([right, left, nose, mouth]), nan=0.0))
 
 
-def _columns(path: Path, texts: int, width: int, what: str) -> tuple[list[Any], InputFact]:
-    """The columns of a file that is separated by blanks; the first `texts` are texts, the others numbers or texts."""
+def _columns(path: Path, kinds: Sequence[type], what: str) -> tuple[list[Array], InputFact]:
+    """The columns of a file that is separated by blanks, each of its kind."""
     import polars as pl
 
     source = read(path, DataError)
-    kinds = [pl.String] * texts + [pl.Float64 if width > 3 else pl.Int64] * (width - texts)
+    schema = {str(place): {str: pl.String, int: pl.Int64, float: pl.Float64}[kind] for place, kind in enumerate(kinds)}
     try:
-        frame = pl.read_csv(
-            source.data,
-            has_header=False,
-            separator=" ",
-            quote_char=None,
-            schema={str(place): kind for place, kind in enumerate(kinds)},
-        )
+        frame = pl.read_csv(source.data, has_header=False, separator=" ", quote_char=None, schema=schema)
         if not any(column.null_count() for column in frame.iter_columns()):
             return [column.to_numpy() for column in frame.iter_columns()], source.fact
     except pl.exceptions.PolarsError:
         pass  # several blanks, tabs, or something wrong, which is found below with its line
-    lines = source.text().split("\n")
-    while lines and not lines[-1].strip():
-        lines.pop()
-    cells = [line.split() for line in lines]
-    for number, row in enumerate(cells, start=1):
-        if len(row) != width:
+    columns: list[list[Any]] = [[] for _ in kinds]
+    for number, line in enumerate(source.text().rstrip().split("\n"), start=1):
+        cells = line.split()
+        if len(cells) != len(kinds):
             raise DataError(
-                f"{path}, line {number}: {len(row)} entries, but {width} were expected ({what}), separated by blanks."
+                f"{path}, line {number}: {len(cells)} entries, but {len(kinds)} were expected ({what}), separated by "
+                "blanks."
             )
-    return list(zip(*cells, strict=True)), source.fact
-
-
-def _whole(column: Sequence[str], path: Path, place: int) -> NDArray[np.int64]:
-    try:
-        return np.array(column, dtype=np.int64)
-    except ValueError:
-        return np.array([_number(cell, int, path, line, place) for line, cell in enumerate(column, 1)], np.int64)
-
-
-def _real(column: Sequence[str], path: Path, place: int) -> NDArray[np.float64]:
-    try:
-        return np.array(column, dtype=np.float64)
-    except ValueError:
-        return np.array([_number(cell, float, path, line, place) for line, cell in enumerate(column, 1)])
-
-
-def _number(cell: str, kind: type[int] | type[float], path: Path, line: int, place: int) -> float:
-    try:
-        return kind(cell)
-    except ValueError:
-        raise DataError(f"{path}, line {line}, entry {place}: {cell!r} is not a number.") from None
+        for place, (cell, kind) in enumerate(zip(cells, kinds, strict=True)):
+            try:
+                columns[place].append(kind(cell))
+            except ValueError:
+                raise DataError(f"{path}, line {number}, entry {place + 1}: {cell!r} is not a number.") from None
+    return [
+        np.array(column, dtype=object if kind is str else kind) for column, kind in zip(columns, kinds, strict=True)
+    ], source.fact

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,30 +56,28 @@ def report_stream(
     }
 
 
-@dataclass(frozen=True)
-class _Shard:
-    """A file of scores and its file of labels."""
+class _Shard(NamedTuple):
+    """Scores and their labels, equally many; those of `.npy` files are read block by block."""
 
-    scores: Path
-    labels: Path
-    both: tuple[Array | FileArray, Array | FileArray]  # `.npy` files are read block by block
+    path: Path
+    score: Array | FileArray
+    label: Array | FileArray
 
     @classmethod
     def of(cls, scores: Path, labels: Path) -> _Shard:
-        """Both files, which are equally long."""
         score, label = _opened(Path(scores)), _opened(Path(labels))
         if len(score) != len(label):
             raise PredictionError(f"{scores} has {len(score)} scores, but {labels} has {len(label)} labels.")
-        return cls(Path(scores), Path(labels), (score, label))
+        return cls(Path(scores), score, label)
 
     def blocks(self) -> Iterator[ScoreBlock]:
         """The comparisons, so many at a time; raises at the first that can't be counted."""
-        for part in blocks(len(self.both[0]), _AT_ONCE):
-            score, label = (array[part] for array in self.both)
+        for part in blocks(len(self.score), _AT_ONCE):
+            score, label = self.score[part], self.label[part]
             wrong = np.flatnonzero((label != 0) & (label != 1) | np.isnan(score))
             if len(wrong):
                 raise PredictionError(
-                    f"{self.scores}, entry {part.start + int(wrong[0])}: a score that is no number, or a label but "
+                    f"{self.path}, entry {part.start + int(wrong[0])}: a score that is no number, or a label but "
                     "0 or 1."
                 )
             yield ScoreBlock(score, label == 1)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb.embeddings import ENTRIES, FORMATS, axes_of, stored_array
-from evenhand.benchmarks.ijb.files import read_table, refuse_duplicates
+from evenhand.benchmarks.ijb.files import ProtocolTable, read_table
 from evenhand.benchmarks.ijb.lists import FaceList
 from evenhand.benchmarks.ijb.options import PoolingOptions
 from evenhand.benchmarks.ijb.templates import ProtocolFaces, TemplateSet, template_places
@@ -247,6 +247,12 @@ class FaceIndex:
     path: Path
 
     @classmethod
+    def of_table(cls, table: ProtocolTable, row: NDArray[np.int64]) -> FaceIndex:
+        """The faces of `faces.csv`."""
+        subject, sighting = (table.whole(name) if name in table else None for name in ("SUBJECT_ID", "SIGHTING_ID"))
+        return cls(row, table.names("FILENAME"), subject, sighting, table.path)
+
+    @classmethod
     def of_faces(cls, faces: ProtocolFaces, path: Path) -> FaceIndex:
         """The faces of a protocol, in their order."""
         return cls(np.arange(len(faces)), faces.filename, faces.subject, faces.sighting, path)
@@ -391,13 +397,13 @@ def read_embedded(parts: Parts, meanwhile: Callable[[SubmittedEmbeddings], M]) -
         rows, row_names, video = None, None, None
         if (path := parts.get("rows")) is not None:
             table = read_table(path, PredictionError)
-            rows = _row_numbers(table.whole("FACE_INDEX"), len(vectors), path)
+            rows = _row_numbers(table, table.whole("FACE_INDEX"), len(vectors))
             row_names = table.text("ROW_NAME") if "ROW_NAME" in table else None
             facts.append(table.fact)
         if (path := parts.get("video_frames")) is not None:
             table = read_table(path, PredictionError)
             frames = len(vectors) if video_vectors is None else len(video_vectors)
-            video = (table.whole("TEMPLATE_ID"), _row_numbers(table.whole("FACE_INDEX"), frames, path))
+            video = (table.whole("TEMPLATE_ID"), _row_numbers(table, table.whole("FACE_INDEX"), frames))
             facts.append(table.fact)
         content = SubmittedEmbeddings(
             vectors, flipped, index, rows, row_names, video, scores, source, video_vectors, video_flipped
@@ -418,33 +424,23 @@ _INDEX_COLUMNS = {
 def _read_index(path: Path, rows: int) -> tuple[FaceIndex, NDArray[np.float64] | None, InputFact]:
     table = read_table(path, PredictionError, _INDEX_COLUMNS.get)
     place = table.whole("FACE_INDEX") if "FACE_INDEX" in table else np.arange(table.rows)
-    refuse_duplicates(path, place, "FACE_INDEX", PredictionError)
-    place = _row_numbers(place, rows, path)
+    table.refuse_repeated(place, "FACE_INDEX")
+    place = _row_numbers(table, place, rows)
     scores = None
     if "FACE_SCORE" in table:
         scores = np.full(rows, np.nan)
         scores[place] = table.numbers("FACE_SCORE")
-        wrong = np.flatnonzero(np.isnan(scores[place]))
-        if len(wrong):
-            raise PredictionError(f"{path}, line {int(wrong[0]) + 2}, column FACE_SCORE: a detector score is missing.")
+        table.refuse(np.isnan(scores[place]), lambda row: "a detector score is missing.", "FACE_SCORE")
         scores = np.nan_to_num(scores, nan=0.0)
-    index = FaceIndex(
-        place,
-        table.names("FILENAME"),
-        table.whole("SUBJECT_ID") if "SUBJECT_ID" in table else None,
-        table.whole("SIGHTING_ID") if "SIGHTING_ID" in table else None,
-        path,
+    return FaceIndex.of_table(table, place), scores, table.fact
+
+
+def _row_numbers(table: ProtocolTable, numbers: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
+    table.refuse(
+        (numbers < 0) | (numbers >= rows),
+        lambda row: f"{numbers[row]} found, but the embeddings have rows 0 to {rows - 1}.",
+        "FACE_INDEX",
     )
-    return index, scores, table.fact
-
-
-def _row_numbers(numbers: NDArray[np.int64], rows: int, path: Path) -> NDArray[np.int64]:
-    wrong = np.flatnonzero((numbers < 0) | (numbers >= rows))
-    if len(wrong):
-        raise PredictionError(
-            f"{path}, line {int(wrong[0]) + 2}, column FACE_INDEX: {numbers[wrong[0]]} found, "
-            f"but the embeddings have rows 0 to {rows - 1}."
-        )
     return numbers
 
 

@@ -26,13 +26,12 @@ from evenhand.benchmarks.ijb.clusters import (
     record_clusters,
     record_detection_clusters,
 )
-from evenhand.benchmarks.ijb.codec import PairCodec, SearchCodec, limits_of
+from evenhand.benchmarks.ijb.codec import PairCodec, SearchCodec, limits_of, pair_cost, search_cost
 from evenhand.benchmarks.ijb.conventions import (
     conventions_section,
     search_conventions,
     verification_conventions,
 )
-from evenhand.benchmarks.ijb.cost import pair_cost, search_cost
 from evenhand.benchmarks.ijb.data import load_covariates, load_search, load_verification
 from evenhand.benchmarks.ijb.detection import FaceDetectionCodec, load_detection, record_detections
 from evenhand.benchmarks.ijb.detection_metric import DetectionRates
@@ -40,7 +39,6 @@ from evenhand.benchmarks.ijb.differentials import differentials_section
 from evenhand.benchmarks.ijb.faces import FaceFolderCodec, VideoCodec, load_faces, load_videos
 from evenhand.benchmarks.ijb.figures import confidence_curve, confidence_section, histogram_section
 from evenhand.benchmarks.ijb.legacy import ListStyleSearch, MergedGallerySearch
-from evenhand.benchmarks.ijb.names import NAMES
 from evenhand.benchmarks.ijb.options import (
     ClusteringOptions,
     CovariateOptions,
@@ -56,10 +54,12 @@ from evenhand.benchmarks.ijb.splits import splits_section
 from evenhand.benchmarks.ijb.variants import explain, explain_target
 from evenhand.benchmarks.ijb.view import search_badness, view_pair, view_search
 from evenhand.core.metric import Metric
+from evenhand.core.names import DisplayNames
 from evenhand.core.task import Benchmark, Demo, Question, Task, check_with
 from evenhand.metrics.clustering import BCubed
 from evenhand.metrics.counts import Counts
 from evenhand.metrics.curves import Event
+from evenhand.metrics.names import VERIFICATION_VALUES
 from evenhand.metrics.operating_points import Convention
 from evenhand.metrics.search import Cmc, OpenSetSearch, tpir_name
 from evenhand.metrics.strata import Stratified
@@ -277,6 +277,33 @@ QUESTIONS: tuple[Question[Any, Any], ...] = (
         about=VIDEOS,
         serves="ijb/test5",
     ),
+)
+
+
+NAMES = DisplayNames(
+    family="IJB",
+    values=(
+        (r"\w+: TPIR@FPIR=(\S+), rank (\d+)", r"TPIR at FPIR \1, rank \2"),
+        (r"\w+: TPIR@FPIR=(\S+), top (\d+)", r"TPIR at FPIR \1, among the first \2"),
+        *VERIFICATION_VALUES,
+        (r"CMC: rank (\d+)", r"Rank-\1 identification rate"),
+        ("CMC: curve", "Identification rate by rank (CMC)"),
+        (r"search: TPIR@FPIR=(\S+), any rank", r"TPIR at FPIR \1, any rank"),
+        (r"search: (FNIR|FPIR)@overall FPIR=(\S+)", r"\1 at the threshold of FPIR \2"),
+        (r"searches: (.*)", r"Searches, \1"),
+    ),
+    shares=(r".*: (TPIR|TAR|rank|FNIR|FPIR|TMR|FMR|FNMR)\b.*",),
+    tasks={
+        "ijb/test1": "IJB: 1:1 verification (test 1)",
+        "ijb/test2": "IJB: verification by covariate (test 2)",
+        "ijb/test3": "IJB: search of still images (test 3)",
+        "ijb/test4": "IJB: search of mixed media (test 4)",
+        "ijb/test5": "IJB: search of video (test 5)",
+        "ijb/test6": "IJB: face detection (test 6)",
+        "ijb/test7": "IJB: clustering (test 7)",
+        "ijb/test8": "IJB: detection and clustering (test 8)",
+    },
+    items="comparisons",
 )
 
 

@@ -24,6 +24,7 @@ from evenhand.benchmarks.ijb.conventions import (
 )
 from evenhand.benchmarks.ijb.layout import is_list
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
+from evenhand.benchmarks.ijb.papers import letters_of
 from evenhand.benchmarks.ijb.record import record_searches
 from evenhand.benchmarks.ijb.submission import SubmittedEmbeddings
 from evenhand.core.errors import InputError, OptionError
@@ -43,13 +44,7 @@ FAILURES = {
 }
 _OURS = "no public code that we know"
 _PROTOCOL_SOURCES = {  # by task, metric and switches
-    (
-        "ijb/test6",
-        "detection",
-        "none",
-        "available",
-        0.2,
-    ): "the public IJB evaluator, which does not use the ignore flag",
+    ("ijb/test6", "detection", "none", "available", 0.2): "the public IJB evaluator, without the ignore flag",
     ("ijb/test6", "detection", "media", "available", 0.5): "the guide taken literally; our default",
     ("ijb/test7", "BCubed"): "modified_bcubed of the guide; our default",
     ("ijb/test7", "BCubed without FTE"): "modified_bcubed -no_fte",
@@ -142,7 +137,7 @@ def explain_target(run: Any, target: Target) -> Section:
     lead = f"{len(matching):,} of {len(variants):,} combinations give {target.value:g} when rounded as it is."
     return Section(
         f"Combinations nearest to {target.value:g}",
-        [Text(lead, "lead"), _table("Nearest first", ranked, wanted)],
+        [Text(lead, "lead"), _nearest_first(ranked, wanted)],
         name="target",
     )
 
@@ -198,7 +193,10 @@ def _of_searches(dataset: Dataset[Any], content: Any, options: SearchOptions) ->
     ]
     for together in zip(*every, strict=True):
         pooling = together[0][0]
-        known = {id(templates): _single(made) for templates, (_, made) in zip([*sets, probes], together, strict=True)}
+        known = {
+            id(templates): made._replace(vectors=made.vectors.astype(np.float32))
+            for templates, (_, made) in zip([*sets, probes], together, strict=True)
+        }
         chosen = replace(options, flip=pooling.flip, norm=pooling.norm, detector=pooling.detector, media=pooling.media)
         yield from _search_variants(dataset, content, chosen, pooling.words, pooling_source(pooling), known)
 
@@ -278,8 +276,7 @@ def pooling_source(pooling: Pooling) -> str:
     """The public code that pools so; letters as its own flags have them."""
     flip, norm, detector, media = pooling.flip, pooling.norm, pooling.detector, pooling.media
     if media == "mean" and flip in ("sum", "none"):
-        letters = f"N{int(norm == 'keep')}D{int(detector == 'on')}F{int(flip == 'sum')}"
-        return f"insightface ijb_11.py with {letters} (there N1 keeps the norm)"
+        return f"insightface ijb_11.py with {letters_of(pooling)} (there N1 keeps the norm)"
     if media == "mean_unit" and detector == "on":
         return "the original VGGFace2 recipe" if norm == "unit" else _OURS
     if media == "mean_unit":
@@ -306,20 +303,20 @@ def _pivot(title: str, variants: Sequence[Variant]) -> Table:
     return Table(title, ("combination", *conventions, "public code"), rows, _note(variants))
 
 
-def _table(title: str, variants: Sequence[Variant], target: float | None = None) -> Table:
-    rows = []
-    for variant in variants:
-        row: tuple[Any, ...] = (
+def _nearest_first(variants: Sequence[Variant], target: float) -> Table:
+    rows = tuple(
+        (
             variant.quantity,
             f"{variant.value:.6f}",
+            f"{variant.value - target:+.6f}",
             variant.switches,
             ", ".join(part for part in (variant.convention, variant.failures and f"FTE: {variant.failures}") if part),
             variant.source,
         )
-        rows.append(row if target is None else (*row[:2], f"{variant.value - target:+.6f}", *row[2:]))
-    off = () if target is None else ("off by",)
-    columns = ("quantity", "value", *off, "combination", "convention", "public code")
-    return Table(title, columns, tuple(rows), _note(variants))
+        for variant in variants
+    )
+    columns = ("quantity", "value", "off by", "combination", "convention", "public code")
+    return Table("Nearest first", columns, rows, _note(variants))
 
 
 def _note(variants: Sequence[Variant]) -> str:
@@ -333,14 +330,7 @@ def _note(variants: Sequence[Variant]) -> str:
 
 def _read(task: Any, predictions: Path, dataset: Dataset[Any], options: PoolingOptions) -> Any:
     """The submission; a mirrored pass or detector scores that are not there leave their switches out."""
-    simplest = replace(options, norm="keep", detector="off", media="flat")
-    return task.codec.read(
-        predictions, dataset, replace(simplest, flip="none") if options.flip == "none" else simplest
-    ).content
-
-
-def _single(made: Templates) -> Templates:
-    return made._replace(vectors=made.vectors.astype(np.float32))
+    return task.codec.read(predictions, dataset, replace(options, norm="keep", detector="off", media="flat")).content
 
 
 def _folder(run: Any, role: str) -> Path:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +16,11 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact, Submitted
-from evenhand.files.arrays import array_headers, read_npy, read_npz
+from evenhand.files.arrays import read_npy, read_npz
 from evenhand.files.delimited import read_table
 from evenhand.files.inputs import hash_of
-from evenhand.files.writing import make_folder, open_file, write_file
+from evenhand.files.outputs import write_csv, write_npy
+from evenhand.files.writing import make_folder
 from evenhand.search.sanity import embedding_warnings
 
 _ROWS_AT_ONCE = 1 << 16
@@ -89,7 +88,7 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
         if not names:
             raise PredictionError("The model embedded no picture: there is nothing to write.")
         make_folder(path)
-        _save(path / EMBEDDINGS, np.stack([given[name] for name in names]))
+        write_npy(path / EMBEDDINGS, np.stack([given[name] for name in names]))
         mirrored = [name + MIRRORED for name in names if name + MIRRORED in given]
         if mirrored:
             if len(mirrored) < len(names):
@@ -97,12 +96,8 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
                     f"{len(names) - len(mirrored)} pictures were embedded without their mirror image. Ask again with "
                     "--resume, or leave the mirrored pass out."
                 )
-            _save(path / FLIPPED, np.stack([given[name] for name in mirrored]))
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(("ROW", "PICTURE"))
-        writer.writerows(enumerate(names))
-        write_file(path / PICTURES, text.getvalue())
+            write_npy(path / FLIPPED, np.stack([given[name] for name in mirrored]))
+        write_csv(path / PICTURES, ("ROW", "PICTURE"), enumerate(names))
 
     def to_plain(self, answer: Any) -> Any:
         return _vector(answer)
@@ -111,47 +106,42 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
         return _vector(plain)
 
 
-def _read(path: Path, options: PairSetOptions) -> _Given:
-    if path.is_dir():
-        for name in ("scores.csv", "scores.npy"):
-            if not (path / EMBEDDINGS).is_file() and (path / name).is_file():
-                return _read(path / name, options)
-        if not (path / EMBEDDINGS).is_file():
-            raise PredictionError(f"{path} has neither {EMBEDDINGS} nor scores.npy nor scores.csv.")
-        inputs = [hash_of(path / EMBEDDINGS, PredictionError)]
-        vectors: Array | None = read_npy(path / EMBEDDINGS, PredictionError)
-        flipped: Array | None = None
-        names: tuple[str, ...] | None = None
-        if (path / FLIPPED).is_file():
-            flipped = read_npy(path / FLIPPED, PredictionError)
-            inputs.append(hash_of(path / FLIPPED, PredictionError))
-        if (path / PICTURES).is_file():
-            table = read_table(path / PICTURES, problem=PredictionError)
+def _read(where: Path, options: PairSetOptions) -> _Given:
+    path, names = where, None
+    listed: tuple[InputFact, ...] = ()
+    if where.is_dir():
+        known = [where / name for name in (EMBEDDINGS, "scores.csv", "scores.npy")]
+        there = [file for file in known if file.is_file()]
+        if not there:
+            raise PredictionError(f"{where} has neither {EMBEDDINGS} nor scores.npy nor scores.csv.")
+        path = there[0]
+        if path.name != EMBEDDINGS:
+            return _read(path, options)
+        if (where / PICTURES).is_file():
+            table = read_table(where / PICTURES, problem=PredictionError)
             names = tuple(str(name) for name in table.frame[table.frame.columns[-1]].to_list())
-            inputs.append(table.fact)
-        return _Given(path, vectors, flipped, None, names, tuple(inputs))
+            listed = (table.fact,)
     if path.suffix == ".csv":
         table = read_table(path, problem=PredictionError)
-        return _Given(path, None, None, _score_column(table.frame, path, options), None, (table.fact,))
+        return _Given(where, None, None, _score_column(table.frame, path, options), None, (table.fact,))
     if path.suffix not in (".npy", ".npz"):
         raise PredictionError(f"{path}: a folder, a .npy, an .npz or a table of scores (.csv) was expected.")
-    fact: tuple[InputFact, ...] = (hash_of(path, PredictionError),)
-    axes = {name: len(header.shape) for name, header in array_headers(path, PredictionError).items()}
+    facts: tuple[InputFact, ...] = (hash_of(path, PredictionError),)
     if path.suffix == ".npz":
         arrays = read_npz(path, PredictionError)
         vectors = arrays.get("embeddings")
         flipped = next((arrays[name] for name in ("embeddings_flip", "flip") if name in arrays), None)
         if vectors is None and "scores" not in arrays:
             raise PredictionError(f"{path} holds {', '.join(arrays)}; embeddings or scores were expected.")
-        return _Given(path, vectors, flipped, arrays.get("scores") if vectors is None else None, None, fact)
-    array = read_npy(path, PredictionError)
+        return _Given(where, vectors, flipped, arrays.get("scores") if vectors is None else None, None, facts)
+    array, flipped = read_npy(path, PredictionError), None
+    if array.ndim == 1 and path == where:
+        return _Given(where, None, None, array, None, facts)
     beside = path.with_name(f"{path.stem}_flip.npy")
-    if axes[""] == 1:
-        return _Given(path, None, None, array, None, fact)
-    if not beside.is_file():
-        return _Given(path, array, None, None, None, fact)
-    fact += (hash_of(beside, PredictionError),)
-    return _Given(path, array, read_npy(beside, PredictionError), None, None, fact)
+    if beside.is_file():
+        flipped = read_npy(beside, PredictionError)
+        facts += (hash_of(beside, PredictionError),)
+    return _Given(where, array, flipped, None, names, (*facts, *listed))
 
 
 def _rows(given: _Given, truth: PairSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -269,11 +259,6 @@ def _people(truth: PairSet, first: Array, second: Array, rows: int) -> NDArray[n
 def _examples(truth: PairSet, distance: NDArray[np.float64]) -> tuple[str, ...]:
     rows = np.flatnonzero(np.isnan(distance))[:5]
     return tuple(f"pair {row}: {truth.pictures[truth.first[row]]}, {truth.pictures[truth.second[row]]}" for row in rows)
-
-
-def _save(path: Path, array: NDArray[np.float32]) -> None:
-    with open_file(path, "wb") as file:
-        np.save(file, array)
 
 
 def _vector(answer: Any) -> NDArray[np.float32]:

@@ -17,7 +17,8 @@ from evenhand.benchmarks.pairs.data import RACES
 from evenhand.core.optional import cv2
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
-from evenhand.files.writing import make_folder, open_file, write_file
+from evenhand.files.outputs import write_npy
+from evenhand.files.writing import make_folder, write_file
 from evenhand.scenes.looks import look_of
 from evenhand.scenes.saving import save_face
 
@@ -60,8 +61,7 @@ def write_demo(folder: Path) -> Sequence[Demo]:
         yaw = float(stream("pairs", "demo", "picture", race, person, number).uniform(-1, 1))
         save_face(data / race / f"p{person}" / f"p{person}_{number:04d}.jpg", look_of((race, person)), 80, yaw=yaw)
     for name, rows in ((EMBEDDINGS, vectors), (FLIPPED, mirrored)):
-        with open_file(submission / name, "wb") as file:
-            np.save(file, np.array(rows, dtype=np.float32))
+        write_npy(submission / name, np.array(rows, dtype=np.float32))
     return (
         Demo(
             task="pairs/rfw",

@@ -13,6 +13,7 @@ from evenhand.benchmarks.pairs.metrics import THRESHOLDS, Counter, folded_accura
 from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.core.records import Records
 from evenhand.core.task import Dataset, Tools
+from evenhand.core.view import SampleView
 
 FOLDS = "folds"
 
@@ -61,3 +62,14 @@ def fold_facts(rows: Records, options: PairSetOptions) -> Mapping[str, Any]:
         facts.append({"group": name, "accuracy": folded.accuracy.tolist(), "threshold": folded.threshold.tolist()})
     everyone = Counter(measured(rows, None, 1), THRESHOLDS).counts(None)
     return {FOLDS: facts, "shared_threshold": float(THRESHOLDS[shared_threshold(everyone)])}
+
+
+def view_pair(dataset: Dataset[PairSet], answers: object, row: Mapping[str, Any]) -> SampleView:
+    """Both pictures of a pair, with their distance."""
+    truth, place = dataset.truth, int(row["item"])
+    samples = dataset.samples
+    passes = max(len(samples) // max(len(truth.pictures), 1), 1)  # a picture, and its mirror image where it is used
+    pictures = [path for side in (truth.first, truth.second) for path in samples[passes * int(side[place])].media]
+    answer_text = "no embedding" if row["failed"] else f"distance {float(row['distance']):.3f}"
+    words = "same person" if truth.same[place] else "different people"
+    return SampleView(tuple(pictures), truth=words, answer=answer_text, is_wrong=bool(row["failed"]))

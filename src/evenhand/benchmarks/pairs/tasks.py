@@ -10,15 +10,15 @@ from typing import Any
 from evenhand.benchmarks.pairs.codec import PairSetCodec
 from evenhand.benchmarks.pairs.data import PairSet, load_bfw, load_rfw, load_set, undecodable
 from evenhand.benchmarks.pairs.metrics import SHARED, FoldedTar, TenFoldAccuracy
-from evenhand.benchmarks.pairs.names import NAMES
 from evenhand.benchmarks.pairs.options import PairSetOptions
-from evenhand.benchmarks.pairs.record import FOLDS, fold_facts, record_pairs
-from evenhand.benchmarks.pairs.view import view_pair
+from evenhand.benchmarks.pairs.record import FOLDS, fold_facts, record_pairs, view_pair
 from evenhand.core.metric import Metric
+from evenhand.core.names import DisplayNames
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.results import Results
 from evenhand.core.task import About, Benchmark, CheckReport, Dataset, Demo, Finding, Task, check_with, counts_of
 from evenhand.metrics.counts import Counts
+from evenhand.metrics.names import VERIFICATION_VALUES
 from evenhand.metrics.verification import Separation, Verification, misplacement
 
 ABOUT = About(
@@ -56,6 +56,32 @@ SETS: Mapping[str, str] = {
     "cplfw": "Cross-pose LFW.",
     "vgg2_fp": "VGGFace2: frontal against profile.",
 }
+
+
+NAMES = DisplayNames(
+    family="Verification pairs",
+    values=(
+        ("ten-fold: accuracy", "Ten-fold accuracy"),
+        ("ten-fold: accuracy at one threshold", "Accuracy at a shared threshold"),
+        ("ten-fold: std", "Standard deviation over folds"),
+        *VERIFICATION_VALUES,
+        (r"folds_interpolated: (.*)", r"\1, interpolated over folds"),
+        (r"pairs: (.*)", r"Pairs, \1"),
+    ),
+    tasks={
+        "pairs/lfw": "LFW",
+        "pairs/cfp_fp": "CFP frontal–profile",
+        "pairs/cfp_ff": "CFP frontal–frontal",
+        "pairs/agedb_30": "AgeDB-30",
+        "pairs/calfw": "CALFW",
+        "pairs/cplfw": "CPLFW",
+        "pairs/vgg2_fp": "VGGFace2 frontal–profile",
+        "pairs/rfw": "RFW",
+        "pairs/bfw": "BFW",
+    },
+    shares=("ten-fold: (accuracy at one threshold|std)",),
+    items="pairs",
+)
 
 
 def pair_metrics(options: PairSetOptions) -> tuple[Metric[Any], ...]:
