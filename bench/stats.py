@@ -105,10 +105,9 @@ def clustered_draws(data: dict[str, Any]) -> Any:
     """The same by subject: 2,000 draws of 1,981 subjects, everyone and 108 cells."""
     from evenhand.metrics.means import Rate
     from evenhand.stats.intervals import percentile
-    from evenhand.stats.redraw import redraw_ratio
 
     evidence = _evidence(_records(data, "subject_", "subject"), Rate("accuracy", "right"))
-    return percentile(redraw_ratio(evidence.table, list(range(evidence.table.groups)), evidence.weights()))
+    return percentile(evidence.table.drawn(evidence.weights()))
 
 
 def _all_pairs(data: dict[str, Any], metric: Any) -> Any:

@@ -14,11 +14,10 @@ from evenhand.metrics.search import (
     OpenSetSearch,
     fnir_name,
     fpir_name,
-    identification_trade_off,
     rank_name,
     tpir_name,
 )
-from evenhand.metrics.search_rates import ANY_RANK, ranks_of
+from evenhand.metrics.search_rates import ANY_RANK, GallerySearch, Searches, ranks_of
 
 # Gallery 0: four mated probes and three strangers.
 MATE = [0.9, 0.7, 0.5, -np.inf]
@@ -105,13 +104,11 @@ def test_without_non_mated_probes_the_cmc_is_still_defined() -> None:
     assert isinstance(values(OpenSetSearch("1:N", (0.1,), (1,)), rows)[tpir_name(0.1, 1)], Undefined)
 
 
-def test_the_trade_off_has_a_point_for_every_distinct_score() -> None:
-    curve = identification_trade_off(searches(), (1, ANY_RANK))
-    assert curve is not None
-    assert curve.threshold.tolist() == [0.9, 0.7, 0.6, 0.5, 0.4, 0.2]
-    assert curve.fpir.tolist() == [0, 0, 1 / 3, 1 / 3, 2 / 3, 1]
-    assert curve.fnir[ANY_RANK].tolist() == [0.75, 0.5, 0.5, 0.25, 0.25, 0.25]
-    assert identification_trade_off(searches().take(np.arange(4)), (1,)) is None
+def test_rates_can_be_read_at_every_score() -> None:
+    search = GallerySearch(Searches.measured(searches(), None, 1, "pessimistic"), 0)
+    rates = search.beyond([np.array([score]) for score in (0.9, 0.7, 0.6, 0.5, 0.4, 0.2)], ANY_RANK)
+    assert [float(at.fpir[0]) for at in rates] == [0, 0, 1 / 3, 1 / 3, 2 / 3, 1]
+    assert [1 - float(at.tpir[ANY_RANK][0]) for at in rates] == [0.75, 0.5, 0.5, 0.25, 0.25, 0.25]
 
 
 def test_the_iet_curve_goes_through_the_operating_points() -> None:

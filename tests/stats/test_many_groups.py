@@ -11,7 +11,6 @@ from evenhand.core.records import Attribute, Records, groups_of
 from evenhand.metrics.means import Mean, Rate
 from evenhand.stats import analysis, families, findings, tables
 from evenhand.stats.evidence import RatioEvidence
-from evenhand.stats.redraw import redraw_ratio
 
 
 def made(rows: int = 400, units: int = 60, seed: int = 0) -> Records:
@@ -81,8 +80,11 @@ def test_draws_of_a_table_are_the_same_multiplied_sparsely_or_not(
     _, table = places
     monkeypatch.setattr(tables, "_SPARSE", sparse)
     weights = np.random.default_rng(1).multinomial(60, [1 / 60] * 60, size=9).astype(np.float32)
-    wide = redraw_ratio(table, list(range(table.groups)), iter([weights[:4], weights[4:]]))
-    np.testing.assert_allclose(table.drawn([weights[:4], weights[4:]]), wide, rtol=1e-12)
+    top, bottom = table.wide(list(range(table.groups)))
+    ratio = np.divide(
+        weights @ top, weights @ bottom, out=np.full((9, table.groups), np.nan), where=weights @ bottom > 0
+    )
+    np.testing.assert_allclose(table.drawn([weights[:4], weights[4:]]), ratio, rtol=1e-12)
 
 
 def test_sums_by_unit_are_those_of_its_rows_in_each_group(places: tuple[tables.TallyLayout, tables.UnitTable]) -> None:

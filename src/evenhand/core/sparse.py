@@ -19,7 +19,7 @@ from evenhand.core.records import Array
 Integers = NDArray[np.int64]
 
 _NARROW = 8  # columns below which a product is made column by column
-_AT_ONCE = 1 << 17  # numbers that are added at a time, so that they stay in the cache
+_AT_ONCE = 1 << 16  # numbers that are added at a time, so that they stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +155,11 @@ class SparseMatrix:
         sizes = sizes[order]
         long = int(np.argmin(np.arange(len(sizes) + 1) + np.append(sizes, 0)))
         step = max(1, _AT_ONCE // table.shape[1])
+        space = np.empty((step, table.shape[1]), dtype=out.dtype)
         for row in order[:long].tolist():
             entries = np.arange(self.start[row], self.start[row + 1])
             for first in range(0, len(entries), step):
-                some = self._entries(table, entries[first : first + step])
+                some = self._entries(table, entries[first : first + step], space)
                 some[0] += out[row]
                 out[row] = some.sum(axis=0)
         for start in range(long, len(order), step):
@@ -167,12 +168,13 @@ class SparseMatrix:
             first_entry = self.start[rows]
             left = np.searchsorted(-many, -np.arange(many[0]))  # rows that have such an entry
             for place, there in enumerate(left.tolist()):
-                total[:there] += self._entries(table, first_entry[:there] + place)
+                total[:there] += self._entries(table, first_entry[:there] + place, space)
             out[rows] = total
 
-    def _entries(self, table: Array, at: Integers) -> Array:
+    def _entries(self, table: Array, at: Integers, space: Array) -> Array:
         """The rows of a table that some entries stand for, times their values."""
-        entries = table.take(self.columns[at], axis=0)
+        entries = space[: len(at)]
+        np.take(table, self.columns[at], axis=0, out=entries, mode="clip")  # `raise` would copy once more
         if self.values is not None:
             entries *= self.values[at, None]
         return entries

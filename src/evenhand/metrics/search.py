@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -32,16 +32,7 @@ from evenhand.core.metric import (
 )
 from evenhand.core.records import Array, Records
 from evenhand.metrics.curves import LazyCurves
-from evenhand.metrics.search_curves import trade_off
-from evenhand.metrics.search_rates import (
-    ANY_RANK,
-    GallerySearch,
-    Searches,
-    SearchRates,
-    TieRule,
-    ranks_of,
-    share_of,
-)
+from evenhand.metrics.search_rates import ANY_RANK, GallerySearch, Searches, SearchRates, TieRule, share_of, trade_off
 from evenhand.metrics.search_resampling import resampled_searches
 
 STANDARD_RATES = (1e-3, 1e-2, 1e-1)
@@ -247,33 +238,6 @@ def fnir_name(rate: float) -> str:
     return f"FNIR@overall FPIR={rate:.12g}"
 
 
-class Trade(NamedTuple):
-    """False negatives over false positives at every distinct score, from the top (the IET curve)."""
-
-    threshold: Array
-    fpir: Array
-    fnir: Mapping[int, Array]  # by rank limit
-
-
-def identification_trade_off(rows: Records, limits: Sequence[int], ties: TieRule = "pessimistic") -> Trade | None:
-    """The IET curve of the searches of one gallery; None without mated or without non-mated probes.
-
-    Points are the distinct values among the mates' scores and the best scores of non-mated searches.
-    """
-    mated = np.asarray(rows["mated"], dtype=np.bool_)
-    if mated.all() or not mated.any():
-        return None
-    mate, top = np.asarray(rows["mate"])[mated], np.asarray(rows["top"])[~mated]
-    rank = ranks_of(mate, rows["above"][mated], rows["tied"][mated], ties)
-    thresholds = np.unique(np.concatenate([mate[mate > -np.inf], top[top > -np.inf]]))[::-1]
-    fpir = _reaching(top, thresholds) / len(top)
-    fnir = {}
-    for limit in limits:
-        listed = rank > 0 if limit == ANY_RANK else (rank > 0) & (rank <= limit)
-        fnir[limit] = 1.0 - _reaching(mate[listed], thresholds) / len(mate)
-    return Trade(thresholds, fpir, fnir)
-
-
 def _combined(tops: list[Array], bottoms: list[Array], how: Combination, cells: int, width: int) -> Array:
     """(cells, width): rates over galleries; a gallery without a denominator is left out of the mean."""
     if not tops:
@@ -299,9 +263,3 @@ def _mean(rates: Array) -> Array:
     """The mean over the first axis of what is defined; NaN where nothing is."""
     there = ~np.isnan(rates)
     return share_of(np.where(there, rates, 0.0).sum(axis=0), there.sum(axis=0))
-
-
-def _reaching(scores: Array, thresholds: Array) -> Array:
-    """How many scores are ≥ each threshold."""
-    ordered = np.sort(scores)
-    return np.asarray(len(ordered) - np.searchsorted(ordered, thresholds, side="left"))

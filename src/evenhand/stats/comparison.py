@@ -27,7 +27,7 @@ from evenhand.stats.distributions import normal_quantile, t_quantile, t_two_side
 from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
 from evenhand.stats.intervals import subsampled
 from evenhand.stats.permutation import gap_reference
-from evenhand.stats.redraw import draws_of, redraw, redraw_dyadic, redraw_ratio
+from evenhand.stats.redraw import draws_of, redraw, redraw_dyadic
 from evenhand.stats.resample import Weights, subsample_weights, weight_blocks
 from evenhand.stats.settings import Settings, margin_of
 from evenhand.stats.tables import TallyLayout, UnitTable, layout
@@ -282,7 +282,11 @@ class _Side:
         a, b = self.evidence(drawn)
         redrawn = [self._all_draws(side) for side in (a, b)]
         for by, positions in orders.items():
-            large = [p for p in positions.tolist() if self._usable(p, a.values, b.values)]
+            large = [
+                place
+                for place in positions[np.isfinite(a.values[positions] + b.values[positions])].tolist()
+                if self._status(place) is Status.OK
+            ]
             if len(large) < 2:
                 continue
             values, draws = (a.values[large], b.values[large]), (draws[:, large] for draws in redrawn)
@@ -295,7 +299,7 @@ class _Side:
     def _all_draws(self, side: Evidence) -> Floats:
         """The draws of all groups."""
         if isinstance(side, RatioEvidence):
-            return redraw_ratio(side.table, list(range(side.table.groups)), self.weights())
+            return side.table.drawn(self.weights())
         assert isinstance(side, DrawnEvidence)
         return side.draws
 
@@ -303,9 +307,6 @@ class _Side:
         if not self.settings.permutations:
             return None
         return gap_reference(gap, side.null_gaps(large, self.settings.permutations).gaps)
-
-    def _usable(self, position: int, a: Floats, b: Floats) -> bool:
-        return bool(np.isfinite(a[position]) and np.isfinite(b[position])) and self._status(position) is Status.OK
 
     def _status(self, position: int) -> Status:
         rows = min(self.both[0][position].rows, self.both[1][position].rows)
@@ -434,12 +435,10 @@ class _Side:
         shrink = normal_quantile(1 - 2 * self.settings.alpha) / normal_quantile(self.settings.confidence)
         centre, limits = contrast.difference, (contrast.low, contrast.high)
         low, high = (centre + (limit - centre) * shrink for limit in limits)
-        found = verdicts(*limits, low, high, contrast.adjusted, margin=self._margin(), alpha=self.settings.alpha)
-        return replace(contrast, verdict=found.item())
-
-    def _margin(self) -> float | None:
-        numbers = numbers_or_nan(e.number for side in self.both for e in side)
-        return margin_of(self.settings, self.metric.name, self.output, numbers)
+        numbers = numbers_or_nan(estimate.number for side in self.both for estimate in side)
+        margin = margin_of(self.settings, self.metric.name, self.output, numbers)
+        judged = verdicts(*limits, low, high, contrast.adjusted, margin=margin, alpha=self.settings.alpha)
+        return replace(contrast, verdict=judged.item())
 
 
 def _own_units(rows: Records) -> Records:

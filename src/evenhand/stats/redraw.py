@@ -18,7 +18,7 @@ from evenhand.core.sparse import SparseMatrix
 from evenhand.stats.checks import Floats, divide
 from evenhand.stats.resample import Weights, dyadic_totals
 from evenhand.stats.settings import Settings
-from evenhand.stats.tables import TallyLayout, UnitTable
+from evenhand.stats.tables import TallyLayout
 
 COSTLY_CELLS = 50_000
 """Beyond so many cells, metrics that are resampled get fewer draws."""
@@ -115,16 +115,6 @@ def _steps(draws: int, groups: SparseMatrix) -> tuple[SparseMatrix, SparseMatrix
     everyone = SparseMatrix(np.array([0, patterns]), np.arange(patterns), patterns)
     again = SparseMatrix(np.arange(many + 1), np.zeros(many, dtype=np.int64), 1)
     return groups.repeated(draws), everyone.repeated(draws), again.repeated(draws)
-
-
-def redraw_ratio(table: UnitTable, chosen: list[int], weights: Iterator[Weights]) -> Floats:
-    """A ratio of sums in every draw (draws × chosen groups)."""
-    top, bottom = table.wide(chosen)
-    parts = []
-    for many in weights:
-        wide = many.astype(np.float64)
-        parts.append(divide(wide @ top, wide @ bottom))
-    return np.concatenate(parts) if parts else np.zeros((0, len(chosen)))
 
 
 def redraw_dyadic(ratio: Ratio, places: TallyLayout, weights: Iterator[Weights]) -> Floats:
