@@ -23,6 +23,7 @@ from starlette.types import ASGIApp
 from evenhand.core.errors import EvenhandError, OptionError
 from evenhand.core.page import Section, Text
 from evenhand.core.records import EVERYONE
+from evenhand.core.results import Results
 from evenhand.reporting.comparison import comparison_sections, difference_sections
 from evenhand.reporting.display import names_of_family, names_of_results
 from evenhand.reporting.rows import RowLabels, row_facts, value_text
@@ -39,7 +40,6 @@ from evenhand.serve.selection import (
     choices,
     chosen,
     contrasts_of,
-    group_of,
     row_page,
     scalar_columns,
 )
@@ -191,50 +191,48 @@ class _Routes:
 
     def group(self, request: Request) -> Response:
         """A group: its values, how it compares with others, and its rows, worst first."""
-        line = self._line(request)
-        inspected = self.library.inspected(line)
-        query = request.query_params
-        group = group_of(query.getlist("g"))
-        if inspected.results is None:
-            raise NotFoundError("The results of this run can't be read, so its groups are not known.")
-        choice = chosen(inspected.results, query.get("metric", ""), query.get("output", ""))
-        of_group = [estimate for estimate in inspected.results.estimates if estimate.group == group]
+        line, rows = self._line(request), RowQuery.of(request.query_params)
+        results, choice = self._values(line, request, "groups")
+        group = rows.group
+        of_group = [estimate for estimate in results.estimates if estimate.group == group]
         if not of_group and group != EVERYONE:
             raise NotFoundError(f"The run has no group {group}.")
         numbers = [estimate for estimate in of_group if estimate.number is not None]
-        selection, reason, rows = None, "", RowQuery.of(query)
+        selection, reason = None, ""
         try:
-            selection = self._selection(line, rows, choice, _whole_number(query.get("page", "1")))
+            selection = self._selection(line, rows, choice, request)
         except EvenhandError as error:
             reason = str(error)
         return self._page(
-            "group.html.j2", line=line, found=inspected, group=group, choice=choice,
+            "group.html.j2", line=line, results=results, group=group, choice=choice,
             estimates=numbers if group == EVERYONE else numbers or of_group, selection=selection, reason=reason,
             has_data=bool(self.library.settings.data), query=rows,
-            names=names_of_results(inspected.results),
-            contrasts=contrasts_of(inspected.results, choice, group) if choice is not None else (),
+            names=names_of_results(results),
+            contrasts=contrasts_of(results, choice, group) if choice is not None else (),
         )  # fmt: skip
 
     def gallery(self, request: Request) -> Response:
         """The samples behind a number or a cell of the confusion matrix: pictures, truth and answer, worst first."""
-        line = self._line(request)
-        inspected = self.library.inspected(line)
-        if inspected.results is None:
-            raise NotFoundError("The results of this run can't be read, so its samples are not known.")
-        query = request.query_params
-        choice = chosen(inspected.results, query.get("metric", ""), query.get("output", ""))
-        rows = RowQuery.of(query)
-        selection = self._selection(line, rows, choice, _whole_number(query.get("page", "1")))
+        line, rows = self._line(request), RowQuery.of(request.query_params)
+        results, choice = self._values(line, request, "samples")
         return self._page(
-            "gallery.html.j2", line=line, found=inspected, choice=choice, query=rows, selection=selection,
-            has_data=bool(self.library.settings.data), names=names_of_results(inspected.results),
+            "gallery.html.j2", line=line, choice=choice, query=rows, names=names_of_results(results),
+            selection=self._selection(line, rows, choice, request), has_data=bool(self.library.settings.data),
         )  # fmt: skip
 
-    def _selection(self, line: RunEntry, query: RowQuery, choice: ValueChoice | None, page: int) -> Selection:
+    def _values(self, line: RunEntry, request: Request, what: str) -> tuple[Results, ValueChoice | None]:
+        """The results of a run, and the value that a request is about."""
+        results, query = self.library.inspected(line).results, request.query_params
+        if results is None:
+            raise NotFoundError(f"The results of this run can't be read, so its {what} are not known.")
+        return results, chosen(results, query.get("metric", ""), query.get("output", ""))
+
+    def _selection(self, line: RunEntry, query: RowQuery, choice: ValueChoice | None, request: Request) -> Selection:
         rows = self.library.rows(line)
         metric = self.library.metric(line, choice.metric) if choice is not None else None
         labels = self.library.labels(line)
         numbers, is_ordered = self.library.selected(line, query, metric)
+        page = _whole_number(request.query_params.get("page", "1"))
         shown = row_page(rows.records, numbers, page, is_ordered=is_ordered)
         columns = scalar_columns(shown.rows)
         count = len(shown.numbers)
