@@ -24,7 +24,7 @@ from evenhand.benchmarks.fhibe.options import (
 from evenhand.benchmarks.fhibe.wrapped import adapt_wrapper
 from evenhand.core.errors import UnknownNameError
 from evenhand.core.metric import POSITIVE, UNIT_SCALE, Direction, Metric, Scale
-from evenhand.core.task import About, Benchmark, Dataset, Demo, Sample, Task, check_with
+from evenhand.core.task import About, Benchmark, Dataset, Demo, Task, check_with
 from evenhand.metrics.means import Mean
 
 Metrics = tuple[Metric[Any], ...]
@@ -102,7 +102,8 @@ def load_for(
     """The data of a task; every sample says which task it is asked for, as a wrapped model must know."""
     dataset = load(folder, options, cache)
     asked = {"task": task, "custom_keypoints": getattr(options, "custom_keypoints", None)}
-    return replace(dataset, samples=tuple(Sample(one.id, one.media, {**one.given, **asked}) for one in dataset.samples))
+    samples = tuple(replace(sample, given={**sample.given, **asked}) for sample in dataset.samples)
+    return replace(dataset, samples=samples)
 
 
 def _task(
@@ -156,7 +157,7 @@ def _pictures(task: str) -> dict[str, Any]:
     }
 
 
-def _found(metric: str, row: str, rule: str) -> dict[str, Any]:
+def _localization(metric: str, row: str, rule: str) -> dict[str, Any]:
     """What the tasks share that find a box or a mask of every row."""
     return {
         "metrics": partial(_recall, metric),
@@ -176,7 +177,7 @@ TASKS: tuple[Task[Any, Any], ...] = (
         load=data.load_person_boxes,
         record=record.record_boxes,
         view=view.view_boxes,
-        **_found("AR_IOU", "an annotated person", _BEST_BOX),
+        **_localization("AR_IOU", "an annotated person", _BEST_BOX),
     ),
     _task(
         "person_parsing",
@@ -185,7 +186,9 @@ TASKS: tuple[Task[Any, Any], ...] = (
         load=data.load_masks,
         record=record.record_masks,
         view=view.view_masks,
-        **_found("AR_MASK", "an annotated person", "the person is the union of all its polygons, filled by OpenCV"),
+        **_localization(
+            "AR_MASK", "an annotated person", "the person is the union of all its polygons, filled by OpenCV"
+        ),
     ),
     _task(
         "keypoint_estimation",
@@ -211,7 +214,7 @@ TASKS: tuple[Task[Any, Any], ...] = (
         load=data.load_face_boxes,
         record=record.record_boxes,
         view=view.view_boxes,
-        **_found("AR_IOU", "an annotated face", _BEST_BOX),
+        **_localization("AR_IOU", "an annotated face", _BEST_BOX),
     ),
     _task(
         "body_parts_detection",
