@@ -14,10 +14,10 @@ from evenhand.benchmarks.fairface.normalise import (
     gender,
     negation,
     race,
-    refusals,
     text,
+    tokenized,
 )
-from evenhand.benchmarks.fairface.normalise.age_words import AGE_WORDS
+from evenhand.benchmarks.fairface.normalise.age import AGE_WORDS
 from evenhand.benchmarks.fairface.normalise.race_lexicon import (
     COLOURS,
     LEXICON,
@@ -50,7 +50,7 @@ AGES = [*age_patterns._TELLING, *age_patterns._FILLERS, *age_patterns._CUES_BEFO
 RACES = [word for phrases in LEXICON.values() for phrase in phrases for word in phrase.words]
 SAID_OF = [*COLOURS, *colours._DESCRIPTORS, *colours._THINGS, *colours._PEOPLE, *colours._FUNCTION, *colours._VERBS]
 GENDERS = [*gender._KNOWN, *gender.PRONOUNS, *gender.ECHO_JOINTS, "m", "f", "binary", "fluid"]
-DECLINED = [phrase.replace(" ?", " ") for phrase in (*refusals._DECLINING, *refusals._NAMING_OTHERS)]
+DECLINED = [phrase.replace(" ?", " ") for phrase in (*tokenized._DECLINING, *tokenized._NAMING_OTHERS)]
 AGE_PHRASES = [" ".join(entry.words) for entries in AGE_WORDS.values() for entry in entries]
 EVERYTHING = [SIGNS, NUMBERS, CUES, COUNTS, AGES, RACES, SAID_OF, GENDERS, DECLINED, AGE_PHRASES, ["the", "hair", "🙂"]]
 
@@ -127,9 +127,9 @@ def test_a_pattern_without_its_words_finds_nothing(raw, mode):
 @quickly
 @given(texts(DECLINED, CUES, SIGNS))
 def test_a_refusal_begins_with_one_of_its_words(raw):
-    if not refusals._may_begin(raw, text.words(raw)):
-        assert not refusals._DECLINES.search(raw)
-        assert not refusals._OTHER.search(raw)
+    if not tokenized._may_begin(raw, text.words(raw)):
+        assert not tokenized._DECLINES.search(raw)
+        assert not tokenized._NAMES_OTHERS.search(raw)
 
 
 @quickly

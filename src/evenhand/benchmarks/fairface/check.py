@@ -12,9 +12,9 @@ import numpy as np
 from evenhand.benchmarks.fairface.codec import FaceCodec
 from evenhand.benchmarks.fairface.data import Faces, balance, load
 from evenhand.benchmarks.fairface.image_answers import ImageAnswer
-from evenhand.benchmarks.fairface.normalise import FaceAnswer, Reason
+from evenhand.benchmarks.fairface.normalise import Reason
 from evenhand.benchmarks.fairface.options import FaceOptions
-from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, FINE_RACES, GENDERS
+from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, ATTRIBUTES, FINE_RACES, GENDERS
 from evenhand.core.errors import InputError
 from evenhand.core.task import CheckReport, Dataset, Finding
 
@@ -52,7 +52,7 @@ def understood(replies: Mapping[str, ImageAnswer]) -> tuple[tuple[Any, ...], ...
     """How many answers were understood, and why the others were not; the first row is the header."""
     counts = {
         attribute: Counter(getattr(reply.answer, attribute).reason for reply in replies.values())
-        for attribute in FaceAnswer._fields
+        for attribute in ATTRIBUTES
     }
     table: list[tuple[Any, ...]] = [("", *counts)]
     for reason in (None, *Reason):
@@ -89,7 +89,7 @@ def _check_answers(path: Path, dataset: Dataset[Faces], options: FaceOptions) ->
     tables = {
         "kinds of records": (("kind", "records"), *answers.facts["families"].items()),
         "understood": understood(answers.by_id),
-        **{f"not understood: {name}": not_understood(answers.by_id, name) for name in FaceAnswer._fields},
+        **{f"not understood: {name}": not_understood(answers.by_id, name) for name in ATTRIBUTES},
     }
     return CheckReport(tuple(findings), coverage, tables)
 

@@ -18,20 +18,21 @@ from evenhand.benchmarks.fairface.data import REPAIRED, Faces
 from evenhand.benchmarks.fairface.image_answers import FileSummary, ImageAnswer
 from evenhand.benchmarks.fairface.keys import KeyIndex
 from evenhand.benchmarks.fairface.normalise import NORMALISER_VERSION, FaceAnswer, Reason, nothing
-from evenhand.benchmarks.fairface.normalise.readings import no_age, no_gender, no_race
 from evenhand.benchmarks.fairface.options import FaceOptions
-from evenhand.benchmarks.fairface.provenance import provenance
+from evenhand.benchmarks.fairface.prompts import PROMPTS
 from evenhand.benchmarks.fairface.shapes import without_attribute
-from evenhand.benchmarks.fairface.taxonomy import UNKNOWN
-from evenhand.core.errors import PredictionError
+from evenhand.benchmarks.fairface.taxonomy import ATTRIBUTES, UNKNOWN
+from evenhand.core.errors import EvenhandError, PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset
 from evenhand.files.writing import open_file
 from evenhand.models.deepface import plain_values
 from evenhand.models.replies import ChatReply
+from evenhand.store.manifest import FILENAME, Manifest, read_manifest
 
 _SHOWN = 5  # examples per reason
 _MOST_UNREAD = 0.2  # share of the answers
+_NOT_DECODING = ("model", "base_url", "price_in", "price_out")
 _UNREAD = frozenset(
     reason.value for reason in (Reason.EMPTY, Reason.NOT_UNDERSTOOD, Reason.LANGUAGE, Reason.CUT_OFF, Reason.RANGE)
 )
@@ -90,7 +91,7 @@ class FaceCodec(Codec[Any]):
                 "unknown_reasons": reasons,
                 **counts,
                 **({"requests": spent} if (spent := summary.spending()) else {}),
-                "provenance": provenance(path, summary),
+                "provenance": _provenance(path, summary),
             },
         )
 
@@ -193,10 +194,10 @@ def _merge(
             collapsed += len(answers) - 1
             continue
         conflicts.append(row)
-        if options.duplicates != "error":
-            merged[row] = _agreed(answers) if options.duplicates == "unknown" else answers[0]
-        if options.duplicates == "last":
-            merged[row] = answers[-1]
+        if options.duplicates == "unknown":
+            merged[row] = _agreed(answers)
+        else:
+            merged[row] = answers[-1 if options.duplicates == "last" else 0]
     if conflicts and options.duplicates == "error":
         named = ", ".join(faces.files[row] for row in conflicts[:_SHOWN])
         raise PredictionError(
@@ -206,22 +207,19 @@ def _merge(
     return merged, {"identical_duplicates_collapsed": collapsed, "conflicting_duplicates": len(conflicts)}
 
 
-def _values(found: ImageAnswer) -> tuple[Any, ...]:
-    answer = found.answer
-    return answer.gender.label, answer.race.label, answer.race.fine, answer.age.interval
+def _values(answer: ImageAnswer) -> tuple[Any, ...]:
+    return answer.answer.race.fine, *map(answer.answer.value, ATTRIBUTES)
 
 
 def _agreed(replies: list[ImageAnswer]) -> ImageAnswer:
     """The first reply with the attributes that conflict made unknown."""
     answer = replies[0].answer
-    if len({reply.answer.gender.label for reply in replies}) > 1:
-        answer = answer._replace(gender=no_gender(Reason.CONFLICT))
-    if len({reply.answer.race.label for reply in replies}) > 1:
-        answer = answer._replace(race=no_race(Reason.CONFLICT))
-    elif len({reply.answer.race.fine for reply in replies}) > 1:
+    if len({reply.answer.race.fine for reply in replies}) > 1:
         answer = answer._replace(race=answer.race._replace(fine=UNKNOWN))
-    if len({reply.answer.age.interval for reply in replies}) > 1:
-        answer = answer._replace(age=no_age(Reason.CONFLICT))
+    conflict = nothing(Reason.CONFLICT)
+    for attribute in ATTRIBUTES:
+        if len({reply.answer.value(attribute) for reply in replies}) > 1:
+            answer = answer._replace(**{attribute: getattr(conflict, attribute)})
     return replace(replies[0], answer=answer)
 
 
@@ -243,7 +241,7 @@ def _warnings(
         )
     if options.race_column == "race4" and "fairface_csv" in summary.families:
         yield "race4 knows four races: Latino_Hispanic and Middle_Eastern can never be right"
-    for name in [attribute] if attribute else FaceAnswer._fields:
+    for name in [attribute] if attribute else ATTRIBUTES:
         unread = {reason: count for reason, count in reasons[name].items() if reason in _UNREAD}
         count = sum(unread.values())
         if count > _MOST_UNREAD * coverage.answered:
@@ -293,12 +291,59 @@ def _gives(answer: FaceAnswer, reason: Reason) -> bool:
 
 def _reasons(by_id: Mapping[str, ImageAnswer], images: int) -> dict[str, dict[str, int]]:
     """Per attribute, how many images are unknown for which reason."""
-    answers = {id(found): found.answer for found in by_id.values()}
+    answers = {id(answer): answer.answer for answer in by_id.values()}
     shared = Counter(map(id, by_id.values()))
     table: dict[str, dict[str, int]] = {}
-    for attribute in FaceAnswer._fields:
+    for attribute in ATTRIBUTES:
         counts: Counter[Reason | None] = Counter({Reason.MISSING: images - len(by_id)})
         for key, count in shared.items():
             counts[getattr(answers[key], attribute).reason] += count
         table[attribute] = {reason.value: counts[reason] for reason in Reason if counts[reason]}
     return table
+
+
+def _provenance(path: Path, summary: FileSummary) -> dict[str, Any]:
+    """What made the answers of a file: prompt, model and decoding settings, as far as it is known.
+
+    Answers that `predict` wrote have their run's manifest beside them. Of any other file only what its records tell is
+    known; nothing is assumed.
+    """
+    manifest = _manifest_of(path)
+    common = {name: dict(counts.most_common(5)) for name, counts in summary.values.items()}
+    files = {Path(fact.path).name: fact.sha256 for fact in summary.facts}
+    if manifest is None:
+        models = common.get("model")
+        return {
+            "written_by": UNKNOWN,
+            "model": ", ".join(models) if models else UNKNOWN,
+            "prompt": UNKNOWN,
+            "decoding": UNKNOWN,
+            "files": files,
+            **({"finish_reasons": common["finish_reason"]} if "finish_reason" in common else {}),
+        }
+    facts = manifest.model_facts
+    name = str(manifest.options.get("prompt") or "all-v1")
+    return {
+        "written_by": "evenhand predict",
+        "model": manifest.model,
+        "prompt": name,
+        "prompt_text": PROMPTS.get(name, name),
+        "endpoint": facts.get("base_url", ""),
+        "decoding": {key: value for key, value in facts.items() if key not in _NOT_DECODING} or UNKNOWN,
+        "asked": manifest.clock.started if manifest.clock else "",
+        "files": files,
+        **({"finish_reasons": common["finish_reason"]} if "finish_reason" in common else {}),
+        **({"forms": common["form"]} if "form" in common else {}),
+    }
+
+
+def _manifest_of(path: Path) -> Manifest | None:
+    """The manifest of the predictions that a file belongs to; None when it was not written by `predict`."""
+    for folder in (path.parent, path.parent.parent):
+        if (folder / FILENAME).is_file():
+            try:
+                manifest = read_manifest(folder)
+            except EvenhandError:
+                return None
+            return manifest if manifest.kind == "predictions" and isinstance(manifest.options, Mapping) else None
+    return None

@@ -21,8 +21,6 @@ from evenhand.core.command_line import CommandParser
 from evenhand.core.errors import EvenhandError, OptionError
 from evenhand.core.printing import printable_lines
 
-ATTRIBUTES = ("gender", "race", "age")
-
 
 def read(text: str, *, normaliser: Normaliser | None = None) -> dict[str, dict[str, Any]]:
     """What an answer gives per attribute: the value, the rules that fired, and the words they fired on.
@@ -37,18 +35,17 @@ def read(text: str, *, normaliser: Normaliser | None = None) -> dict[str, dict[s
 
 def described(answer: FaceAnswer) -> dict[str, dict[str, Any]]:
     """An answer as plain values."""
-    found: dict[str, dict[str, Any]] = {}
-    for attribute in ATTRIBUTES:
-        reading = getattr(answer, attribute)
-        found[attribute] = {
+    described: dict[str, dict[str, Any]] = {}
+    for attribute, reading in answer._asdict().items():
+        described[attribute] = {
             "value": age_text(answer) if attribute == "age" else reading.label,
             "rules": list(reading.rules),
             "words": list(reading.words),
             **({"reason": reading.reason.value} if reading.reason is not None else {}),
         }
     if answer.race.reason is None:
-        found["race"]["fine"] = answer.race.fine
-    return found
+        described["race"]["fine"] = answer.race.fine
+    return described
 
 
 def age_text(answer: FaceAnswer) -> str:

@@ -28,6 +28,7 @@ _SIZE: Final = 96  # pixels of a drawn face
 _RIGHT: Final = 0.88
 _RIGHT_IF_PLANTED: Final = 0.62
 _REFUSALS: Final = 0.03
+_AGES: Final = (*AGE_BINS[:-1], "more than 70")  # as the label file writes them
 _AGE_SHARES: Final = (0.03, 0.12, 0.11, 0.29, 0.20, 0.11, 0.07, 0.04, 0.03)
 _DRAW: Final = 23  # of those tried, the first in which the small group fares worse by chance in all three tasks
 PLANTED: Final = "race=Latino_Hispanic"
@@ -74,9 +75,8 @@ def _faces(rng: np.random.Generator) -> list[_Face]:
     ages = rng.choice(len(AGE_BINS), size=_FACES, p=_AGE_SHARES)
     races = rng.integers(0, len(FINE_RACES), _FACES)
     genders = rng.integers(0, len(GENDERS), _FACES)
-    names = [*AGE_BINS[:-1], "more than 70"]
     return [
-        _Face(f"val/{number}.jpg", names[age], GENDERS[gender], FINE_RACES[race], bool(rng.random() < 0.5))
+        _Face(f"val/{number}.jpg", _AGES[age], GENDERS[gender], FINE_RACES[race], bool(rng.random() < 0.5))
         for number, (age, gender, race) in enumerate(zip(ages, genders, races, strict=True), start=1)
     ]
 
@@ -87,8 +87,7 @@ def _answer(face: _Face, rng: np.random.Generator) -> str:
     right = _RIGHT_IF_PLANTED if COARSE_OF[face.race] == "Latino_Hispanic" else _RIGHT
     gender = face.gender if rng.random() < right else _other(face.gender, GENDERS, rng)
     race = face.race if rng.random() < right else _other(face.race, FINE_RACES, rng)
-    bins = [*AGE_BINS[:-1], "more than 70"]
-    age = face.age if rng.random() < right else _other(face.age, bins, rng)
+    age = face.age if rng.random() < right else _other(face.age, _AGES, rng)
     style = rng.integers(0, 3)
     if style == 0:
         return json.dumps({"gender": gender.lower(), "ethnicity": race, "age_range": age})

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from evenhand.benchmarks.fairface.data import Faces
 from evenhand.benchmarks.fairface.image_answers import ImageAnswer
-from evenhand.benchmarks.fairface.normalise import FaceAnswer, Reason, nothing
+from evenhand.benchmarks.fairface.normalise import Reason, nothing
 from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceTaskOptions
 from evenhand.benchmarks.fairface.taxonomy import (
     AGE_BINS,
@@ -202,14 +202,9 @@ def _agreement(block: _Block, attribute: str) -> dict[str, Array]:
 
 
 def _agreeing_pairs(found: ImageAnswer, attribute: str) -> float:
-    values = [_value(answer, attribute) for answer in (found.answer, *found.repeats)]
+    values = [answer.value(attribute) for answer in (found.answer, *found.repeats)]
     pairs = [first == second for first, second in combinations(values, 2)]
     return sum(pairs) / len(pairs) if pairs else np.nan
-
-
-def _value(answer: FaceAnswer, attribute: str) -> Any:
-    reading = getattr(answer, attribute)
-    return reading.interval if attribute == "age" else reading.label
 
 
 def _normalised(block: _Block) -> dict[str, Array]:

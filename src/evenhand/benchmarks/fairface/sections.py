@@ -1,9 +1,11 @@
-"""What a FairFace report shows besides the tables that every family has."""
+"""What a FairFace report shows besides the tables that every family has, and what `evenhand explain` does."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
+
+import numpy as np
 
 from evenhand.core.metric import Grid, Undefined
 from evenhand.core.page import Cell, Interval, Section, Table, Text
@@ -32,11 +34,10 @@ def contamination(results: Results) -> Section:
 
 def confusion(results: Results) -> Section | None:
     """The confusion matrix of everyone, with the `unknown` column: counts, and shares of each row."""
-    grids = (e for e in results.estimates if isinstance(e.value, Grid) and e.group == EVERYONE)
-    found = next((e for e in grids if e.output == "confusion"), None)
-    if found is None or not isinstance(found.value, Grid):
+    estimate = _of_everyone(results, "confusion")
+    if estimate is None or not isinstance(estimate.value, Grid):
         return None
-    grid = found.value
+    grid = estimate.value
     counts = Table(
         "Confusion matrix: faces",
         ("truth", *grid.columns, "all"),
@@ -56,18 +57,18 @@ def confusion(results: Results) -> Section | None:
 
 def reliability(results: Results) -> Section | None:
     """Stated confidence beside the share of right answers, where the option asks for it."""
-    found = next((e for e in results.estimates if e.output == "reliability" and e.group == EVERYONE), None)
-    if found is None:
+    estimate = _of_everyone(results, "reliability")
+    if estimate is None:
         return None
-    if not isinstance(found.value, Grid):
-        return Section("Can its confidence be believed?", [Text(str(found.value))])
-    grid = found.value
+    grid = estimate.value
+    if not isinstance(grid, Grid):
+        return Section("Can its confidence be believed?", [Text(str(grid))])
     table = Table(
         "Stated confidence and right answers",
         ("confidence", *grid.columns),
         tuple((name, int(row[0]), *map(float, row[1:])) for name, row in zip(grid.rows, grid.values, strict=True)),
         caption="An answer stated with 0.8 should be right in 80 of 100 cases. Answers without a confidence are "
-        f"left out: {found.missing:,}.",
+        f"left out: {estimate.missing:,}.",
     )
     return Section("Can its confidence be believed?", [table])
 
@@ -150,23 +151,18 @@ def _listed(values: Mapping[str, Any]) -> str:
 
 def answered_share(results: Results, metric: str) -> float | None:
     """The share of faces with an answer that could be used: one minus the unknown rate."""
-    found = _estimate(results, metric, "unknown_rate")
-    return None if found is None or found.number is None else 1.0 - found.number
+    unknown = _number(results, metric, "unknown_rate")
+    return None if unknown is None else 1.0 - unknown
 
 
 def age_conventions(results: Results) -> Section | None:
-    """The three scoring conventions of an age answer side by side, with how many bins an answer covers."""
+    """The scoring conventions of an age answer side by side, with how many bins an answer covers."""
     rows: list[tuple[Cell, ...]] = []
-    for metric, output, label in _AGE_CONVENTIONS:
-        found = _estimate(results, metric, output)
-        if found is not None:
-            rows.append((label, _interval(found)))
-    covered = _estimate(results, "bins_covered", "mean")
-    if covered is not None:
-        rows.append(("bins covered by an answer, mean (1.0 for a point)", _interval(covered)))
-    open_ended = _estimate(results, "open_ended", "rate")
-    if open_ended is not None:
-        rows.append(("open-ended answers, share of answered", _interval(open_ended)))
+    for metric, output, label, _ in _AGE_CONVENTIONS:
+        estimate = _of_everyone(results, output, metric)
+        if estimate is not None:
+            reason = estimate.value.reason if isinstance(estimate.value, Undefined) else ""
+            rows.append((label, Interval(estimate.number, estimate.low, estimate.high, reason)))
     if not rows:
         return None
     advice = (
@@ -178,30 +174,117 @@ def age_conventions(results: Results) -> Section | None:
     return Section("When is an age right?", [Text(advice), table])
 
 
-_AGE_CONVENTIONS: Final = (
-    ("bin_overlap_accuracy_inclusive", "accuracy", "overlaps the true bin, taken literally"),
-    ("bin_overlap_accuracy_touch_excluded", "accuracy", "overlaps it by more than an end point"),
-    ("single_bin", "accuracy", "reduced to one bin, equal to the true one"),
-    ("within_one_bin", "rate", "reduced to one bin, at most one bin off"),
+_PROTOCOL: Final = "this protocol"
+_AGE_CONVENTIONS: Final = (  # metric, output, what is right, whose convention it is
+    (
+        *("bin_overlap_accuracy_inclusive", "accuracy", "overlaps the true bin, taken literally"),
+        f"{_PROTOCOL}, headline",
+    ),
+    (
+        *("bin_overlap_accuracy_touch_excluded", "accuracy", "overlaps it by more than an end point"),
+        f"{_PROTOCOL}, age_overlap=strict",
+    ),
+    (
+        *("single_bin", "accuracy", "reduced to one bin, equal to the true one"),
+        "classifiers of bins and point estimators",
+    ),
+    ("within_one_bin", "rate", "reduced to one bin, at most one bin off", ""),
+    ("bins_covered", "mean", "bins covered by an answer, mean (1.0 for a point)", ""),
+    ("open_ended", "rate", "open-ended answers, share of answered", ""),
+)
+_LABELS: Final = (
+    ("accuracy", "unknown answers are wrong", _PROTOCOL),
+    ("accuracy_answered_only", "unknown answers are left out", "scripts that join answers and labels (inner join)"),
+    ("balanced_accuracy", "mean recall of the classes that occur", "scikit-learn, balanced_accuracy_score"),
+    ("macro_f1", "mean F1 of the declared classes", _PROTOCOL),
+    (
+        "macro_f1_present_classes",
+        "mean F1 of the classes that occur",
+        "scikit-learn, f1_score(labels=those that occur)",
+    ),
 )
 
 
 def fine_race_caution(results: Results) -> Section | None:
     """With seven classes: how many answers said Asian without saying which."""
-    found = _estimate(results, "asian_unspecified", "rate")
-    if found is None or isinstance(found.value, Undefined):
+    share = _number(results, "asian_unspecified", "rate")
+    if share is None:
         return None
     text = (
         "The seven classes are meaningful only for models that tell East from Southeast Asian. "
-        f"Share of answers that said Asian without saying which: {found.number:.3f}."
+        f"Share of answers that said Asian without saying which: {share:.3f}."
     )
     return Section("Seven classes", [Text(text, "caution")])
 
 
-def _estimate(results: Results, metric: str, output: str) -> Estimate | None:
-    return next((e for e in results.of(metric, output) if e.group == EVERYONE), None)
+def explain_labels(run: Any) -> Section:
+    """Gender or race under every convention."""
+    results: Results = run.results
+    metric = results.task.rpartition("/")[2]
+    rows: list[tuple[Cell, ...]] = [
+        (output, words + _counted(results, metric, output), _number(results, metric, output), whose)
+        for output, words, whose in _LABELS
+    ]
+    rows.append(
+        (
+            "macro_f1_unknown_as_a_class",
+            "mean F1 of all labels that occur, unknown among them",
+            macro_f1_unknown_as_a_class(results, metric),
+            "scikit-learn, f1_score(average='macro') without labels; not offered as a result",
+        )
+    )
+    return _explained(rows)
 
 
-def _interval(found: Estimate) -> Interval:
-    reason = found.value.reason if isinstance(found.value, Undefined) else ""
-    return Interval(found.number, found.low, found.high, reason)
+def explain_ages(run: Any) -> Section:
+    """Age under every scoring convention."""
+    return _explained(
+        [
+            (metric, words, _number(run.results, metric, output), whose)
+            for metric, output, words, whose in _AGE_CONVENTIONS
+            if whose
+        ]
+    )
+
+
+def macro_f1_unknown_as_a_class(results: Results, metric: str) -> float | None:
+    """Macro-F1 as it comes out where `unknown` is taken for one more class; None without a matrix.
+
+    The F1 of `unknown` is 0, since it is never true, and it takes part in the mean
+    as soon as one answer is unknown.
+    """
+    grid = results.get(metric, "confusion").value
+    if not isinstance(grid, Grid):
+        return None
+    counts = np.asarray(grid.values, dtype=np.float64)
+    right, support, named = np.diagonal(counts), counts.sum(axis=1), counts[:, :-1].sum(axis=0)
+    occurs = support + named > 0
+    classes = int(occurs.sum()) + bool(counts[:, -1].sum())
+    return float((2 * right[occurs] / (support + named)[occurs]).sum() / classes)
+
+
+def _counted(results: Results, metric: str, output: str) -> str:
+    """How many faces are the denominator of an accuracy."""
+    grid = results.get(metric, "confusion").value
+    if not output.startswith("accuracy") or not isinstance(grid, Grid):
+        return ""
+    counts = np.asarray(grid.values)
+    faces = counts.sum() - (counts[:, -1].sum() if output == "accuracy_answered_only" else 0)
+    return f" ({int(np.trace(counts)):,} of {int(faces):,} faces)"
+
+
+def _explained(rows: list[tuple[Cell, ...]]) -> Section:
+    note = Text("One set of answers, read in every way that is about. No option changes what a name means.")
+    table = Table("Conventions", ("name", "what counts", "value", "whose"), tuple(rows))
+    return Section("The same answers under every convention", [note, table])
+
+
+def _of_everyone(results: Results, output: str, metric: str = "") -> Estimate | None:
+    """The first estimate of an output for everyone; of one metric, where it is named."""
+    estimates = (e for e in results.estimates if e.output == output and e.group == EVERYONE)
+    return next((e for e in estimates if not metric or e.metric == metric), None)
+
+
+def _number(results: Results, metric: str, output: str) -> float | None:
+    estimate = _of_everyone(results, output, metric)
+    return None if estimate is None else estimate.number

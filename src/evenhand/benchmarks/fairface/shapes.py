@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table
 from evenhand.benchmarks.fairface.normalise.structured import (
     ATTRIBUTE_OF,
     as_number,
@@ -17,28 +18,21 @@ from evenhand.benchmarks.fairface.normalise.structured import (
     letters_only,
 )
 
-IMAGE_KEYS: Final = (
-    *("image_path", "image", "file", "img_path", "path", "filename", "img", "file_name", "filepath", "image_name"),
-    *("image_file", "images", "custom_id", "image_id", "question_id", "id"),
-)
-TEXT_KEYS: Final = (
-    *("raw_output", "output", "response", "answer", "text", "prediction", "completion", "generated_text", "content"),
-    *("message", "choices", "messages", "filtered_resps", "resps", "pred", "predicted", "generated", "caption"),
-    *("results", "result", "analysis", "predictions", "outputs", "responses"),
-)
-ERROR_KEYS: Final = ("error", "exception", "stderr", "traceback")
-ATTRIBUTE_KEYS: Final = ("attribute", "question_type", "task", "category", "field", "target")
-QUESTION_KEYS: Final = ("question", "prompt", "query", "instruction")
-LIST_KEYS: Final = (
-    *("data", "results", "predictions", "outputs", "samples", "logs", "records", "annotations", "responses"),
-)
+_KEYS: Final = table("keys.toml")["records"]
+IMAGE_KEYS: Final = phrases(_KEYS["image"])
+TEXT_KEYS: Final = phrases(_KEYS["text"])
+ERROR_KEYS: Final = phrases(_KEYS["error"])
+ATTRIBUTE_KEYS: Final = phrases(_KEYS["attribute"])
+QUESTION_KEYS: Final = phrases(_KEYS["question"])
+LIST_KEYS: Final = phrases(_KEYS["list"])
+_WRAPPING_KEYS: Final = phrases(_KEYS["wrapping"])
 _ASKS: Final = {
     "gender": re.compile(r"\b(?:gender|sex|male or female|man or (?:a )?woman)\b", re.IGNORECASE),
     "race": re.compile(r"\b(?:race|racial|ethnicity|ethnic)\b", re.IGNORECASE),
     "age": re.compile(r"\b(?:age|how old|years old)\b", re.IGNORECASE),
 }
-_PREDICTED: Final = ("pred", "predicted", "prediction", "predictions", "model", "output", "answer", "hat")
-_TRUE: Final = ("true", "truth", "gt", "groundtruth", "label", "actual", "target", "real", "gold", "reference")
+_PREDICTED: Final = sorted(phrases(_KEYS["predicted"]), key=len, reverse=True)
+_TRUE: Final = sorted(phrases(_KEYS["true"]), key=len, reverse=True)
 _IMAGE_NAME: Final = re.compile(r"\.(?:jpe?g|png|webp|bmp|gif|tiff?)$", re.IGNORECASE)
 _WITH_ATTRIBUTE: Final = re.compile(r"(.+?)[-_#|:/ ]+(gender|sex|race|ethnicity|age)", re.IGNORECASE)
 _DEEPEST: Final = 8
@@ -106,7 +100,7 @@ def unwrapped(value: Any) -> Wrapped:
 def _inside(value: Any) -> Any:
     """What a wrapping holds; the value itself when it is none."""
     if isinstance(value, Mapping):
-        for name in ("choices", "body", "message", "messages", "generated_text", "generations"):
+        for name in _WRAPPING_KEYS:
             if name in value and not _has_attribute(value):
                 return value[name]
         if "content" in value and (len(value) == 1 or "role" in value or "finish_reason" in value):
@@ -212,7 +206,7 @@ def column_of(name: str) -> Column | None:
     if letters in ATTRIBUTE_OF:
         return Column(ATTRIBUTE_OF[letters], "predicted" if letters.startswith("predicted") else "")
     for role, marks in (("predicted", _PREDICTED), ("true", _TRUE)):
-        for mark in sorted(marks, key=len, reverse=True):
+        for mark in marks:
             for rest in (letters.removesuffix(mark), letters.removeprefix(mark)):
                 if rest != letters and rest in ATTRIBUTE_OF:
                     return Column(ATTRIBUTE_OF[rest], role)

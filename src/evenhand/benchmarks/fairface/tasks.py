@@ -6,7 +6,6 @@ from typing import Any
 
 from evenhand.benchmarks.fairface.check import check
 from evenhand.benchmarks.fairface.codec import FaceCodec
-from evenhand.benchmarks.fairface.conventions import explain_ages, explain_labels
 from evenhand.benchmarks.fairface.data import load
 from evenhand.benchmarks.fairface.demo import write_demo
 from evenhand.benchmarks.fairface.metrics import LabelAgreement
@@ -19,18 +18,18 @@ from evenhand.benchmarks.fairface.sections import (
     age_conventions,
     confusion,
     contamination,
+    explain_ages,
+    explain_labels,
     fine_race_caution,
     provenance,
     reliability,
     unknown_answers,
 )
-from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, FINE_RACES, GENDERS, RACES
+from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, ATTRIBUTES, FINE_RACES, GENDERS, RACES
 from evenhand.core.metric import POSITIVE, Direction, Metric
 from evenhand.core.task import About, Benchmark, Question, Task
 from evenhand.metrics.means import Mean, Rate
 from evenhand.metrics.reliability import Reliability
-
-ATTRIBUTES = ("gender", "race", "age")
 
 _DATA = """\
 DIR/fairface_label_val.csv   file,age,gender,race,service_test; a row per image

@@ -11,9 +11,8 @@ from collections.abc import Collection, Sequence
 from enum import Enum
 from typing import Final
 
+from evenhand.benchmarks.fairface.normalise.age import FIRST_WORDS, VAGUE
 from evenhand.benchmarks.fairface.normalise.age_numbers import NUMBER_WORDS
-from evenhand.benchmarks.fairface.normalise.age_words import FIRST_WORDS as AGE_WORDS
-from evenhand.benchmarks.fairface.normalise.age_words import VAGUE
 from evenhand.benchmarks.fairface.normalise.lexicon import table, vocabulary, words
 from evenhand.benchmarks.fairface.normalise.negation import CLAUSE_ENDS, CONTRASTS, SENTENCE_ENDS
 from evenhand.benchmarks.fairface.normalise.race_lexicon import COLOURS
@@ -39,7 +38,7 @@ _DETERMINERS: Final = _GRAMMAR["determiners"]
 _COPULAS: Final = _GRAMMAR["copulas"]
 _WORN: Final = _GRAMMAR["worn"]
 _WORN_ADVERBS: Final = _GRAMMAR["worn_adverbs"]
-_AGE_TERMS: Final = AGE_WORDS | VAGUE | NUMBER_WORDS | {"early", "mid", "late", "teens"}
+_AGE_TERMS: Final = FIRST_WORDS | VAGUE | NUMBER_WORDS | {"early", "mid", "late", "teens"}
 _CLAUSE_SIGNS: Final = frozenset(",()[]{}\"'|/")
 _ADVERBS: Final = _GRAMMAR["adverbs"]
 _POSSESSING: Final = _GRAMMAR["possessing"]

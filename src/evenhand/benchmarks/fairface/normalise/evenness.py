@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evenhand.benchmarks.fairface.normalise.lexicon import table
+from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table, words
 from evenhand.benchmarks.fairface.normalise.normaliser import Normaliser
 from evenhand.benchmarks.fairface.normalise.race_lexicon import PHRASES
 from evenhand.benchmarks.fairface.taxonomy import COARSE_OF, RACES, AgeInterval
@@ -18,15 +18,10 @@ from evenhand.benchmarks.fairface.taxonomy import COARSE_OF, RACES, AgeInterval
 Read = Callable[[str], str]
 
 _PATTERNS: Final = table("patterns.toml")
-# Not adjectives that can stand before "man" and behind "is" alike.
-_NOT_PLAIN: Final = frozenset(
-    {"middle east", "middle easterner", "indian subcontinent", "mena", "latinos", "latinas", "sub saharan", "han"}
-)
-_FEMALE_AND_MALE: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
-    "{woman}": {"Female": ("woman", "girl", "lady"), "Male": ("man", "boy", "gentleman")},
-    "{female}": {"Female": ("female", "feminine"), "Male": ("male", "masculine")},
-    "{she}": {"Female": ("She",), "Male": ("He",)},
-    "{her}": {"Female": ("her",), "Male": ("his",)},
+_NOT_PLAIN: Final = words(_PATTERNS["race"]["not_plain"])
+_GENDERS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
+    f"{{{slot}}}": {label: phrases(text) for label, text in classes.items()}
+    for slot, classes in _PATTERNS["gender"]["slots"].items()
 }
 _AGES: Final = {
     "{age}": {str(age): age for age in (21, 25, 34, 38, 47, 52, 59, 66, 71, 83)},
@@ -71,8 +66,8 @@ def evenness(read: Read, patterns: Iterable[str], slots: Mapping[str, Mapping[st
         slot = next(name for name in slots if name in pattern)
         missed: list[str] = []
         terms = 0
-        for label, words in slots[slot].items():
-            for word in words:
+        for label, listed in slots[slot].items():
+            for word in listed:
                 terms += 1
                 is_read = read(_filled(pattern, slot, word)) == label
                 sentences[label] = sentences.get(label, 0) + 1
@@ -91,9 +86,7 @@ def race_evenness(normaliser: Normaliser) -> Evenness:
 
 def gender_evenness(normaliser: Normaliser) -> Evenness:
     """How evenly the genders are read."""
-    return evenness(
-        lambda text: normaliser.answer(text).gender.label, _PATTERNS["gender"]["sentences"], _FEMALE_AND_MALE
-    )
+    return evenness(lambda text: normaliser.answer(text).gender.label, _PATTERNS["gender"]["sentences"], _GENDERS)
 
 
 def age_evenness(normaliser: Normaliser) -> Evenness:

@@ -184,7 +184,8 @@ class Normaliser:
 
     def fields(self, fields: Fields) -> FaceAnswer:
         """All three attributes of a recognised object; an absent key is unknown (S6)."""
-        return FaceAnswer(self.gender(fields.gender), self.race(fields.race), self.age(fields.age))
+        gender, race, age = fields
+        return FaceAnswer(self._gender.of(gender, _FIELD), self._race.of(race, _FIELD), self._age.of(age, _FIELD))
 
 
 def _in_some_language(answer: FaceAnswer) -> FaceAnswer:

@@ -72,6 +72,10 @@ class FaceAnswer(NamedTuple):
     race: RaceReading
     age: AgeReading
 
+    def value(self, attribute: str) -> str | AgeInterval | None:
+        """What is compared of an attribute: the label, or the interval of an age."""
+        return self.age.interval if attribute == "age" else str(getattr(self, attribute).label)
+
 
 def no_gender(reason: Reason, *rules: str) -> GenderReading:
     """An unknown gender with its reason."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from evenhand.benchmarks.fairface.normalise.age_words import SPANS
+from evenhand.benchmarks.fairface.normalise.age import SPANS
 from evenhand.benchmarks.fairface.normalise.gender import CATEGORY_WORDS, PRONOUNS
 from evenhand.benchmarks.fairface.normalise.lexicon import table
 from evenhand.benchmarks.fairface.normalise.normaliser import NORMALISER_VERSION

@@ -9,32 +9,24 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.lenient import parse
+from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table
 from evenhand.benchmarks.fairface.normalise.text import TextCache
 
-_FRONTS: Final = ("perceived", "apparent", "predicted", "estimated")
-_RACE_NAMES: Final = (
-    *("race", "ethnicity", "raceethnicity", "ethnicityrace", "ethnicgroup", "ethnicbackground", "ethnicorigin"),
-    "ancestry",
-)
-_AGE_NAMES: Final = (
-    *("age", "agerange", "agegroup", "agebin", "agebracket", "estimatedage", "ageestimate", "apparentage"),
-    *("approximateage", "ageyears"),
-)
+_KEYS: Final = table("keys.toml")["objects"]
+_FRONTS: Final = phrases(_KEYS["fronts"])
 
 
-def _with_fronts(names: tuple[str, ...]) -> tuple[str, ...]:
+def _with_fronts(text: str) -> tuple[str, ...]:
+    names = phrases(text)
     return tuple(dict.fromkeys([*names, *(front + name for name in names for front in _FRONTS)]))
 
 
-GENDER_KEYS: Final = ("dominantgender", *_with_fronts(("gender", "sex")))
-RACE_KEYS: Final = ("dominantrace", *_with_fronts(_RACE_NAMES))
-AGE_KEYS: Final = _with_fronts(_AGE_NAMES)
-CONTAINER_KEYS: Final = (
-    *("attributes", "result", "results", "answer", "prediction", "predictions", "face", "analysis", "demographics"),
-    "output",
-)
-VALUE_KEYS: Final = ("label", "value", "answer", "prediction", "name")
-RANGE_KEYS: Final = (("min", "max"), ("low", "high"), ("lower", "upper"), ("from", "to"), ("lo", "hi"))
+GENDER_KEYS: Final = ("dominantgender", *_with_fronts(_KEYS["gender"]))
+RACE_KEYS: Final = ("dominantrace", *_with_fronts(_KEYS["race"]))
+AGE_KEYS: Final = _with_fronts(_KEYS["age"])
+CONTAINER_KEYS: Final = phrases(_KEYS["containers"])
+VALUE_KEYS: Final = phrases(_KEYS["values"])
+RANGE_KEYS: Final = [tuple(ends.split()) for ends in phrases(_KEYS["ranges"])]
 
 ATTRIBUTE_OF: Final = {
     **dict.fromkeys(GENDER_KEYS, "gender"),
@@ -69,7 +61,6 @@ class Fields(NamedTuple):
     gender: Any
     race: Any
     age: Any
-    rule: str
 
 
 class _Absent:
@@ -87,7 +78,7 @@ def find_fields(text: str) -> Fields | None:
     closes, only the complete pairs after it are used.
 
     >>> find_fields('First {"sex": "M"}, no: {"sex": "F", "age": [20, 30],}')
-    Fields(gender='F', race=ABSENT, age=[20, 30], rule='S3')
+    Fields(gender='F', race=ABSENT, age=[20, 30])
     >>> find_fields("{'gender': 'male', 'age': '30-3").age
     ABSENT
     >>> find_fields("just {prose}")
@@ -102,7 +93,7 @@ def find_fields(text: str) -> Fields | None:
         spans, unclosed = _balanced(text, respect_quotes=respect_quotes)
         found = [fields for fields in (_recognise(text, span) for span in spans) if fields is not None]
         if found:
-            return found[-1]._replace(rule="S1" if len(found) == 1 else "S3")
+            return found[-1]
     return _complete_pairs(text[unclosed:]) if unclosed is not None else None
 
 
@@ -133,22 +124,21 @@ def fields_of(value: Any) -> Fields | None:
     >>> fields_of([{"attributes": {"Age (years)": 31}}]).age
     31
     """
-    if isinstance(value, list):
-        value = next((element for element in value if isinstance(element, dict)), None)
-    if not isinstance(value, dict):
-        return None
-    keys = by_letters(value)
+    keys = _keys_of(value)
     if not _KNOWN.isdisjoint(keys):
         return _by_precedence(keys)
     for name in CONTAINER_KEYS:
-        inner = keys.get(name)
-        if isinstance(inner, list):
-            inner = next((element for element in inner if isinstance(element, dict)), None)
-        if isinstance(inner, dict):
-            inner_keys = by_letters(inner)
-            if not _KNOWN.isdisjoint(inner_keys):
-                return _by_precedence(inner_keys)
+        inner_keys = _keys_of(keys.get(name))
+        if not _KNOWN.isdisjoint(inner_keys):
+            return _by_precedence(inner_keys)
     return None
+
+
+def _keys_of(value: Any) -> dict[str, Any]:
+    """The values of an object, or of the first object of a list, by the letters of their keys."""
+    if isinstance(value, list):
+        value = next((element for element in value if isinstance(element, dict)), None)
+    return by_letters(value) if isinstance(value, dict) else {}
 
 
 def letters_only(key: str) -> str:
@@ -192,8 +182,8 @@ def as_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _by_precedence(keys: Mapping[str, Any], rule: str = "S1") -> Fields:
-    return Fields(_first(keys, GENDER_KEYS), _first(keys, RACE_KEYS), _first(keys, AGE_KEYS), rule)
+def _by_precedence(keys: Mapping[str, Any]) -> Fields:
+    return Fields(_first(keys, GENDER_KEYS), _first(keys, RACE_KEYS), _first(keys, AGE_KEYS))
 
 
 def _first(keys: Mapping[str, Any], names: tuple[str, ...]) -> Any:
@@ -284,7 +274,7 @@ def _complete_pairs(text: str) -> Fields | None:
             value = ABSENT
         if hidden_below is None and key in _KNOWN:
             pairs[key] = value
-    return _by_precedence(pairs, "S7") if pairs else None
+    return _by_precedence(pairs) if pairs else None
 
 
 _OPEN: Final = object()
