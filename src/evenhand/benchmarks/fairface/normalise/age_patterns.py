@@ -130,12 +130,6 @@ class _Search:
             at += 1
         return at
 
-    def free(self) -> Iterator[tuple[int, float]]:
-        """The numbers that are not used up, each with its position; what is found may use further ones."""
-        for at, value in list(self.numbers.items()):
-            if at in self.numbers:
-                yield at, value
-
     def use(self, *positions: int) -> None:
         for position in positions:
             self.numbers.pop(position, None)
@@ -172,7 +166,7 @@ def find_ages(plain: Numbered, mode: Mode) -> list[Candidate]:
 
 def _more_than_seventy(search: _Search) -> Iterator[Candidate]:
     """A1: FairFace's own name of its last bin."""
-    for at, value in search.free():
+    for at, value in list(search.numbers.items()):
         if value == 70 and search.words[max(at - 2, 0) : at] == ["more", "than"] and search.words[at - 3] not in _NOT:
             search.use(at)
             yield Candidate(at - 2, search.after_unit(at + 1), 70, None, _OPEN, "A1")
@@ -180,7 +174,9 @@ def _more_than_seventy(search: _Search) -> Iterator[Candidate]:
 
 def _months(search: _Search) -> Iterator[Candidate]:
     """A2: months are twelfths of a year, rounded down; weeks and days are 0; "2 years and 6 months" is 2."""
-    for at, value in search.free():
+    for at, value in list(search.numbers.items()):
+        if at not in search.numbers:
+            continue
         years_end = search.after_unit(at + 1)
         if years_end > at + 1:
             rest = years_end + 1 if search.words[years_end] in ("and", ",") else years_end
@@ -215,7 +211,7 @@ def _in_years(search: _Search, end: int, value: float) -> int:
 
 def _plus_minus(search: _Search) -> Iterator[Candidate]:
     """A3: `35 ± 5`, `35 (± 5)`, not below 0."""
-    for at, value in search.free():
+    for at, value in list(search.numbers.items()):
         sign = search.after_unit(at + 1)
         if search.words[sign] in ("(", ","):
             sign += 1
@@ -291,17 +287,19 @@ def _parts_before(search: _Search, at: int) -> tuple[int, list[str]]:
 
 def _one_sided(search: _Search) -> Iterator[Candidate]:
     """A5: `60+`, `65 and older`, `over 60`, `under 18`, `at least`, `up to`, `60-70+`."""
-    for at, value in search.free():
+    for at in list(search.numbers):
+        if at not in search.numbers:
+            continue
         other = search.joined(at)
         if other is not None and other in search.numbers and search.words[at + 1] in ("-", "to"):
             upward, end = _limit_after(search, other)
             if end:
-                low, high = sorted((value, search.numbers[other]))
+                low, high = sorted((search.numbers[at], search.numbers[other]))
                 search.use(at, other)
                 yield _open(at, end, low if upward else high, upward)
                 continue
         upward, end = _limit_after(search, at)
-        limit = _open(at, end, value, upward) if end else _limit_before(search, at)
+        limit = _open(at, end, search.numbers[at], upward) if end else _limit_before(search, at)
         if limit:
             search.use(at)
             yield limit
@@ -349,7 +347,9 @@ def _open(start: int, end: int, limit: float, upward: bool, *, beyond: bool = Fa
 
 def _ranges(search: _Search) -> Iterator[Candidate]:
     """A6: two numbers with a joint between them; the ends in any order, rounded down."""
-    for at, value in search.free():
+    for at, value in list(search.numbers.items()):
+        if at not in search.numbers:
+            continue
         other = search.joined(at)
         if other is None or other not in search.numbers:
             continue

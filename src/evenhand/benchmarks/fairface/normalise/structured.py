@@ -136,9 +136,10 @@ def fields_of(value: Any) -> Fields | None:
 
 def _keys_of(value: Any) -> dict[str, Any]:
     """The values of an object, or of the first object of a list, by the letters of their keys."""
-    if isinstance(value, list):
-        value = next((element for element in value if isinstance(element, dict)), None)
-    return by_letters(value) if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return by_letters(value)
+    first = next((element for element in value if isinstance(element, dict)), {}) if isinstance(value, list) else {}
+    return by_letters(first)
 
 
 def letters_only(key: str) -> str:
