@@ -170,7 +170,7 @@ def evaluate_blocks(
     iou: float = 0.5,
     inputs: tuple[InputFact, ...] = (),
 ) -> WatchlistDetections:
-    """Detections with reduced similarities straight from scored blocks, without a score file."""
+    """Detections with the reduced similarities of blocks in single precision: of a binary store, or just made."""
     reducer = Reducer(faces, subjects, iou)
     index = NameIndex(faces.images)
     rows = 0
@@ -336,7 +336,8 @@ def _read_binary(
             if not np.isfinite(similar.sum(axis=1)).all():
                 bad = start + int(np.flatnonzero(~np.isfinite(similar).all(axis=1))[0]) + 1
                 raise PredictionError(f"{path}, row {bad}: a similarity is not finite.")
-            facts.extend([end] if end is not None else [])
+            if end is not None:
+                facts.append(end)
             part = slice(start, start + len(similar))
             yield ScoredBlock(stored.files[part], stored.detection_scores[part], stored.boxes_xywh[part], similar)
 
