@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from evenhand.files.inputs import Problem, opened
 BASE_BYTES = 512 << 20  # what any archive may hold once it is inflated
 EXPANSION = 16  # bytes for each byte of the file beyond that
 _HEADER = 1 << 16
+_STEPWISE = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others expand all that they are given
 _SKIPPED = 8  # rows that are read and not needed, rather than a read of its own
 _SAFETENSORS_HEADER = 64 << 20
 
@@ -164,17 +165,20 @@ def read_npz(
         with zipfile.ZipFile(stream) as archive:
             members = {name.removesuffix(".npy"): name for name in archive.namelist() if name.endswith(".npy")}
             for name in members if choose is None else choose(list(members)):
-                left -= archive.getinfo(members[name]).file_size
+                entry = archive.getinfo(members[name])
+                left -= entry.file_size
                 if left < 0:
                     raise _DamagedError(
                         f"inflated it would be larger than {BASE_BYTES + EXPANSION * size >> 20:,} MB, "
                         f"{EXPANSION} times its size and more; save it with numpy.savez, uncompressed"
                     )
-                member = archive.read(members[name])
-                header = npy_header(io.BytesIO(member[: _HEADER + 12]))
-                if header.offset + header.bytes > len(member):
-                    raise _DamagedError(f"{name!r} promises {header.bytes:,} bytes of numbers and has fewer")
-                arrays[name] = _array(memoryview(member)[header.offset : header.offset + header.bytes], header)
+                with archive.open(entry) as member:
+                    header = npy_header(member)
+                    if header.offset + header.bytes > entry.file_size:
+                        raise _DamagedError(f"{name!r} promises {header.bytes:,} bytes of numbers and has fewer")
+                    numbers = np.empty(header.bytes, np.uint8)  # filled in place: a second copy of a bomb is a bomb
+                    fill(numbers, member, 1 << 20 if entry.compress_type in _STEPWISE else 1 << 12)
+                arrays[name] = _array(numbers.data, header)
         return arrays
 
 
@@ -188,7 +192,7 @@ def array_headers(path: Path, problem: Problem = DataError) -> dict[str, ArrayHe
             for name in archive.namelist():
                 if name.endswith(".npy"):
                     with archive.open(name) as member:
-                        headers[name.removesuffix(".npy")] = npy_header(io.BytesIO(member.read(_HEADER + 12)))
+                        headers[name.removesuffix(".npy")] = npy_header(member)
         return headers
 
 
@@ -216,7 +220,7 @@ def read_safetensors(
         left = BASE_BYTES + EXPANSION * size
         for name in names if choose is None else choose(names):
             start, stop, shape, kind = _safetensors_entry(name, entries[name], size - 8 - length)
-            left -= stop - start
+            left -= (stop - start) * (1 + (kind == "BF16"))
             if left < 0:
                 raise _DamagedError("its arrays overlap many times over")
             stream.seek(8 + length + start)
@@ -243,7 +247,7 @@ def _safetensors_entry(name: str, entry: Any, size: int) -> tuple[int, int, tupl
 _ENTRY = re.compile(r"\s*'(descr|fortran_order|shape)'\s*:\s*(?:'([^']{1,20})'|(True|False)|\(([\d\sL,-]*)\))\s*,?")
 
 
-def npy_header(stream: BinaryIO) -> ArrayHeader:
+def npy_header(stream: IO[bytes]) -> ArrayHeader:
     """The header at the beginning of a `.npy` stream; its dictionary is matched, never evaluated."""
     stream.seek(0)
     opening = stream.read(8)
@@ -268,6 +272,17 @@ def npy_header(stream: BinaryIO) -> ArrayHeader:
         raise _DamagedError(f"it holds {entries['descr']!r}, neither numbers nor texts")
     shape = tuple(map(int, sides))
     return ArrayHeader(shape, np.dtype(entries["descr"]), entries["fortran_order"] == "True", 8 + width + length)
+
+
+def fill(values: Array, stream: Any, step: int = 1 << 20) -> None:
+    """Reads numbers from a stream into their place, so many bytes at once."""
+    view = memoryview(values.view(np.uint8).data) if values.size else memoryview(b"")
+    done = 0
+    while done < len(view):
+        count = stream.readinto(view[done : done + step])
+        if not count:
+            raise ValueError("it ends in the middle of an array")
+        done += count
 
 
 def _array(data: bytes | memoryview, header: ArrayHeader) -> Array:

@@ -10,19 +10,20 @@ from __future__ import annotations
 import io
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.files.inputs import Problem, damage_in_words, opened
+from evenhand.files.text_files import MOST_CELLS
 
 if TYPE_CHECKING:
     import polars as pl
 
-_MOST_BYTES = 1 << 30  # of any file
+_CELL = 80  # bytes that a number, a text, a list or a record takes while it is worked on
+_MOST_BYTES = _CELL * MOST_CELLS  # of any file
 _MOST_TIMES = 200  # the size of the file, beyond that
-_TEXT = 16  # bytes that a text, a list or a record takes at least
 _ONE_AT_A_TIME = threading.Lock()  # standard error is the process's
 
 
@@ -40,28 +41,20 @@ def scanned(path: Path, problem: Problem) -> Iterator[pl.LazyFrame]:
         yield pl.scan_parquet(f"file://{handles}/{file.fileno()}" if handles.is_dir() else path, glob=False)
 
 
-def read_parquet(path: Path, problem: Problem, data: bytes | None = None, columns: list[str] | None = None) -> Any:
-    """The frame in a Parquet file, or in its bytes where they were read; raises `problem` in words."""
-    import polars as pl
-
-    if data is not None:
-        return _frame(pl.scan_parquet, data, path, problem, "Parquet")
+def read_parquet(path: Path, problem: Problem, columns: list[str] | None = None) -> Any:
+    """The frame in a Parquet file; raises `problem` in words."""
     with scanned(path, problem) as lazy, native_panics_in_words(path, problem, "Parquet"):
         lazy = lazy if columns is None else lazy.select(columns)
         check_expansion(lazy, path.stat().st_size, path, problem)
         return lazy.collect()
 
 
-def read_arrow(path: Path, problem: Problem, data: bytes) -> Any:
-    """The frame in the bytes of an Arrow or Feather file; raises `problem` in words."""
+def read_columnar(data: bytes, path: Path, problem: Problem, *, is_parquet: bool) -> Any:
+    """The frame in the bytes of a Parquet, Arrow or Feather file; raises `problem` in words."""
     import polars as pl
 
-    return _frame(pl.scan_ipc, data, path, problem, "Arrow")
-
-
-def _frame(scan: Callable[..., pl.LazyFrame], data: bytes, path: Path, problem: Problem, what: str) -> pl.DataFrame:
-    with native_panics_in_words(path, problem, what):
-        lazy = scan(io.BytesIO(data))
+    with native_panics_in_words(path, problem, "Parquet" if is_parquet else "Arrow"):
+        lazy = (pl.scan_parquet if is_parquet else pl.scan_ipc)(io.BytesIO(data))
         check_expansion(lazy, len(data), path, problem)
         return lazy.collect()
 
@@ -71,24 +64,21 @@ def check_expansion(lazy: pl.LazyFrame, size: int, path: Path, problem: Problem)
     import polars as pl
 
     rows = int(lazy.select(pl.len()).collect().item())
-    kinds = lazy.collect_schema().values()
-    widths = [1 if kind == pl.Boolean else _width(kind) for kind in kinds]
-    needed = rows * sum(widths)
+    needed = rows * sum(map(_width, lazy.collect_schema().values()))
     if needed > max(_MOST_BYTES, _MOST_TIMES * size):
         raise problem(
             f"{path}: {size:,} bytes would become at least {needed / 1e9:,.1f} GB ({rows:,} rows), "
-            f"over {_MOST_TIMES} times the file. If that is right, write it again with only the columns that are used."
+            f"over {_MOST_TIMES} times the file. If that is right, write it again with only the columns that are used, "
+            "or raise the limit (the environment variable EVENHAND_MOST_CELLS)."
         )
 
 
 def _width(kind: pl.DataType) -> int:
     import polars as pl
 
-    if isinstance(kind, pl.Array):
-        return kind.size * _width(kind.inner) if isinstance(kind.inner, pl.DataType) else _TEXT
-    if kind.is_numeric() or kind.is_temporal():
-        return int("".join(filter(str.isdigit, str(kind).partition("(")[0])) or 64) // 8
-    return _TEXT
+    if isinstance(kind, pl.Array) and isinstance(kind.inner, pl.DataType) and kind.inner.is_numeric():
+        return max(_CELL, kind.size * int("".join(filter(str.isdigit, str(kind.inner).partition("(")[0])) or 64) // 8)
+    return _CELL
 
 
 @contextmanager

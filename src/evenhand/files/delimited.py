@@ -21,14 +21,15 @@ The work is linear in the size of the file, whatever its shape: a header of more
 are refused as soon as they are seen.
 
 A block of lines is read by Polars first. Only where something in it is unusual (a field that is missing, empty or not a
-number) is it read again record by record, which either finds nothing wrong (blanks around a number) or names every
-problem with its line.
+number, a blank line, a line break in a field) is it read again record by record, which either finds nothing wrong or
+names every problem with its line.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -46,14 +47,15 @@ from evenhand.core.errors import DataError, InputError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files.inputs import Problem, decode
-from evenhand.files.text_files import text_file
+from evenhand.files.text_files import SEPARATORS, text_file
 
 BLOCK_BYTES = 20 << 20  # larger ones are mapped anew by the allocator each time, which costs a third of the work
 LONGEST_HEADER = 4 << 20
 LONGEST_LINE = 64 << 20
 MOST_COLUMNS = 50_000
-SEPARATORS = (",", ";", "\t", "|")
+MOST_ISSUES = 100_000  # that are listed of a run of lines
 _LONG_LINE = 1 << 16
+_CELLS_AT_ONCE = 3_000_000  # that are held as Python's texts
 
 
 class CellKind(Enum):
@@ -144,6 +146,7 @@ def read_table(
         size = "0 bytes" if not fact.size else "blank lines only"
         raise problem(f"{path} is empty ({size}). Was the program that wrote it stopped? Write it again.")
     first, _, body = _unix_lines(data).partition(b"\n")
+    del data  # a copy of the whole file
     header = header_of(first, path, problem, separator=separator)
     if plain is not None and not header.issues:
         expected = {name: kind for name in header.names if (kind := plain(name)) is not None}
@@ -244,7 +247,9 @@ def raise_first(issues: Sequence[Issue], path: Path, problem: Problem) -> None:
 
 def first_of(issues: Sequence[Issue], path: Path, problem: Problem) -> InputError:
     """The first issue as an error that also says how many more there are."""
-    more = f" ({len(issues) - 1} more; `evenhand check` lists them all.)" if len(issues) > 1 else ""
+    others = len(issues) - 1
+    count = f"{others} more" if others < MOST_ISSUES else f"{others} or more others"
+    more = f" ({count}; `evenhand check` lists them all.)" if others else ""
     return problem(f"{path}, line {issues[0].line}: {issues[0].message}.{more}")
 
 
@@ -374,43 +379,91 @@ def _by_polars(body: bytes, header: Header, chosen: Mapping[str, CellKind]) -> p
 def _by_record(body: bytes, header: Header, chosen: Mapping[str, CellKind], first_line: int) -> RowBlock:
     """The wanted columns record by record, with everything that is wrong."""
     width = len(header.names)
-    columns: dict[str, list[object]] = {name: [] for name in chosen}
-    lines: list[int] = []
+    places = [header.places[name] for name in chosen]
+    takes_all = places == list(range(width))
+    at_once = min(_CELLS_AT_ONCE // max(len(places), 1) + 1, 20_000)
     issues: list[Issue] = []
+    frames, lines = [], []
+    rows: list[list[str]] = []
+    numbers: list[int] = []
     text = body.decode("utf-8", errors="replace")
+    is_utf8 = "\ufffd" not in text
     last_line = first_line + text.count("\n") - text.endswith("\n")
+
+    def store() -> None:
+        frame, kept = _frame_of(rows, numbers, chosen, is_utf8, issues)
+        frames.append(frame)
+        lines.append(kept)
+        rows.clear()
+        numbers.clear()
+
     for number, fields in _records(text, header.separator, first_line, issues):
-        if len(fields) != width:
+        if len(fields) == width:
+            rows.append(fields if takes_all else [fields[place] for place in places])
+            numbers.append(number)
+        else:
             cut = "; the file looks cut off here" if number == last_line and not text.endswith("\n") else ""
             issues.append(Issue(number, f"{len(fields)} fields, but the header has {width} columns{cut}"))
-            continue
-        values, wrong = [], []
-        for name, kind in chosen.items():
-            value, message = _value(fields[header.places[name]], kind)
-            values.append(value)
-            if message:
-                wrong.append(Issue(number, f"{name} {message}"))
-        if wrong:
-            issues.extend(wrong)
-            continue
-        lines.append(number)
-        for column, value in zip(columns.values(), values, strict=True):
-            column.append(value)
-    frame = pl.DataFrame({name: pl.Series(columns[name], dtype=_POLARS[kind]) for name, kind in chosen.items()})
-    return RowBlock(frame, np.array(lines, dtype=np.int64), tuple(issues))
+        if len(rows) == at_once:
+            store()
+        if len(issues) > MOST_ISSUES:
+            break
+    store()
+    issues.sort(key=lambda issue: issue.line)
+    return RowBlock(pl.concat(frames), np.concatenate(lines), tuple(issues))
+
+
+def _frame_of(
+    rows: Sequence[Sequence[str]],
+    numbers: Sequence[int],
+    chosen: Mapping[str, CellKind],
+    is_utf8: bool,
+    issues: list[Issue],
+) -> tuple[pl.DataFrame, Array]:
+    """The rows in which nothing is wrong, and their lines; what is wrong with others is added to the issues."""
+    columns: dict[str, pl.Series] = {}
+    right = np.ones(len(rows), dtype=np.bool_)
+    by_column = zip(*rows, strict=True) if rows else [()] * len(chosen)
+    for (name, kind), texts in zip(chosen.items(), by_column, strict=True):
+        series = _usual(texts, kind, is_utf8)
+        if series is None:
+            values = [_value(text, kind) for text in texts]
+            series = pl.Series([value for value, _ in values], dtype=_POLARS[kind])
+            for at, (_, message) in enumerate(values):
+                if message:
+                    right[at] = False
+                    issues.append(Issue(numbers[at], f"{name} {message}"))
+        columns[name] = series
+    frame = pl.DataFrame(columns)
+    return frame if right.all() else frame.filter(pl.Series(right)), np.array(numbers, dtype=np.int64)[right]
+
+
+def _usual(texts: Sequence[str], kind: CellKind, is_utf8: bool) -> pl.Series | None:
+    """The values of a column, or None where a text must be looked at by itself."""
+    if kind in (CellKind.TEXT, CellKind.CELL):
+        return (
+            pl.Series(texts, dtype=pl.String)
+            if is_utf8 and (kind is CellKind.CELL or all(map(str.strip, texts)))
+            else None
+        )
+    values = pl.Series(texts, dtype=pl.String).str.strip_chars().cast(_POLARS[kind], strict=False)
+    return values if values.is_finite().all() and not values.has_nulls() else None
+
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 def _records(text: str, separator: str, first_line: int, issues: list[Issue]) -> Iterator[tuple[int, list[str]]]:
     """(line, fields) of every record that is not blank."""
+    lines = (match[0] for match in _LINE.finditer(text))  # one by one: a list of them takes ten times the text
     if '"' not in text:
-        for number, line in enumerate(text.split("\n"), first_line):
-            if line and not line.isspace():
-                yield number, line.split(separator, MOST_COLUMNS)
+        for number, line in enumerate(lines, first_line):
+            if not line.isspace():
+                yield number, line.rstrip("\n").split(separator, MOST_COLUMNS)
         return
     before = csv.field_size_limit(LONGEST_LINE)
     try:
         blanks = f'{separator} "' in text  # before a quoted field: the quotes belong to the field, not into it
-        lines = io.StringIO(text, newline="\n")
         reader = csv.reader(lines, delimiter=separator, strict=True, skipinitialspace=blanks)
         begun = 0
         while True:

@@ -30,6 +30,7 @@ import numpy as np
 
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
+from evenhand.files.arrays import fill
 from evenhand.files.inputs import Problem, opened
 
 BASE_BYTES = 128 << 20  # what any file may need
@@ -221,7 +222,7 @@ def _fill(storage: _Storage, archive: zipfile.ZipFile, name: str, budget: Readin
     budget.spend(storage.count * dtype.itemsize)
     storage.values = np.empty(storage.count, dtype)
     with archive.open(name) as member:
-        _read_exactly(member, storage.values)
+        fill(storage.values, member)
 
 
 def _read_storages(stream: BinaryIO, machine: _Machine, budget: ReadingBudget) -> None:
@@ -233,17 +234,7 @@ def _read_storages(stream: BinaryIO, machine: _Machine, budget: ReadingBudget) -
             raise ValueError(f"a storage of {count} numbers where {storage.count} were announced")
         budget.spend(count * np.dtype(_STORAGES[storage.kind]).itemsize)
         storage.values = np.empty(count, _STORAGES[storage.kind])
-        _read_exactly(stream, storage.values)
-
-
-def _read_exactly(stream: Any, values: Array) -> None:
-    view = memoryview(values.view(np.uint8).data) if values.size else memoryview(b"")
-    done = 0
-    while done < len(view):
-        count = stream.readinto(view[done:])
-        if not count:
-            raise ValueError("it ends in the middle of an array")
-        done += count
+        fill(storage.values, stream)
 
 
 _OPCODES = {opcode.code: opcode for opcode in pickletools.opcodes}

@@ -1,7 +1,7 @@
 """The bytes of a text file as they were before compression.
 
-Files compressed by gzip, bzip2 or xz are recognised by their first bytes, whatever their name; one that expands beyond
-the limit is refused as soon as that is seen.
+Files compressed by gzip, bzip2 or xz are recognised by their first bytes, whatever their name. One that expands to too
+many bytes, or to so many cells that 5 MB would take more than a gigabyte, is refused as soon as that is seen.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,10 @@ from evenhand.core.task import InputFact
 from evenhand.files.inputs import HashingFile, Problem, opened
 
 MOST_EXPANSION = 32  # times the size of the file
+MOST_CELLS = int(os.environ.get("EVENHAND_MOST_CELLS", "") or 12_000_000)  # that any compressed table may have
+SEPARATORS = (",", ";", "\t", "|")
 _ALWAYS_EXPANDED = 40 << 20  # bytes that any file may expand to
+_CELLS_PER_BYTE = 2  # of the compressed file, beyond MOST_CELLS
 
 
 def most_expanded(stored: int) -> int:
@@ -45,6 +49,7 @@ class TextFile:
     stored: int  # bytes on the disk
     expanding: ByteStream | None
     _expanded: int = 0
+    _cells: int = 0
     _line_ends: tuple[bytes, bytes] | None = field(default=None)
 
     def fetch(self, size: int) -> bytes | bytearray:
@@ -61,8 +66,9 @@ class TextFile:
                 if not got:
                     break
                 filled += got
-        self._check_expansion(filled)
         del buffer[filled:]
+        if self.expanding is not None:
+            self._check_expansion(buffer)
         if self._line_ends is None:
             is_old_mac = b"\n" not in buffer and b"\r" in buffer.rstrip(b"\r")
             self._line_ends = (b"\r", b"\n") if is_old_mac else (b"", b"")
@@ -80,12 +86,19 @@ class TextFile:
         """What the file on the disk was, compressed or not."""
         return self.raw.fact()
 
-    def _check_expansion(self, got: int) -> None:
-        self._expanded += got
-        if self.expanding is not None and self._expanded > most_expanded(self.stored):
+    def _check_expansion(self, fetched: bytearray) -> None:
+        self._expanded += len(fetched)
+        if self._expanded > most_expanded(self.stored):
             raise self.problem(
                 f"{self.path} expands to more than {MOST_EXPANSION} times its size ({self.stored} bytes). "
                 "Expand it yourself if it is meant to."
+            )
+        self._cells += fetched.count(b"\n") + max(fetched.count(mark.encode()) for mark in SEPARATORS)
+        most = max(MOST_CELLS, _CELLS_PER_BYTE * self.stored)
+        if self._cells > most:
+            raise self.problem(
+                f"{self.path}: {self.stored:,} compressed bytes expand to more than {most:,} cells. If they are meant "
+                "to, expand it yourself, or raise the limit (the environment variable EVENHAND_MOST_CELLS)."
             )
 
 

@@ -50,12 +50,11 @@ class CocoBoxes:
 
 @dataclass(frozen=True)
 class CocoObjects:
-    """The annotated objects, the places (image, category) there are, and the groups of objects and of images."""
+    """The annotated objects, the images and categories there are, and the groups of objects and of images."""
 
     boxes: CocoBoxes
-    places: Mapping[tuple[Any, Any], int]
-    image_of_place: Array
-    category_of_place: Array  # its index
+    images: Mapping[Any, int]
+    categories: Mapping[Any, int]
     attributes: Mapping[str, tuple[tuple[str, ...], Mapping[str, int], bool]]  # levels, code by id, is it of images
 
 
@@ -63,26 +62,20 @@ def load(data: Path, options: DetectionTableOptions) -> Dataset[CocoObjects]:
     """COCO's ground truth, with groups from the table that `groups` names."""
     document, fact = _json(data, DataError)
     try:
-        images = [image["id"] for image in document["images"]]
-        categories = [category["id"] for category in document.get("categories", [{"id": 1}])]
-        places = {
-            (image, category): n for n, (image, category) in enumerate((i, c) for i in images for c in categories)
-        }
-        boxes = _boxes(document["annotations"], places, data, DataError)
+        ids = [image["id"] for image in document["images"]]
+        images = {image: place for place, image in enumerate(dict.fromkeys(ids))}
+        categories = {category["id"]: n for n, category in enumerate(document.get("categories", [{"id": 1}]))}
+        boxes = _boxes(document["annotations"], images, categories, data, DataError)
     except (KeyError, TypeError) as error:
         raise DataError(
             f"{data} is no COCO ground truth: {error} is missing. Expected images, annotations, categories."
         ) from None
     attributes, facts = _groups(options)
-    image_of_place = np.array([str(image) for image, _ in places])
-    category_of_place = np.arange(len(places)) % max(len(categories), 1)
-    levels = {name: levels for name, (levels, _, _) in attributes.items()}
-    samples = RowSamples(np.array([str(image) for image in images]))
     return Dataset(
         "COCO",
-        samples,
-        CocoObjects(boxes, places, image_of_place, category_of_place, attributes),
-        levels,
+        RowSamples(np.array(list(map(str, ids)))),
+        CocoObjects(boxes, images, categories, attributes),
+        {name: levels for name, (levels, _, _) in attributes.items()},
         (fact, *facts),
         media=False,
     )
@@ -98,10 +91,10 @@ class CocoResults(Codec[CocoBoxes]):
         document, fact = _json(path, PredictionError)
         if not isinstance(document, list):
             raise PredictionError(f"{path}: expected a list of detections, such as {self.example}.")
-        places = dataset.truth.places
+        images, categories = dataset.truth.images, dataset.truth.categories
         try:
-            known = [d for d in document if (d["image_id"], d["category_id"]) in places]
-            boxes = _boxes(known, places, path, PredictionError)
+            known = [d for d in document if d["image_id"] in images and d["category_id"] in categories]
+            boxes = _boxes(known, images, categories, path, PredictionError)
         except (KeyError, TypeError) as error:
             raise PredictionError(f"{path}: a detection has no {error}. Expected {self.example}.") from None
         if document and not known:
@@ -123,8 +116,9 @@ def record(
     truth, detected = dataset.truth, _best_of_each_place(predictions.content, tools)
     crowds, objects = truth.boxes.take(truth.boxes.crowd), truth.boxes.take(~truth.boxes.crowd)
     limits = (options.overlap, *COCO_OVERLAPS)
-    many, loosest = len(truth.places), min(limits)
-    where = offsets_of(objects.place, many), offsets_of(detected.place, many)
+    loosest, sides = min(limits), (objects.place, detected.place)
+    places = np.unique(np.concatenate(sides))  # of the product of images and categories, those that occur
+    where = [offsets_of(np.searchsorted(places, side), len(places)) for side in sides]
     pairs = overlaps_by_image(objects.xyxy, where[0], detected.xyxy, where[1], at_least=loosest)
     matched = [assign_by_score(pairs, len(objects.id), detected.score, threshold=limit) for limit in limits]
     on_crowd = _share_on_crowds(crowds, detected)
@@ -138,7 +132,8 @@ def record(
     overlap[: len(objects.id)] = 0.0
     overlap[matched[0].faces] = matched[0].overlap
     place = np.concatenate([objects.place, detected.place[rows]])
-    image, is_object = truth.image_of_place[place], np.arange(len(place)) < len(objects.id)
+    image_of_place, category = np.divmod(place, len(truth.categories))
+    image, is_object = np.array(list(map(str, truth.images)))[image_of_place], np.arange(len(place)) < len(objects.id)
     counts = ~np.isnan(score[:, 0]) & (np.nan_to_num(score[:, 0], nan=-np.inf) >= options.score)
     finds = assign_by_score(pairs, len(objects.id), detected.score, threshold=loosest).face_of[rows]
     about = np.concatenate([np.arange(len(objects.id)), finds])  # the object that a row is about, or nobody
@@ -149,7 +144,7 @@ def record(
             "item": np.concatenate([ids, np.array(named, dtype=str)]),
             "unit": image,
             "kind": np.where(is_object, OBJECT, DETECTION).astype(np.int8),
-            "category": truth.category_of_place[place],
+            "category": category,
             "score": score[:, 0],
             "score_at": score[:, 1:],
             "is_object": is_object,
@@ -180,9 +175,14 @@ def _json(path: Path, problem: type[InputError]) -> tuple[Any, InputFact]:
 
 
 def _boxes(
-    entries: list[Any], places: Mapping[tuple[Any, Any], int], path: Path, problem: type[InputError]
+    entries: list[Any],
+    images: Mapping[Any, int],
+    categories: Mapping[Any, int],
+    path: Path,
+    problem: type[InputError],
 ) -> CocoBoxes:
-    place = np.array([places[entry["image_id"], entry["category_id"]] for entry in entries], dtype=np.int64)
+    image = np.array([images[entry["image_id"]] for entry in entries], dtype=np.int64)
+    place = image * len(categories) + np.array([categories[entry["category_id"]] for entry in entries], dtype=np.int64)
     try:
         xywh = np.array([entry["bbox"] for entry in entries], dtype=np.float64).reshape(len(entries), 4)
         score = np.array([entry.get("score", 1.0) for entry in entries], dtype=np.float64)
@@ -218,8 +218,9 @@ def _scores_at(matched: Assignment, alarm: Array, detected: CocoBoxes, rows: Arr
 def _share_on_crowds(crowds: CocoBoxes, detected: CocoBoxes) -> Array:
     """(detections,): the largest share of each detection that a crowd of the same place covers."""
     share = np.zeros(len(detected.place))
-    for place, box in zip(crowds.place, crowds.xyxy, strict=True):
-        at = np.flatnonzero(detected.place == place)
+    begins, ends = (np.searchsorted(detected.place, crowds.place, side=side) for side in ("left", "right"))
+    for begin, end, box in zip(begins, ends, crowds.xyxy, strict=True):
+        at = slice(begin, end)
         mine = detected.xyxy[at]
         inside = np.clip(np.minimum(mine[:, 2:], box[2:]) - np.maximum(mine[:, :2], box[:2]), 0, None).prod(axis=1)
         area = np.maximum((mine[:, 2:] - mine[:, :2]).prod(axis=1), 1e-12)

@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from evenhand.benchmarks.table.options import limit_text
@@ -22,7 +23,7 @@ from evenhand.core.errors import DataError, InputError, OptionError, UnknownName
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files import inputs
-from evenhand.files.columnar import native_panics_in_words, read_arrow, read_parquet
+from evenhand.files.columnar import native_panics_in_words, read_columnar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,6 +32,7 @@ Problem = type[InputError]
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 ENDINGS = (*TEXT_ENDINGS, ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".ipc")
 LONGEST_NAME = 4096  # characters of an id, a class or a group
+_DEEPEST_JSON = 16
 _TRUE, _FALSE = ("true", "yes", "1", "1.0", "t", "y"), ("false", "no", "0", "0.0", "f", "n")
 
 
@@ -50,7 +52,9 @@ class UserTable:
     where: str  # for messages: a path, or "the table"
     fact: InputFact | None = None  # of the file
     problem: Problem = DataError
-    _coded: dict[str, Coded] = field(default_factory=dict, repr=False, compare=False)  # columns that were asked for
+    is_text: bool = False  # every column is of texts, some of which are numbers
+    _asked: dict[str, pl.Series] = field(default_factory=dict, repr=False, compare=False)
+    _coded: dict[str, Coded] = field(default_factory=dict, repr=False, compare=False)
 
     def series(self, name: str, role: str) -> pl.Series:
         """A column as a Polars series; raises with the nearest names."""
@@ -58,7 +62,10 @@ class UserTable:
 
         if name not in self.columns:
             raise UnknownNameError("column", name, self.columns, f"It was named as {role} of {self.where}.")
-        series = _series(name, self.columns[name])
+        if name not in self._asked:
+            series = _series(name, self.columns[name])
+            self._asked[name] = _inferred(series) if self.is_text else series
+        series = self._asked[name]
         if series.dtype.is_nested() or series.dtype == pl.Object:
             raise self.problem(
                 f"The column {name!r} of {self.where}, named as {role}, holds {series.dtype} in its cells: expected "
@@ -206,19 +213,18 @@ def read_table(path: Path, problem: Problem = DataError) -> UserTable:
     plain = name.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")
     if not plain.endswith(ENDINGS):
         raise problem(f"{path}: the name tells no kind of table. Expected one of {', '.join(ENDINGS)}.")
-    if plain.endswith(TEXT_ENDINGS):
+    is_text = plain.endswith(TEXT_ENDINGS)
+    if is_text:
         from evenhand.files.delimited import read_table as read_delimited
 
         delimited = read_delimited(path, problem=problem, separator=None)
         frame, fact = delimited.frame, delimited.fact
-        columns = {column: _inferred(frame[column]) for column in frame.columns}
     else:
         source = inputs.read(path, problem)
         frame, fact = _parsed(source.data, plain, path, problem), source.fact
-        columns = {column: frame[column] for column in frame.columns}
     if not len(frame):
         raise problem(f"{path} has no rows.")
-    return UserTable(columns, len(frame), str(path), fact, problem)
+    return UserTable({column: frame[column] for column in frame.columns}, len(frame), str(path), fact, problem, is_text)
 
 
 def content_fact(arrays: Mapping[str, Any]) -> InputFact:
@@ -317,13 +323,38 @@ def _parsed(data: bytes, name: str, path: Path, problem: Problem) -> pl.DataFram
     import polars as pl
 
     if name.endswith((".jsonl", ".ndjson")):
-        from evenhand.files.delimited import MOST_COLUMNS
-
-        keys = {key for line in data.split(b"\n", 100)[:100] for key in re.findall(rb'"([^"]*)"\s*:', line)}
-        if len(keys) > MOST_COLUMNS:
-            raise problem(f"{path}: more than {MOST_COLUMNS:,} different names in its first 100 lines; is it a table?")
+        _check_json_lines(data, path, problem)
         with native_panics_in_words(path, problem, "JSON lines"):
             return pl.read_ndjson(io.BytesIO(data))
-    read = read_parquet if name.endswith(".parquet") else read_arrow
-    frame: pl.DataFrame = read(path, problem, data)
+    frame: pl.DataFrame = read_columnar(data, path, problem, is_parquet=name.endswith(".parquet"))
     return frame
+
+
+def _check_json_lines(data: bytes, path: Path, problem: Problem) -> None:
+    """Refuses what Polars would take memory without end for: very many names, also in few lines, and deep nesting."""
+    from evenhand.files.delimited import MOST_COLUMNS
+    from evenhand.files.text_files import MOST_CELLS
+
+    names = {name for line in data.split(b"\n", 100)[:100] for name in re.findall(rb'"([^"]*)"\s*:', line)}
+    lines = data.count(b"\n")
+    if len(names) > MOST_COLUMNS or len(names) * lines > max(MOST_CELLS, 2 * len(data)):
+        raise problem(
+            f"{path}: {len(names):,} different names in its first 100 lines, and {lines:,} lines; is it a table? "
+            "Write only the names that are used, or raise the limit (the environment variable EVENHAND_MOST_CELLS)."
+        )
+    for number, line in enumerate(io.BytesIO(data), 1):
+        if line.count(b"{") + line.count(b"[") > _DEEPEST_JSON and _is_deep(line):
+            raise problem(f"{path}, line {number}: a value is nested more than {_DEEPEST_JSON} deep.")
+
+
+def _is_deep(line: bytes) -> bool:
+    try:
+        level = [msgspec.json.decode(line)]
+    except RecursionError:
+        return True
+    except msgspec.DecodeError:
+        return False  # Polars says what is wrong with it
+    for _ in range(_DEEPEST_JSON + 1):
+        containers = [value for value in level if isinstance(value, dict | list)]
+        level = [item for value in containers for item in (value.values() if isinstance(value, dict) else value)]
+    return bool(level)
