@@ -1,4 +1,4 @@
-"""The distributions of the standard library are those of SciPy, and no interval by them loads SciPy."""
+"""The distributions of the standard library are those of SciPy, which only a Fréchet distance loads."""
 
 import subprocess
 import sys
@@ -22,11 +22,22 @@ def test_logits_are_those_of_scipy() -> None:
     np.testing.assert_allclose(distributions.logistic(odds), special.expit(odds), rtol=1e-13, atol=1e-300)
 
 
-def test_intervals_of_independent_proportions_need_no_scipy() -> None:
-    script = (
-        "import sys; import numpy as np; from evenhand import stats; import evenhand.stats.analysis\n"
-        "from evenhand.stats import intervals\n"
-        "intervals.wilson([3], [20])\n"
-        "assert not [name for name in sys.modules if name.startswith('scipy')]"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
+def test_an_evaluation_of_groups_needs_no_scipy() -> None:
+    script = """
+import sys
+sys.modules["scipy"] = None  # as if it were not installed
+import evenhand
+import numpy as np
+rng = np.random.default_rng(1)
+truth = rng.integers(0, 2, 300)
+data = {"truth": truth, "prediction": rng.permutation(truth), "sex": truth % 2, "who": np.arange(300) // 3}
+evenhand.evaluate_table(data, truth="truth", prediction="prediction", by=["sex"], unit="who", rows="none")
+from evenhand.core.errors import MissingExtraError
+from evenhand.metrics.distances import frechet_distance
+try:
+    frechet_distance(rng.random((40, 3)), rng.random((40, 3)))
+except MissingExtraError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout == "The Fréchet distance needs SciPy: pip install 'evenhand[pixels]'\n"
