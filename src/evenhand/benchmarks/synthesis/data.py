@@ -1,8 +1,8 @@
-"""What is evaluated against: a folder of real frames, or a data set with its protocol file."""
+"""What is evaluated against: a folder of real frames, or a data set with its protocol file; and whether it is whole."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from evenhand.benchmarks.synthesis.options import AppearanceOptions, ProtocolOpt
 from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Rules
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
 from evenhand.core.errors import DataError
-from evenhand.core.task import Dataset, InputFact, Sample
+from evenhand.core.task import CheckReport, Dataset, Finding, InputFact, Sample
 from evenhand.files.inputs import hash_of
 
 VIDEO = "video"
@@ -259,6 +259,24 @@ def _attributes(data: Path, protocol: Protocol) -> AttributeTable:
     return AttributeTable(table.by_frame, by_video, table.video_of, declared, table.inputs)
 
 
-def frame_count(items: Sequence[ItemTruth]) -> int:
-    """How many real frames the items have."""
-    return sum(len(item.references) for item in items)
+def unanswered(dataset: Dataset[Any], answers: Any, predictions: Path) -> Iterator[Finding]:
+    """An error when something is not answered."""
+    coverage = answers.coverage
+    if coverage.missing:
+        yield Finding("error", str(predictions), f"{coverage.missing} of {coverage.asked} are not answered.")
+
+
+def against_published(dataset: Dataset[ProtocolTruth], data: Path, options: Any) -> CheckReport:
+    """The counts of a task with a protocol file, compared with the published ones."""
+    truth = dataset.truth
+    videos = len({item.video for item in truth.items.values()})
+    frames = sum(len(item.references) for item in truth.items.values())
+    table = {"counts": (("", "items", "videos", "real frames"), ("found", len(truth.items), videos, frames))}
+    published = PUBLISHED_COUNTS.get(options.dataset)
+    if published is None or truth.folder != "self_imitation" or (videos, frames) == published:
+        return CheckReport(tables=table)
+    message = (
+        f"{videos} videos with {frames} frames; the published {options.dataset} protocol has {published[0]} "
+        f"with {published[1]}."
+    )
+    return CheckReport((Finding("note", str(data), message),), tables=table)

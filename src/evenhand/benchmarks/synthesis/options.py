@@ -38,13 +38,13 @@ class SynthesisOptions(Options):
     @property
     def onnx(self) -> Mapping[str, Path]:
         """The user's networks by feature name."""
-        found = {}
+        files = {}
         for text in self.networks:
             name, joint, path = text.partition("=")
             if not joint or not name or not path:
                 raise OptionError(f"networks: {text!r} is not NAME=FILE.onnx.")
-            found[name] = Path(path)
-        return found
+            files[name] = Path(path)
+        return files
 
     def check(self) -> None:
         """Refuse combinations that no protocol knows."""

@@ -76,8 +76,8 @@ def run_paired(
     """The paired metrics over all pairs, in the order in which they were asked for."""
     wanted = paired_names(names)
     metrics = paired_metrics(wanted, asked.rules)
-    found = measure(paired_rows(pairs, looks, replace(asked, names=wanted)), metrics)
-    return _results(wanted, wanted, found, looks, asked.rules)
+    estimates = measure(paired_rows(pairs, looks, replace(asked, names=wanted)), metrics)
+    return _results(wanted, wanted, estimates, looks, asked.rules)
 
 
 def run_unpaired(
@@ -91,20 +91,20 @@ def run_unpaired(
     wanted = unpaired_names(names)
     given_back = widened(wanted) if asked.rules is Rules.COMPAT else wanted
     metrics = unpaired_metrics(given_back, asked.rules)
-    found = measure(unpaired_rows(pairs, looks, replace(asked, names=given_back)), metrics)
+    estimates = measure(unpaired_rows(pairs, looks, replace(asked, names=given_back)), metrics)
     notes: tuple[str, ...] = ()
-    if any(entry_of(name).feature == "face" for name in given_back) and _no_faces(found):
+    if any(entry_of(name).feature == "face" for name in given_back) and _no_faces(estimates):
         notes = ("no reference frame shows a face: face-CS and face-FD are left out",)
         say(notes[0])
         given_back = tuple(name for name in given_back if entry_of(name).feature != "face")
-    return replace(_results(wanted, given_back, found, looks, asked.rules), notes=notes)
+    return replace(_results(wanted, given_back, estimates, looks, asked.rules), notes=notes)
 
 
 def _results(
-    asked: tuple[str, ...], names: Sequence[str], found: Sequence[Estimate], looks: FrameInstruments, rules: Rules
+    asked: tuple[str, ...], names: Sequence[str], estimates: Sequence[Estimate], looks: FrameInstruments, rules: Rules
 ) -> RunnerResults:
     by_metric: dict[str, Estimate] = {}
-    for estimate in found:
+    for estimate in estimates:
         by_metric.setdefault(estimate.metric, estimate)  # the first output is the headline
     values: dict[str, float] = {}
     for name in names:
@@ -116,12 +116,12 @@ def _results(
             continue
         assert isinstance(value, float)  # the headline of every metric is a number
         values[name] = value
-    return RunnerResults(values, asked, tuple(found))
+    return RunnerResults(values, asked, tuple(estimates))
 
 
-def _no_faces(found: Sequence[Estimate]) -> bool:
+def _no_faces(estimates: Sequence[Estimate]) -> bool:
     """Whether faces were looked for and none was found."""
-    return any(estimate.metric == FACE_FOUND and estimate.number == 0.0 for estimate in found)
+    return any(estimate.metric == FACE_FOUND and estimate.number == 0.0 for estimate in estimates)
 
 
 def all_metrics(paired: Sequence[str], unpaired: Sequence[str], rules: Rules) -> tuple[AnyMetric, ...]:

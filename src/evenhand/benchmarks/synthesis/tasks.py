@@ -28,16 +28,17 @@ from evenhand.benchmarks.synthesis.catalogue import (
     unpaired_metrics,
     unpaired_names,
 )
-from evenhand.benchmarks.synthesis.check import against_published, unanswered
 from evenhand.benchmarks.synthesis.codec import FrameAnswers, FrameCodec, ItemAnswers, ItemCodec
 from evenhand.benchmarks.synthesis.data import (
     VIDEO,
     ProtocolTruth,
+    against_published,
     load_appearance,
     load_cross,
     load_folder,
     load_novel_view,
     load_self,
+    unanswered,
 )
 from evenhand.benchmarks.synthesis.features import frame_id
 from evenhand.benchmarks.synthesis.folders import AttributeTable, FrameSet
@@ -302,11 +303,11 @@ def _folder_attributes(
 def _columns(
     table: AttributeTable, frames: Sequence[str], units: Sequence[str], levels: Mapping[str, tuple[str, ...]]
 ) -> dict[str, Attribute]:
-    found = table.columns(frames, units)
+    columns = table.columns(frames, units)
     if VIDEO in levels:
         known = set(levels[VIDEO])
-        found[VIDEO] = Attribute.of([unit if unit in known else None for unit in units], levels[VIDEO])
-    return found
+        columns[VIDEO] = Attribute.of([unit if unit in known else None for unit in units], levels[VIDEO])
+    return columns
 
 
 _CUT = "of both lists are compared, up to the shorter one's end"
