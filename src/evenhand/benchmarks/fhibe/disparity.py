@@ -1,7 +1,5 @@
 """Which groups the published report calls worst and best: pairs, table and bars, number for number.
 
-`published_section` shows the table in our own reports, beside the statistics to judge by.
-
 The pair procedure itself is in `evenhand.stats.published`: rank tests on pooled scores, the lower median is
 "worst", significant when p < 0.05 / number of pairs of the same attributes (and part). It is kept for comparison
 with published reports; `evenhand evaluate` gives the statistics to judge by. A metric whose medians are
@@ -11,28 +9,19 @@ negative has pairs and p values but no disparity.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from evenhand.benchmarks.fhibe import attributes, vocabulary
 from evenhand.benchmarks.fhibe.grouping import subsets
-from evenhand.core.metric import Metric
-from evenhand.core.page import Section, Table, Text
-from evenhand.core.records import Array, Attribute, Records
-from evenhand.core.results import Results
+from evenhand.core.records import Array, Attribute
 from evenhand.stats.published import MIN_SCORES, MOST_LISTED, tested_pairs
 
 MIN_GROUP = MIN_SCORES
-KEY = "published_disparities"
-_CAUTION = (
-    "As the published report computes it, for comparison: pictures of one subject count as independent, each attribute "
-    "is corrected for its own pairs, 'worst' follows medians and list order, and the effect size is a z value that "
-    "grows with the number of scores. Judge by the contrasts with intervals."
-)
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 _LABEL_WIDTH = 30
 
@@ -178,34 +167,6 @@ def bars(scored: Grouped, attribute: str, *, largest_regions: bool = True, part:
         tuple(_stars(pair, len(pairs)) for pair in pairs),
         pairs,
     )
-
-
-def published_disparities(
-    names: Sequence[str], metrics: Callable[[Any], Sequence[Metric[Any]]], rows: Records, options: Any
-) -> Mapping[str, Any]:
-    """Metric → cells of the published table over the default attributes; metrics without row scores have none."""
-    asked = [name for name in vocabulary.DEFAULT_ATTRIBUTES if name in rows.attributes]
-    tables = {}
-    for metric in metrics(options):
-        scores = metric.row_scores(rows) if metric.name in names else None
-        if scores is not None:
-            tables[metric.name] = disparity_table(ScoredRows(metric.name, rows.attributes, scores), asked) or []
-    return {KEY: tables} if tables else {}
-
-
-def published_section(results: Results) -> Section | None:
-    """The published tables, when a run has them."""
-    tables = results.facts.get(KEY)
-    if not tables:
-        return None
-    blocks: list[Text | Table] = [Text(_CAUTION, "caution")]
-    for metric, cells in tables.items():
-        if cells:
-            rows = tuple(tuple(plain_cell(cell) for cell in row) for row in cells[2:])
-            blocks.append(Table(f"Published disparities in {metric}", tuple(cells[1]), rows))
-        else:
-            blocks.append(Text(f"{metric}: no pair of groups is significant by the published procedure."))
-    return Section("Published disparity table", blocks, name="published-disparities")
 
 
 def _combinations(asked: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:

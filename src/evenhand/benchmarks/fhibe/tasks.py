@@ -10,7 +10,6 @@ from typing import Any
 
 from evenhand.benchmarks.fhibe import codec, data, pictures, record, view, vocabulary
 from evenhand.benchmarks.fhibe.check import inspect_answers, inspect_data
-from evenhand.benchmarks.fhibe.disparity import published_disparities, published_section
 from evenhand.benchmarks.fhibe.metrics import AverageRecall, PartMeans, TarAtFar, TarAtOwnFar, ValidationRate
 from evenhand.benchmarks.fhibe.names import NAMES
 from evenhand.benchmarks.fhibe.options import (
@@ -21,6 +20,7 @@ from evenhand.benchmarks.fhibe.options import (
     PartOptions,
     RecallOptions,
 )
+from evenhand.benchmarks.fhibe.sections import published_disparities, published_section
 from evenhand.benchmarks.fhibe.wrapped import adapt_wrapper
 from evenhand.core.errors import UnknownNameError
 from evenhand.core.metric import POSITIVE, UNIT_SCALE, Direction, Metric, Scale
