@@ -297,7 +297,7 @@ def _stream(path: Path, data: bytes | None, problem: Problem) -> Any:
     return opened(path, problem) if data is None else io.BytesIO(data)
 
 
-_FAULTS = (
+FAULTS = (  # what a damaged file provokes in readers of arrays
     OSError,  # a seek outside the file that its directory asks for
     _DamagedError,
     ArithmeticError,
@@ -318,6 +318,6 @@ def _faults(path: Path, what: str, problem: Problem) -> Iterator[None]:
     """Turns whatever a damaged file provokes into one sentence with its name."""
     try:
         yield
-    except _FAULTS as error:
+    except FAULTS as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise problem(f"{path} is no {what} that can be read: {reason}.") from None

@@ -30,7 +30,7 @@ import numpy as np
 
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
-from evenhand.files.arrays import fill
+from evenhand.files.arrays import FAULTS, fill
 from evenhand.files.inputs import Problem, opened
 
 BASE_BYTES = 128 << 20  # what any file may need
@@ -78,7 +78,7 @@ def load_plain(path: Path, problem: Problem = DataError, *, data: bytes | None =
         raise problem(f"{path}: {exceeded}. Nothing was executed; the file was not read.") from None
     except OSError as error:
         raise problem(f"{path} can't be read ({error.strerror or error}).") from None
-    except _DAMAGE as error:
+    except (*FAULTS, AttributeError) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise problem(f"{path} is no pickle of arrays, or it is damaged: {reason}.") from None
 
@@ -135,21 +135,6 @@ class ReadingBudget:
             raise ReadingBudgetError(f"it has more than {INSTRUCTIONS:,} instructions")
 
 
-_DAMAGE = (
-    ValueError,
-    TypeError,
-    LookupError,
-    EOFError,
-    ArithmeticError,
-    RecursionError,
-    NotImplementedError,
-    RuntimeError,
-    AttributeError,
-    MemoryError,
-    zipfile.BadZipFile,
-)
-
-
 class _Name(NamedTuple):
     """A name in the file: a value like any other, looked up nowhere."""
 
@@ -172,15 +157,21 @@ class _Storage:
     count: int
     values: Array | None = None
 
+    @property
+    def bytes(self) -> int:
+        return self.count * np.dtype(_STORAGES[self.kind]).itemsize
+
+    def fill(self, stream: Any, budget: ReadingBudget) -> None:
+        budget.spend(self.bytes)
+        self.values = np.empty(self.count, _STORAGES[self.kind])
+        fill(self.values, stream)
+
 
 class _Tensor(NamedTuple):
     storage: _Storage
     offset: int
     size: tuple[int, ...]
     stride: tuple[int, ...]
-
-
-_Fetch = Callable[[str, _Storage], None]
 
 
 def _load(stream: BinaryIO, budget: ReadingBudget, *, modules: bool) -> Any:
@@ -210,19 +201,12 @@ def _from_archive(stream: BinaryIO, budget: ReadingBudget, *, modules: bool) -> 
         machine.storages = {}
         value = machine.run(io.BytesIO(archive.read(names[0])))
         for key, storage in machine.storages.items():
-            _fill(storage, archive, f"{root}data/{key}", budget)
+            size = archive.getinfo(f"{root}data/{key}").file_size
+            if size != storage.bytes:  # the archive's own figures, before anything is read
+                raise ValueError(f"a storage of {size:,} bytes where {storage.count:,} numbers are")
+            with archive.open(f"{root}data/{key}") as member:
+                storage.fill(member, budget)
         return _Resolver(budget).resolve(value)
-
-
-def _fill(storage: _Storage, archive: zipfile.ZipFile, name: str, budget: ReadingBudget) -> None:
-    """Read a storage out of the archive, once the archive's own figures say that it fits."""
-    dtype = np.dtype(_STORAGES[storage.kind])
-    if archive.getinfo(name).file_size != storage.count * dtype.itemsize:
-        raise ValueError(f"a storage of {archive.getinfo(name).file_size:,} bytes where {storage.count:,} numbers are")
-    budget.spend(storage.count * dtype.itemsize)
-    storage.values = np.empty(storage.count, dtype)
-    with archive.open(name) as member:
-        fill(storage.values, member)
 
 
 def _read_storages(stream: BinaryIO, machine: _Machine, budget: ReadingBudget) -> None:
@@ -232,9 +216,7 @@ def _read_storages(stream: BinaryIO, machine: _Machine, budget: ReadingBudget) -
         count = int.from_bytes(stream.read(8), "little", signed=True)
         if count != storage.count:
             raise ValueError(f"a storage of {count} numbers where {storage.count} were announced")
-        budget.spend(count * np.dtype(_STORAGES[storage.kind]).itemsize)
-        storage.values = np.empty(count, _STORAGES[storage.kind])
-        fill(storage.values, stream)
+        storage.fill(stream, budget)
 
 
 _OPCODES = {opcode.code: opcode for opcode in pickletools.opcodes}
