@@ -98,5 +98,8 @@ def _lines(head: bytes, source: TextFile) -> Iterator[bytes]:
         yield from lines
         number += len(lines)
         if len(rest) >= LONGEST_LINE:
-            raise PredictionError(f"{source.path}, line {number + 1}: no line may have {LONGEST_LINE >> 20} MiB.")
+            raise PredictionError(
+                f"{source.path}, line {number + 1}: no line may have {LONGEST_LINE >> 20} MiB. "
+                "Write one record per line."
+            )
     yield from io.BytesIO(rest)
