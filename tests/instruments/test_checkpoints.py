@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +201,20 @@ def test_filled_weights_depend_on_their_name_alone() -> None:
     second = filled_tensors({"b.weight": (4,), "a.weight": (3, 2)}, 2.0)
     assert torch.equal(first["a.weight"], second["a.weight"])
     assert first["b.weight"].mean() == pytest.approx(1.0, abs=0.2)
+
+
+def test_torch_that_a_part_imports_runs_on_one_thread_until_the_part_ends() -> None:
+    code = (
+        "from evenhand.core.blas import OneThread\n"
+        "from evenhand.instruments.checkpoints import require_torch\n"
+        "with OneThread().held():\n"
+        "    with OneThread().held():\n"
+        "        require_torch('a test')\n"
+        "        import torch\n"
+        "        inside = torch.get_num_threads()\n"
+        "    between = torch.get_num_threads()\n"
+        "print(inside, between, torch.get_num_threads())\n"
+    )
+    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "1", "2"]

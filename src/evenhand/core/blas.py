@@ -11,6 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+_holds = 0  # that are open in this process
+_threads_of_new_torch: int | None = None  # how many it started with, when it was imported inside of one
+
+
+def hold_new_torch() -> None:
+    """Hold torch to one thread where a part may have imported it: what was not loaded then was not held."""
+    global _threads_of_new_torch
+    torch = sys.modules.get("torch")
+    if _holds and torch is not None and torch.get_num_threads() != 1:
+        _threads_of_new_torch = torch.get_num_threads()
+        torch.set_num_threads(1)
+
 
 class OneThread:
     """Holds the libraries that are loaded to one thread; looks again when modules were imported since."""
@@ -21,24 +33,29 @@ class OneThread:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """While it is open, linear algebra runs on one thread."""
+        """While it is open, linear algebra runs on one thread; torch too if it is imported meanwhile."""
+        global _holds
         torch = sys.modules.get("torch")
-        threads = torch.get_num_threads() if torch is not None else 1
+        threads = torch.get_num_threads() if torch is not None else None
         with self._current().limit(limits=1):
             if torch is not None and threads != 1:
                 torch.set_num_threads(1)
+            _holds += 1
             try:
                 yield
             finally:
-                if torch is not None and threads != 1:
+                _holds -= 1
+                if threads is None and not _holds:
+                    torch, threads = sys.modules.get("torch"), _threads_of_new_torch
+                if torch is not None and threads is not None and torch.get_num_threads() != threads:
                     torch.set_num_threads(threads)
 
     def hold(self) -> None:
         """From here on, in this process, linear algebra runs on one thread."""
+        global _holds
+        _holds += 1
         self._current().limit(limits=1)
-        torch = sys.modules.get("torch")
-        if torch is not None:
-            torch.set_num_threads(1)
+        hold_new_torch()
 
     @property
     def is_stale(self) -> bool:

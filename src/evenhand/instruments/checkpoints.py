@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.core.blas import hold_new_torch
 from evenhand.core.errors import MissingExtraError
 from evenhand.core.records import Array
 from evenhand.files.arrays import read_safetensors
@@ -36,6 +37,7 @@ def require_torch(what: str) -> None:
         import torch  # noqa: F401
     except ImportError as error:
         raise MissingExtraError(f"{what} needs torch", "torch") from error
+    hold_new_torch()
 
 
 def sha256_of(path: Path) -> str:
