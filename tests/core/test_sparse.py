@@ -88,3 +88,17 @@ def test_components_are_those_of_scipy(seed: int, nodes: int, edges: int) -> Non
     links = sparse.coo_array((np.ones(edges), (first, second)), shape=(nodes, nodes))
     theirs = sparse.csgraph.connected_components(links, directed=False)[1]
     assert connected_components(first, second, nodes).tolist() == theirs.tolist()
+
+
+def test_a_row_of_very_many_entries_is_multiplied_in_pieces() -> None:
+    rng = np.random.default_rng(3)
+    left, right = rng.integers(1, 4, (2, 60_000)), rng.integers(0, 3, (60_000, 9))
+    product = (SparseMatrix.of_table(left) @ SparseMatrix.of_table(right)).dense()
+    np.testing.assert_array_equal(product, left @ right)
+
+
+@pytest.mark.parametrize("columns", [2, 40])
+def test_sums_that_are_not_finite_are_left_to_the_caller(columns: int) -> None:
+    table = np.full((2, columns), np.inf)
+    table[1] = -np.inf
+    assert np.isnan(SparseMatrix.of_table([[1.0, 1.0]]) @ table).all()

@@ -1,6 +1,7 @@
 """Every engine gives the same outcomes, in the order of parts."""
 
 import multiprocessing
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -190,3 +191,15 @@ def test_an_unknown_engine_is_met_with_the_nearest():
 
 def test_without_a_number_all_cores_are_used():
     assert parse("threads").name.startswith("threads:")
+
+
+def test_closing_early_never_waits_for_a_part_that_a_worker_took():
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(150):
+            outcomes = parse("threads:4").map(parts.square, range(200))
+            next(outcomes)
+            outcomes.close()
+    finally:
+        sys.setswitchinterval(usual)

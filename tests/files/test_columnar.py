@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -81,7 +82,7 @@ def test_a_column_that_would_expand_without_end_is_refused(name: str, tmp_path: 
     else:
         frame.write_ipc(tmp_path / name, compression="zstd")
     assert (tmp_path / name).stat().st_size < 5 << 20
-    with pytest.raises(DataError, match=r"would become at least 16.0 GB .* EVENHAND_MOST_CELLS"):
+    with pytest.raises(DataError, match=r"may need 7.2 GB of memory .* EVENHAND_MOST_CELLS"):
         read_table(tmp_path / name)
 
 
@@ -116,3 +117,21 @@ def test_a_file_is_not_mapped_and_may_be_cut_short_while_it_is_read(tmp_path: Pa
     pl.DataFrame({"x": pl.Series(memoryview(noise).cast("q").tolist())}).write_parquet(path)
     done = subprocess.run([sys.executable, "-c", CUT, str(path)], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("read True\n", "", 0)
+
+
+def test_a_table_of_many_flags_is_no_bomb(tmp_path: Path):
+    flags = pl.repeat(1, 400_000, dtype=pl.Int64, eager=True)
+    frame = pl.DataFrame([flags.alias(f"flag{place}") for place in range(41)])
+    frame.write_parquet(tmp_path / "flags.parquet")
+    table = read_table(tmp_path / "flags.parquet")
+    assert (table.rows, len(table.columns)) == (400_000, 41)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("5e7", "50000000"), ("many", "EVENHAND_MOST_CELLS is 'many', but a number")]
+)
+def test_a_limit_is_set_by_a_number(text: str, words: str):
+    code = "from evenhand.files.text_files import MOST_CELLS; print(MOST_CELLS)"
+    environment = {**os.environ, "EVENHAND_MOST_CELLS": text}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert words in done.stdout + done.stderr

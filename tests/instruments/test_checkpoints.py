@@ -203,18 +203,32 @@ def test_filled_weights_depend_on_their_name_alone() -> None:
     assert first["b.weight"].mean() == pytest.approx(1.0, abs=0.2)
 
 
-def test_torch_that_a_part_imports_runs_on_one_thread_until_the_part_ends() -> None:
-    code = (
-        "from evenhand.core.blas import OneThread\n"
-        "from evenhand.instruments.checkpoints import require_torch\n"
-        "with OneThread().held():\n"
-        "    with OneThread().held():\n"
-        "        require_torch('a test')\n"
-        "        import torch\n"
-        "        inside = torch.get_num_threads()\n"
-        "    between = torch.get_num_threads()\n"
-        "print(inside, between, torch.get_num_threads())\n"
-    )
+HELD = """
+from evenhand.core.blas import OneThread
+from evenhand.instruments.checkpoints import require_torch
+with OneThread().held():
+    with OneThread().held():
+        require_torch('a test')
+        import torch
+        inside = torch.get_num_threads()
+    between = torch.get_num_threads()
+print(inside, between, torch.get_num_threads())
+"""
+MAPPED = """
+from evenhand.engines import parse
+from evenhand.instruments.checkpoints import require_torch
+def threads(part, place):
+    require_torch('a test')
+    import torch
+    return torch.get_num_threads()
+outcomes = [done.value for done in parse('threads:2').map(threads, range(4))]
+import torch
+print(max(outcomes), torch.get_num_threads())
+"""
+
+
+@pytest.mark.parametrize(("code", "threads"), [(HELD, "1 1 2"), (MAPPED, "1 2")])
+def test_torch_that_a_part_imports_runs_on_one_thread_until_the_part_ends(code: str, threads: str) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "2"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["1", "1", "2"]
+    assert done.stdout.strip() == threads

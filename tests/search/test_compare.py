@@ -49,3 +49,10 @@ def test_a_pair_with_a_failure_to_enrol_scores_minus_infinity() -> None:
 
 def test_no_pairs_give_no_scores() -> None:
     assert len(pair_scores(templates(2), np.zeros(0, int), np.zeros(0, int))) == 0
+
+
+def test_a_pair_of_a_template_that_is_not_there_is_refused() -> None:
+    first = np.arange(70_000) % 4
+    first[-1] = 9
+    with pytest.raises(IndexError, match="template 9, but there are 4"):
+        pair_scores(templates(4), first, np.arange(70_000) % 4)

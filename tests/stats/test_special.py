@@ -122,3 +122,10 @@ def test_exact_mann_whitney_tests_are_those_of_scipy(first: int, second: int) ->
     a, b = rng.random(first), rng.random(second) + 0.2
     theirs = stats.mannwhitneyu(a, b, method="exact")
     assert exact_mann_whitney(float(theirs.statistic), first, second) == pytest.approx(theirs.pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.999])
+def test_quantiles_of_hardly_any_degrees_of_freedom_are_huge_and_never_missing(confidence: float) -> None:
+    quantiles = distributions.t_quantile(confidence, [1e-6, 0.001, 0.005, 0.01])
+    assert np.isfinite(quantiles).all()
+    assert (quantiles > 1e50).all()

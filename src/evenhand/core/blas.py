@@ -12,16 +12,22 @@ from contextlib import contextmanager
 from typing import Any
 
 _holds = 0  # that are open in this process
-_threads_of_new_torch: int | None = None  # how many it started with, when it was imported inside of one
+_torch_threads: int | None = None  # how many torch had before the first of them, or when it was imported inside
 
 
 def hold_new_torch() -> None:
     """Hold torch to one thread where a part may have imported it: what was not loaded then was not held."""
-    global _threads_of_new_torch
-    torch = sys.modules.get("torch")
+    global _torch_threads
+    torch = _loaded_torch()
     if _holds and torch is not None and torch.get_num_threads() != 1:
-        _threads_of_new_torch = torch.get_num_threads()
+        _torch_threads = torch.get_num_threads()
         torch.set_num_threads(1)
+
+
+def _loaded_torch() -> Any:
+    """None also while another thread is still importing it."""
+    torch = sys.modules.get("torch")
+    return torch if hasattr(torch, "set_num_threads") else None
 
 
 class OneThread:
@@ -34,28 +40,26 @@ class OneThread:
     @contextmanager
     def held(self) -> Iterator[None]:
         """While it is open, linear algebra runs on one thread; torch too if it is imported meanwhile."""
-        global _holds
-        torch = sys.modules.get("torch")
-        threads = torch.get_num_threads() if torch is not None else None
+        global _holds, _torch_threads
         with self._current().limit(limits=1):
-            if torch is not None and threads != 1:
-                torch.set_num_threads(1)
             _holds += 1
+            hold_new_torch()
             try:
                 yield
             finally:
                 _holds -= 1
-                if threads is None and not _holds:
-                    torch, threads = sys.modules.get("torch"), _threads_of_new_torch
-                if torch is not None and threads is not None and torch.get_num_threads() != threads:
-                    torch.set_num_threads(threads)
+                if not _holds and _torch_threads is not None:
+                    sys.modules["torch"].set_num_threads(_torch_threads)
+                    _torch_threads = None
 
-    def hold(self) -> None:
-        """From here on, in this process, linear algebra runs on one thread."""
+    def hold(self, *, to_the_end: bool = True) -> None:
+        """From here on, in this process, linear algebra runs on one thread; in a thread of ours while a map is open."""
         global _holds
-        _holds += 1
+        _holds += to_the_end
         self._current().limit(limits=1)
-        hold_new_torch()
+        torch = _loaded_torch()
+        if torch is not None:
+            torch.set_num_threads(1)
 
     @property
     def is_stale(self) -> bool:

@@ -85,10 +85,11 @@ class SparseMatrix:
         is_whole = kinds[0] in "iub" and kinds[1] in "iub"
         single = self.values is not None and own == flat.dtype == np.float32
         out = np.zeros((len(self), flat.shape[1]), dtype=np.float32 if single else np.float64)
-        if flat.shape[1] < _NARROW:
-            self._add_columns(flat, out)
-        else:
-            self._add_rows(np.ascontiguousarray(flat, dtype=out.dtype), out)
+        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is the caller's to find
+            if flat.shape[1] < _NARROW:
+                self._add_columns(flat, out)
+            else:
+                self._add_rows(np.ascontiguousarray(flat, dtype=out.dtype), out)
         # A sum of counts below 2⁵³ is exact in double precision.
         return (np.rint(out).astype(np.int64) if is_whole else out).reshape(len(self), *table.shape[1:])
 
@@ -231,7 +232,8 @@ class Product:
         out, first = [], 0
         while first < len(left):
             last = max(first + 1, int(np.searchsorted(entries, entries[first] + _AT_ONCE, side="right")) - 1)
-            out.append(_multiplied(left.take(np.arange(first, last)), right))
+            part = left.take(np.arange(first, last))
+            out.append(_multiplied(part, right) if last > first + 1 else _multiplied_row(part, right))
             first = last
         return np.concatenate(out) if out else np.zeros(self.shape)
 
@@ -245,6 +247,21 @@ def _multiplied(left: SparseMatrix, right: SparseMatrix) -> Array:
         values = factors if values is None else values * factors
     shape = len(left), right.width
     return np.bincount(rows * shape[1] + picked.columns, values, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _multiplied_row(left: SparseMatrix, right: SparseMatrix) -> Array:
+    """The product of a matrix of one row, so many entries at a time that they stay in the cache."""
+    total = np.zeros((1, right.width), dtype=np.int64)
+    ends = np.cumsum(right.sizes[left.columns])
+    first = 0
+    while first < len(ends):
+        so_far = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, so_far + _AT_ONCE, side="right")))
+        values = None if left.values is None else left.values[first:last]
+        part = SparseMatrix(np.array([0, last - first]), left.columns[first:last], left.width, values)
+        total = total + _multiplied(part, right)
+        first = last
+    return total
 
 
 def dense_rows(matrix: Array | SparseMatrix | Product, rows: ArrayLike) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, Protocol
@@ -61,8 +62,9 @@ class WorkerPool:
             yield from in_order(parts, self._submit, self._receive, self.size * AHEAD)
             is_done = True
         finally:
-            while not self._tasks.empty():  # what nobody waits for any more
-                self._tasks.get()
+            with suppress(queue.Empty):  # what nobody waits for any more
+                while True:
+                    self._tasks.get_nowait()
             for worker, _ in self._workers:
                 if not is_done:
                     worker.interrupt()

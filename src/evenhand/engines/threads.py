@@ -51,7 +51,7 @@ class _ThreadWorker:
 
     def work(self, number: int, part: Any) -> Done[Any] | Failed:
         if self.place is None:
-            OneThread().hold()  # OpenMP counts its threads for each thread of ours
+            OneThread().hold(to_the_end=False)  # OpenMP counts its threads for each thread of ours
             self.place = Workplace(prepare(self.setup), self.shared)
         return attempt(self.fn, number, part, self.place)
 

@@ -21,7 +21,8 @@ from evenhand.files.text_files import MOST_CELLS
 if TYPE_CHECKING:
     import polars as pl
 
-_CELL = 80  # bytes that a number, a text, a list or a record takes while it is worked on
+_CELL = 80  # bytes that a text, a list or a record takes while it is worked on
+_NUMBER = 36  # bytes that a number, a date or a truth value takes
 _MOST_BYTES = _CELL * MOST_CELLS  # of any file
 _MOST_TIMES = 200  # the size of the file, beyond that
 _ONE_AT_A_TIME = threading.Lock()  # standard error is the process's
@@ -67,7 +68,7 @@ def check_expansion(lazy: pl.LazyFrame, size: int, path: Path, problem: Problem)
     needed = rows * sum(map(_width, lazy.collect_schema().values()))
     if needed > max(_MOST_BYTES, _MOST_TIMES * size):
         raise problem(
-            f"{path}: {size:,} bytes would become at least {needed / 1e9:,.1f} GB ({rows:,} rows), "
+            f"{path}: {size:,} bytes may need {needed / 1e9:,.1f} GB of memory ({rows:,} rows), "
             f"over {_MOST_TIMES} times the file. If that is right, write it again with only the columns that are used, "
             "or raise the limit (the environment variable EVENHAND_MOST_CELLS)."
         )
@@ -78,7 +79,7 @@ def _width(kind: pl.DataType) -> int:
 
     if isinstance(kind, pl.Array) and isinstance(kind.inner, pl.DataType) and kind.inner.is_numeric():
         return max(_CELL, kind.size * int("".join(filter(str.isdigit, str(kind.inner).partition("(")[0])) or 64) // 8)
-    return _CELL
+    return _NUMBER if kind.is_numeric() or kind.is_temporal() or kind == pl.Boolean else _CELL
 
 
 @contextmanager

@@ -19,15 +19,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from evenhand.core.errors import DataError, EvenhandError, InputError
+from evenhand.core.errors import DataError, EvenhandError, InputError, OptionError
 from evenhand.core.task import InputFact
 
 if TYPE_CHECKING:
     from PIL import Image
 
+
+def limit_of(variable: str, usual: int) -> int:
+    """A limit that an environment variable may set, as in 50000000 or 5e7."""
+    text = os.environ.get(variable, "")
+    try:
+        return int(float(text)) if text else usual
+    except (ValueError, OverflowError):
+        raise OptionError(f"{variable} is {text!r}, but a number such as {usual} is needed.") from None
+
+
 _BLOCK = 1 << 20
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what a shell hands over as a file
-MOST_PIXELS = int(os.environ.get("EVENHAND_MOST_PIXELS", "") or 89_478_485)  # a decoded one is held in under 1 GB
+MOST_PIXELS = limit_of("EVENHAND_MOST_PIXELS", 89_478_485)  # a decoded one is held in under 1 GB
 _LONGEST_TOML = 1_000_000
 _LONG_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){200}""")
 Problem = Callable[[str], InputError]  # DataError, PredictionError, OptionError

@@ -10,7 +10,6 @@ import bz2
 import gzip
 import io
 import lzma
-import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,10 +18,10 @@ from pathlib import Path
 from typing import Protocol
 
 from evenhand.core.task import InputFact
-from evenhand.files.inputs import HashingFile, Problem, opened
+from evenhand.files.inputs import HashingFile, Problem, limit_of, opened
 
 MOST_EXPANSION = 32  # times the size of the file
-MOST_CELLS = int(os.environ.get("EVENHAND_MOST_CELLS", "") or 12_000_000)  # that any compressed table may have
+MOST_CELLS = limit_of("EVENHAND_MOST_CELLS", 12_000_000)  # that any compressed table may have
 SEPARATORS = (",", ";", "\t", "|")
 _ALWAYS_EXPANDED = 40 << 20  # bytes that any file may expand to
 _CELLS_PER_BYTE = 2  # of the compressed file, beyond MOST_CELLS

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import OptionError
+from evenhand.instruments.ahead import TIME_LIMIT
 from evenhand.instruments.architectures import NO_PATHS, NetworkOptions, ReadyNetwork, WeightPaths, build_network
 from evenhand.instruments.cache import ReadingCache
 from evenhand.instruments.comparers import signed, unit_batch
@@ -231,7 +232,10 @@ def clip_reader(
         return vectors
 
     name = f"i3d|{network.fingerprint}|224-bilinear"
-    return ClipReader(Instrument(name, Loading("i3d"), 400, together=together, batch=1, workers=1), cache)
+    one_by_one = Instrument(  # a clip is sixteen pictures
+        name, Loading("i3d"), 400, together=together, batch=1, workers=1, limit=16 * TIME_LIMIT, depth=0
+    )
+    return ClipReader(one_by_one, cache)
 
 
 def person_detector(

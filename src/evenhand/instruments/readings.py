@@ -80,7 +80,8 @@ class Instrument:
     alone: Callable[[Pictures], Sequence[float]] | None = None
     batch: int = 16
     workers: int = field(default_factory=lambda: min(4, os.cpu_count() or 1))
-    limit: float = TIME_LIMIT  # seconds that reading a picture may take
+    limit: float = TIME_LIMIT  # seconds that reading a job's pictures may take
+    depth: int | None = None  # jobs that are read ahead; None: enough for two batches
 
 
 def measure(instrument: Instrument, jobs: Sequence[Job], cache: ReadingCache) -> Readings:
@@ -92,7 +93,7 @@ def measure(instrument: Instrument, jobs: Sequence[Job], cache: ReadingCache) ->
     work = _Work(instrument, cache)
     waiting: list[tuple[str, Pictures]] = []
     waited = 0.0
-    depth = 2 * instrument.batch + instrument.workers
+    depth = 2 * instrument.batch + instrument.workers if instrument.depth is None else instrument.depth
     prepared = ahead(enumerate(jobs), work.prepare, workers=instrument.workers, depth=depth, limit=instrument.limit)
     for job, (found, seconds) in zip(enumerate(jobs), prepared, strict=True):
         waited += seconds

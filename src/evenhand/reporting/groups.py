@@ -43,7 +43,7 @@ def _context(results: ShownResults, metric: str, output: str) -> _Context:
 def output_figures(results: Results, metric: str, output: str, by: Collection[str] | None = None) -> tuple[Figure, ...]:
     """A figure of one output for each attribute, or for the attributes in `by` (as shown) together."""
     pair = shown_output(results, metric, output)
-    return _figures(shown(results), pair, lambda names: len(names) == 1 if by is None else set(names) == set(by))
+    return _figures(shown(results), pair, lambda names: len(names) == 1 if by is None else sorted(names) == sorted(by))
 
 
 def group_figures(results: ShownResults, skip: Sequence[str] = ()) -> Section:

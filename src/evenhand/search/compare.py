@@ -114,6 +114,8 @@ def _score_strip(height: int, strip: int, place: Workplace) -> list[tuple[NDArra
 def _used(templates: Array, count: int) -> tuple[Array, Array]:
     """The templates that occur, ascending, and where each of all templates stands among them."""
     present = np.zeros(count, dtype=np.bool_)
+    if len(templates) and not 0 <= templates.min() <= templates.max() < count:
+        raise IndexError(f"a pair names template {templates.max()}, but there are {count}")
     for block in blocks(len(templates), AT_ONCE):
         if not np.take(present, templates[block], mode="clip").all():  # soon all are known, and a look is cheaper
             present[templates[block]] = True

@@ -65,13 +65,16 @@ def t_quantile(confidence: float, degrees: ArrayLike) -> Floats:
     distinct, place = np.unique(np.where(df > 0, df, 1.0), return_inverse=True)
     # The logarithm of the mass outside falls ever faster with log t, so that Newton's steps don't go astray.
     t, done = np.full(len(distinct), normal_quantile(confidence)), np.zeros(len(distinct), dtype=np.bool_)
+    most = 1e150 * np.sqrt(np.minimum(distinct, 1.0))  # beyond, its square is no number
     for _ in range(100):
         own = special.t_outside(t, distinct)
         step = np.log(own / outside) * own / special.t_slope(t, distinct)
-        done |= np.abs(step) < 1e-15
+        with np.errstate(over="ignore"):
+            moved = np.minimum(t * np.exp(step), most)
+        done |= (np.abs(step) < 1e-15) | (moved == t)
         if done.all():
             break
-        t = np.where(done, t, t * np.exp(step))  # what is found does not depend on its neighbours
+        t = np.where(done, t, moved)  # what is found does not depend on its neighbours
     return floats(np.where(df > 0, t[place.reshape(df.shape)], np.nan))
 
 

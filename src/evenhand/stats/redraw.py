@@ -42,6 +42,7 @@ _MOST_AT_ONCE = 100  # draws, so that what lies between two products stays small
 _MOST_COMPARED = 5_000_000
 _AT_ONCE = 4_000_000  # weights of units that are left out in turn
 _LONG_PATTERNS = 50  # cells of a pattern on average, from which on draws are not split further
+_WIDE = 64  # columns of reals, from which on a sparse product is quicker than one column after the other
 _WORTH_A_PRODUCT = 2000  # multiplications for each pattern, from which on a product of their own is quicker
 
 
@@ -263,11 +264,14 @@ class _SortedSums(NamedTuple):
 
 
 def _sorted_sums(state: Any, order: NDArray[np.int64]) -> _SortedSums | None:
-    """The sums of cells in the given order; None where cells are not summed."""
+    """The sums of cells in the given order; None where cells are not summed, or are wide tables of reals."""
     if not isinstance(state, Linear) or not state.adds:
         return None
+    whole = all(array.dtype.kind in "iub" for array in state.arrays())
+    if not whole and sum(array[:1].size for array in state.arrays()) > _WIDE:
+        return None
     tables = [np.asarray(array[order].reshape(len(order), -1), dtype=np.float64) for array in state.arrays()]
-    return _SortedSums(state, tables, all(array.dtype.kind in "iub" for array in state.arrays()))
+    return _SortedSums(state, tables, whole)
 
 
 def _groups_per_cell(places: TallyLayout) -> int:

@@ -101,8 +101,9 @@ def beta_quantile(a: ArrayLike, b: ArrayLike, below: ArrayLike, above: ArrayLike
             step = own * np.log(aim / own) / slope
             moved = x + np.where(from_below, step, -step)
         good = np.isfinite(moved) & (moved > low) & (moved < high)
-        moved = np.where(good, moved, 0.5 * (low + high))
-        near = np.abs(moved - x) <= 4 * np.finfo(np.float64).eps * x
+        settled = np.abs(step) <= 1e-14 * x  # rounding may step out of the bracket
+        moved = np.where(good | settled, moved, 0.5 * (low + high))
+        near = settled | (np.abs(moved - x) <= 4 * np.finfo(np.float64).eps * x)
         x = np.where(done, x, moved)  # what is found does not depend on its neighbours
         done |= near
         if done.all():

@@ -1,5 +1,7 @@
 """Label files: what loads, what is repaired, what is refused; and keys."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -208,3 +210,13 @@ def test_a_crop_of_the_script_names_its_image(name, image, number):
 def test_the_coarse_race_is_a_mapping_of_codes(tmp_path):
     faces, _, _ = labels(tmp_path, *(f"{race}.jpg,0-2,Male,{race},True" for race in FINE_RACES))
     assert np.bincount(faces.race).tolist() == [2, 1, 1, 1, 1, 1]
+
+
+def test_a_column_that_is_there_twice_is_refused(tmp_path):
+    with pytest.raises(DataError, match="the column age is there twice"):
+        read_labels(write(tmp_path, "file,age,Age,gender,race\n1.jpg,0-2,3-9,Male,White\n"))
+
+
+def test_loaded_data_can_be_sent_to_another_process(tmp_path):
+    dataset = load(write(tmp_path, HEADER + "a.jpg,0-2,Male,White,True\n"), FaceOptions())
+    assert pickle.loads(pickle.dumps(dataset)).levels == dataset.levels  # noqa: S301  # our own bytes

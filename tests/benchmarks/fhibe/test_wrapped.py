@@ -399,6 +399,8 @@ def test_a_wrapper_that_aligns_nothing_looks_at_the_originals() -> None:
             return np.ones((len(batch), 2))
 
     assert [len(vector) for vector in asked(Plain(), "face_verification").values()] == [2] * 5
+    elsewhere = [replace(SAMPLES[0], id="/elsewhere/a.png", given={**SAMPLES[0].given, "task": "face_verification"})]
+    assert len(dict(WrappedModel("mine", Plain()).predict(elsewhere))["/elsewhere/a.png"]) == 2  # nothing is written
 
 
 def test_a_batch_of_the_crops_of_one_image_has_one_answer() -> None:

@@ -10,8 +10,10 @@ import pytest
 
 from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.splits import splits_section
+from evenhand.benchmarks.ijb.view import view_search
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.metric import Undefined
+from evenhand.core.options import parse
 from evenhand.core.records import Group
 from evenhand.metrics.search import tpir_name
 from evenhand.metrics.search_rates import ANY_RANK
@@ -223,3 +225,11 @@ def test_rates_without_non_mated_probes_are_undefined_but_ranks_are_not(folder: 
         assert isinstance(value, Undefined)
         assert "no non-mated probe" in value.reason
     assert results.get("CMC", "rank 1").value == 1.0
+
+
+def test_a_search_shows_the_pictures_of_its_probe(folder: Path) -> None:
+    task = benchmark.find("ijb/test4")
+    dataset = task.load(folder, parse(task.options, {"flip": "none"}))
+    probe = int(dataset.truth.galleries[0].probes.ids[0])
+    row = {"gallery": 0, "item": probe, "mated": False, "top": 0.5}
+    assert view_search(dataset, None, row).pictures

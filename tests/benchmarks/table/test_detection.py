@@ -95,3 +95,13 @@ def test_files_that_are_not_cocos_are_refused(tmp_path: Path) -> None:
             eh.evaluate("table/detection", predictions, data=data, draws=0)
     with pytest.raises(eh.OptionError, match="groups=FILE"):
         eh.evaluate("table/detection", results, data=truth, by=["tone"], draws=0)
+
+
+def test_a_category_that_is_listed_twice_moves_no_box(tmp_path: Path) -> None:
+    truth, results, _ = coco(tmp_path)
+    once = eh.evaluate("table/detection", results, data=truth, draws=0, permutations=0).results
+    document = json.loads(truth.read_text(encoding="utf-8"))
+    document["categories"].insert(1, document["categories"][0])
+    truth.write_text(json.dumps(document), encoding="utf-8")
+    twice = eh.evaluate("table/detection", results, data=truth, draws=0, permutations=0).results
+    assert [one.value for one in once.estimates] == [one.value for one in twice.estimates]

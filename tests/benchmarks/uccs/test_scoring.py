@@ -330,3 +330,11 @@ def test_stores_in_one_file_have_an_origin_too(tmp_path: Path, identified) -> No
         write("probes", found, 2)
     write("probes", replace(found, sha256="0" * 64), 2)
     assert "was changed after" in " ".join(identified(stores, tmp_path).run.results.warnings)
+
+
+def test_a_folder_whose_name_looks_like_a_file_is_a_folder(tmp_path: Path, probes) -> None:
+    folder = tmp_path / "probes.npy"
+    folder.mkdir()
+    for name, arrays in probes.items():
+        save_store(folder, name, arrays)
+    assert [name for name, _ in listed(folder)] == list("aaabbc")

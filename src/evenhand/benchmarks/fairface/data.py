@@ -86,7 +86,7 @@ def load(path: Path, options: FaceOptions) -> Dataset[Faces]:
         version=f"FairFace {label_file.name} ({len(faces.files)} labels, sha256 {source.sha256[:12]})",
         samples=samples,
         truth=faces,
-        levels=CLASSES,
+        levels=dict(CLASSES),
         inputs=(source,),
         warnings=(*warnings, *_absent_classes(faces)),
         facts={
@@ -236,7 +236,11 @@ def _places(path: Path, names: Sequence[str]) -> dict[str, int]:
             f"{path}, row 1: no column {', '.join(lacking)}; found {shown_names(header) or 'nothing'}. "
             "A FairFace label file has the header file,age,gender,race,service_test."
         )
-    return {name: header.index(name) for name in (*_REQUIRED, "service_test") if name in header}
+    columns = [name for name in (*_REQUIRED, "service_test") if name in header]
+    repeated = [name for name in columns if header.count(name) > 1]
+    if repeated:
+        raise DataError(f"{path}, row 1: the column {repeated[0]} is there twice. Leave one out.")
+    return {name: header.index(name) for name in columns}
 
 
 class _Problem(NamedTuple):

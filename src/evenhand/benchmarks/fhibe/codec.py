@@ -460,7 +460,7 @@ def write_outputs(task: str, answers: Mapping[str, Any], path: str | Path) -> Pa
 
     codec = task_named(task).codec
     if not isinstance(codec, OutputsCodec):
-        raise PredictionError(f"{task} has no answers to write: save one picture per image in a folder.")
+        raise PredictionError(f"{task} has no answers to write; see `evenhand describe fhibe/{task}`.")
     entries = []
     for image, answer in answers.items():
         try:

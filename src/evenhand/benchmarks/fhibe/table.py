@@ -91,7 +91,7 @@ class AnnotationTable:
             if cell is None:
                 raise self.problem(column, int(number), "nothing, but a whole number is needed")
             try:
-                numbers.append(int(float(cell)))
+                numbers.append(np.int64(int(float(cell))))
             except (ValueError, OverflowError):
                 raise self.problem(column, int(number), f"{_short(cell)} is not a number") from None
         return np.array(numbers, dtype=np.int64)

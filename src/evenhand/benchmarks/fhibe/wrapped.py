@@ -154,12 +154,14 @@ class _TaskAdapter:
     def _align(self, samples: Sequence[Sample], paths: list[str]) -> tuple[list[str], dict[str, Any], list[Sample]]:
         """Aligned pictures where the wrapper makes them; one that aligns nothing looks at the originals."""
         aligned = [str(aligned_path(self.root, sample.id)) for sample in samples]
-        for image in (Path(sample.id) for sample in samples):
-            if image.is_absolute() or ".." in image.parts:
-                raise DataError(f"Image {image} may lead out of the data folder; no aligned picture is written there.")
         align = getattr(self.wrapper, "align_faces", None)
         outcome = None
         if align is not None:
+            for image in (Path(sample.id) for sample in samples):
+                if image.is_absolute() or ".." in image.parts:
+                    raise DataError(
+                        f"Image {image} may lead out of the data folder; no aligned picture is written there."
+                    )
             with _no_gradients():
                 outcome = align(
                     img_filepaths=list(paths),

@@ -57,7 +57,7 @@ def _faces(folder: Path, shown: Sequence[tuple[TemplateSet | None, int]]) -> tup
         if templates is None:
             continue
         position = np.flatnonzero(templates.ids == number)
-        for face in np.flatnonzero(np.isin(templates.of_face, position))[:_MOST]:
+        for face in np.flatnonzero(np.isin(templates.of_face, position))[:_MOST].tolist():
             name = str(templates.faces.filename[face])
             box = templates.faces.places.box[face]
             if np.isfinite(box).all():

@@ -53,7 +53,8 @@ def save(path: str, pixels: Pixels) -> None:
 
 def read(path: str) -> Pixels:
     """The RGB pixels of a picture file that was written here."""
-    pixels = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
+    data = np.fromfile(path, np.uint8) if Path(path).is_file() else np.empty(0, np.uint8)
+    pixels = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
     if pixels is None:
         raise DataError(f"{path} is no picture.")
     return np.asarray(pixels[:, :, ::-1], dtype=np.uint8)

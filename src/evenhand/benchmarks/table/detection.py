@@ -64,7 +64,8 @@ def load(data: Path, options: DetectionTableOptions) -> Dataset[CocoObjects]:
     try:
         ids = [image["id"] for image in document["images"]]
         images = {image: place for place, image in enumerate(dict.fromkeys(ids))}
-        categories = {category["id"]: n for n, category in enumerate(document.get("categories", [{"id": 1}]))}
+        kinds = [category["id"] for category in document.get("categories", [{"id": 1}])]
+        categories = {kind: place for place, kind in enumerate(dict.fromkeys(kinds))}
         boxes = _boxes(document["annotations"], images, categories, data, DataError)
     except (KeyError, TypeError) as error:
         raise DataError(

@@ -339,8 +339,9 @@ def _check_json_lines(data: bytes, path: Path, problem: Problem) -> None:
     lines = data.count(b"\n")
     if len(names) > MOST_COLUMNS or len(names) * lines > max(MOST_CELLS, 2 * len(data)):
         raise problem(
-            f"{path}: {len(names):,} different names in its first 100 lines, and {lines:,} lines; is it a table? "
-            "Write only the names that are used, or raise the limit (the environment variable EVENHAND_MOST_CELLS)."
+            f"{path}: {len(names):,} different names in its first 100 lines, nested ones too, and {lines:,} lines; "
+            "is it a table? Write only the names that are used, or raise the limit (the environment variable "
+            "EVENHAND_MOST_CELLS)."
         )
     for number, line in enumerate(io.BytesIO(data), 1):
         if line.count(b"{") + line.count(b"[") > _DEEPEST_JSON and _is_deep(line):

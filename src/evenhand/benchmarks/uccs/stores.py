@@ -207,9 +207,13 @@ def save_store(folder: Path, name: str, arrays: Mapping[str, Array], form: str =
     return path
 
 
+def _is_of_rows(path: Path) -> bool:
+    return Path(path).suffix == ".npy" and not Path(path).is_dir()
+
+
 def read_probes(path: Path) -> Iterator[ProbeEmbeddings]:
     """The detections of all probe images, sorted by name; those of a file of rows a few thousand at a time."""
-    if Path(path).suffix == ".npy":
+    if _is_of_rows(path):
         yield from _probes_of_rows(Path(path))
         return
     for name, arrays, file in _stores(Path(path), "probe", PredictionError):
@@ -219,7 +223,7 @@ def read_probes(path: Path) -> Iterator[ProbeEmbeddings]:
 def read_gallery_embeddings(path: Path, subjects: tuple[int, ...]) -> dict[int, Array]:
     """The embeddings (K, D) of every subject; raises when one is missing, naming it."""
     names = {subject_name(subject) for subject in subjects}
-    if Path(path).suffix == ".npy":
+    if _is_of_rows(path):
         embeddings = _subjects_of_rows(Path(path))
     else:
         stores = _stores(Path(path), "gallery", DataError, names)

@@ -20,7 +20,7 @@ from evenhand.benchmarks.fhibe.scores import row_runs
 from evenhand.benchmarks.fhibe.table import MINI_ROWS, Segment, mini_rows, row_keypoints, row_segments
 from evenhand.compat.fhibe.errors import ArgumentValueError, TableMissingError
 from evenhand.compat.fhibe.evaluate.arguments import check_keypoints
-from evenhand.core.errors import OptionError
+from evenhand.core.errors import DataError, OptionError
 from evenhand.geometry.boxes import corners
 from evenhand.geometry.masks import Runs
 from evenhand.geometry.masks import area as mask_area
@@ -121,7 +121,8 @@ def prepare_evaluation(
         columns["aligned_filepath"] = [
             image.replace(eval_api.data_dir, eval_api.processed_data_dir) for image in images
         ]
-        more = _alignment(model, images, columns["aligned_filepath"], aligned=eval_api.is_aligned, cuda=cuda)
+        root = Path(eval_api.processed_data_dir)
+        more = _alignment(model, images, columns["aligned_filepath"], root, aligned=eval_api.is_aligned, cuda=cuda)
     else:
         known = ", ".join((*vocabulary.BODY_TASKS, *vocabulary.FACE_TASKS))
         raise ArgumentValueError(f"Task name: {task_name} is not one of {known}.")
@@ -183,10 +184,13 @@ def _verified(frame: Any) -> tuple[Any, list[str]]:
 
 
 def _alignment(
-    model: Any, images: Sequence[str], aligned_images: Sequence[str], *, aligned: bool, cuda: bool
+    model: Any, images: Sequence[str], aligned_images: Sequence[str], root: Path, *, aligned: bool, cuda: bool
 ) -> dict[str, Any]:
     success = [True] * len(images)
     if hasattr(model, "align_faces"):
+        for target in map(Path, aligned_images):
+            if ".." in target.parts or not target.is_relative_to(root):
+                raise DataError(f"Image {target} may lead out of {root}; no aligned picture is written there.")
         success = model.align_faces(
             img_filepaths=list(images),
             aligned_img_filepaths=list(aligned_images),
