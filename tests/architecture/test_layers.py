@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -48,7 +49,7 @@ def lint(tree: Path) -> tuple[int, str]:
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, env=environment, check=False)
-    return done.returncode, done.stdout
+    return done.returncode, re.sub(r"\x1b\[\d*m", "", done.stdout)
 
 
 BROKEN = {

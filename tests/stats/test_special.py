@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
 from scipy import special as scipy_special
 from scipy import stats
@@ -13,13 +14,14 @@ from scipy import stats
 from evenhand.stats import distributions, special
 from evenhand.stats.ranks import exact_mann_whitney
 
+ACCURACY = 0.0 if scipy.__version__ >= "1.17" else 1e-10  # of SciPy: its older beta functions have fewer digits
 SMALLEST = 1e-290  # below, numbers lose their own digits
 
 
 def agree(ours: NDArray[np.float64], theirs: NDArray[np.float64], relative: float) -> None:
     there = np.abs(theirs) > SMALLEST
     assert there.any()
-    np.testing.assert_allclose(ours[there], theirs[there], rtol=relative, atol=0)
+    np.testing.assert_allclose(ours[there], theirs[there], rtol=max(relative, ACCURACY), atol=0)
     assert np.all(np.abs(ours[~there]) < 1e-280)
 
 

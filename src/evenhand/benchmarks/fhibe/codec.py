@@ -460,7 +460,9 @@ def write_outputs(task: str, answers: Mapping[str, Any], path: str | Path) -> Pa
 
     codec = task_named(task).codec
     if not isinstance(codec, OutputsCodec):
-        raise PredictionError(f"{task} has no answers to write; see `evenhand describe fhibe/{task}`.")
+        raise PredictionError(
+            f"{task} has no answers to write: save one picture per image, as `evenhand describe fhibe/{task}` says."
+        )
     entries = []
     for image, answer in answers.items():
         try:
